@@ -40,7 +40,8 @@ choices='1|pipeline|-|run the pipeline, from mosaics to one volume
 17|zarr-tool|zarr-tool|inspect, convert and validate OME-Zarr
 18|benchmark-io|bench-io|measure how fast files are read and written
 19|smooth|smooth|filter images by median, Gaussian or gradient
-20|bench-czi|bench-czi|benchmark the tiles of a CZI file, without questions'
+20|bench-czi|bench-czi|benchmark the tiles of a CZI file, without questions
+21|view|view|look at images in a browser; with --slurm from a job'
 
 print_help() {
   cat <<'HELP'
@@ -608,6 +609,26 @@ run_program() { # run_program PROGRAM ARGUMENT...
   run "${cmd[@]}"
 }
 
+# run_view ARGUMENT...: with --slurm in a job, which is started here, as the image has no srun. What the viewer prints comes
+# here: the address, and the ssh line that leads to the job's node.
+run_view() {
+  local word job=''
+  local -a words=() where=()
+  for word; do
+    if [ "$word" = --slurm ]; then job=yes; else words+=("$word"); fi
+  done
+  if [ -z "$job" ] || [ -n "${SLURM_JOB_ID-}" ]; then
+    run_program view "${words[@]}"
+    return
+  fi
+  type -P srun >/dev/null || die $failed "view --slurm: srun is not on the PATH: run it on a login node of a SLURM cluster"
+  find_all
+  [ -n "$opt_dry" ] || need_program view
+  container_command view "${words[@]}"
+  if [ -n "${config[partition]-}" ] && [ -z "${SLURM_PARTITION-}" ]; then where=(--partition "${config[partition]}"); fi
+  run srun --job-name=view --unbuffered --ntasks=1 --cpus-per-task=2 --mem=1G "${where[@]}" "${cmd[@]}"
+}
+
 run_shell() {
   find_all
   [ $# -gt 0 ] || set -- /bin/bash --norc
@@ -935,6 +956,7 @@ run_choice() { # run_choice ARGUMENT...: of choice and program
       if [ "$choice" = pipeline ]; then print_pipeline_help; exit 0; fi
       if [ "$program" = - ]; then print_help; exit 0; fi
       run_program "$program" --help ;;
+    view) run_view "$@" ;;
     *) run_program "$program" "$@" ;;
   esac
 }

@@ -50,3 +50,6 @@ echo "volume       $results/volume/volume.ome.zarr"
 echo "pictures     $results/previews/volume.png, slice_z00.png and so on; projections in $results/aip"
 echo "report       $results/qc-report.html"
 [ "$engine" != nextflow ] || echo "what ran     $results/pipeline_info/report.html"
+echo
+echo "Look at all of it in a browser:"
+echo "    bin/view $out/results"

@@ -89,12 +89,19 @@ func start(root *Command, l *line, stdin io.Reader, stdout *results, stderr io.W
 	r := &Run{
 		Meter: new(meter.Meter), Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		command: l.cmd, values: l.values, args: l.args, warnings: new(warnings),
+		program: root.tool(),
 	}
-	return r.main(root, l)
+	if root.alias != nil {
+		r.sub = root.alias.Command
+	}
+	if l.cmd != root {
+		r.sub = l.cmd.Name
+	}
+	return r.main(root)
 }
 
 // main sets everything up, runs the command and is the exit code.
-func (r *Run) main(root *Command, l *line) (code int) {
+func (r *Run) main(root *Command) (code int) {
 	started := time.Now()
 	err := checkFiles()
 	if err != nil {
@@ -132,7 +139,7 @@ func (r *Run) main(root *Command, l *line) (code int) {
 		err = againWithoutGPU(err)
 	}
 	if r.Options.Report != "" && !errors.Is(err, atomic.ErrReserved) {
-		if reportErr := r.report(root, l, started, err); reportErr != nil {
+		if reportErr := r.report(root, started, err); reportErr != nil {
 			if err == nil {
 				err = fmt.Errorf("the output is complete, but its record could not be written: %w", reportErr)
 			} else {
@@ -270,19 +277,16 @@ func (r *Run) prepare() error {
 }
 
 // report writes the run record.
-func (r *Run) report(root *Command, l *line, started time.Time, err error) error {
+func (r *Run) report(root *Command, started time.Time, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := &r.record
-	rec.Tool, rec.Started = root.tool(), started.UTC()
+	rec.Tool, rec.Command, rec.Started = r.program, r.sub, started.UTC()
 	for _, a := range os.Args[1:] {
 		rec.Arguments = append(rec.Arguments, address.Address(a))
 	}
 	if root.alias != nil {
-		rec.CalledAs, rec.Command = root.Name, root.alias.Command
-	}
-	if l.cmd != root {
-		rec.Command = l.cmd.Name
+		rec.CalledAs = root.Name
 	}
 	rec.Version, rec.Commit = buildVersion()
 	rec.Host, _ = os.Hostname()

@@ -33,6 +33,8 @@ type Run struct {
 	Stdout io.Writer // results that a script reads
 	Stderr io.Writer // rather use Log
 
+	program  string // its own name, whatever it was started by
+	sub      string // the sub-command; "": none
 	command  *Command
 	values   map[string]*value
 	args     []string

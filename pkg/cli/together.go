@@ -8,17 +8,15 @@ import (
 	"strata/pkg/record"
 )
 
-// Together registers what lets an output say which files belong to it: say gets the
-// digests of the files and folders that the run writes beside its images, sorted, when
-// they are complete and before anything is put in place. Files come before images
-// there, so that a kill between the two leaves an image that does not know the files.
-// The digests depend on nothing but the files' content: the same run makes the same
-// bytes again.
+// Together registers what completes an output before anything is put in place: say gets the digests of the files and
+// folders that the run writes beside its images, sorted; none where there are no such files. Files come before images
+// there, so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but
+// the files' content: the same run makes the same bytes again.
 func (r *Run) Together(say func(ctx context.Context, digests []string) error) {
 	r.together = append(r.together, say)
 }
 
-// tieTogether has the images name the files of the run, and notes these in the record.
+// tieTogether completes the images of the run, and notes its files in the record.
 func (r *Run) tieTogether(ctx context.Context) error {
 	if len(r.together) == 0 {
 		return nil
@@ -34,9 +32,6 @@ func (r *Run) tieTogether(ctx context.Context) error {
 		}
 		digests = append(digests, d)
 		r.record.Files = append(r.record.Files, record.File{Path: o.Path(), Digest: d})
-	}
-	if len(digests) == 0 {
-		return nil
 	}
 	slices.Sort(digests)
 	for _, say := range r.together {

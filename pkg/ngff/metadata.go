@@ -3,6 +3,7 @@ package ngff
 import (
 	"encoding/json"
 	"math"
+	"slices"
 )
 
 // Axis is one dimension of an image.
@@ -130,6 +131,19 @@ type Omero struct {
 	Version  string
 	Channels []Channel
 	Raw      json.RawMessage // the whole object, for members without a field here
+}
+
+// WithoutWindows returns the settings for an image of the same channels whose values are others: colours and labels. It is
+// nil for nil.
+func (o *Omero) WithoutWindows() *Omero {
+	if o == nil {
+		return nil
+	}
+	c := &Omero{Name: o.Name, Version: o.Version, Channels: slices.Clone(o.Channels)}
+	for i := range c.Channels {
+		c.Channels[i].Window = nil
+	}
+	return c
 }
 
 // LabelColor is the display colour of a label value.

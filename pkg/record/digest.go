@@ -19,13 +19,17 @@ type File struct {
 	Digest string `json:"digest"` // "sha256:…"; see [Digest]
 }
 
-// Attribute names the attribute of an image's group whose field "files" lists the sorted digests of the files
-// that were written with it.
+// Attribute is the attribute of an image's group that holds its [Provenance].
 const Attribute = "strata"
 
-// Together holds the value of [Attribute].
-type Together struct {
-	Files []string `json:"files"`
+// Provenance says which run wrote an image. It depends on nothing but what determines the image: not on where inputs and
+// outputs lie, nor on the machine, its processors and memory, or the time.
+type Provenance struct {
+	Program string   `json:"program,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Command []string `json:"command,omitempty"` // the command line, without outputs and what does not change them; paths by their last part
+	Inputs  []string `json:"inputs,omitempty"`  // their last parts
+	Files   []string `json:"files,omitempty"`   // digests of the files that were written with the image, sorted
 }
 
 // Digest returns a hash of the content of a file, or of all files below a folder with their names.

@@ -49,15 +49,20 @@ func (b tab) do(expression string) {
 	b.settle()
 }
 
-// pixel is the colour that a cut shows at a position in µm.
+// pixel returns the colour that a cut shows at a position in µm.
 func (b tab) pixel(panel string, at [3]float64) [3]int {
 	b.t.Helper()
-	return value[[3]int](b, fmt.Sprintf(`(() => {
-		const p = viewer.panels.find(k => k.plane.name === %q), v = p.view(), at = [%g, %g, %g];
+	return value[[3]int](b, pixelOf(panel, 0, at))
+}
+
+// pixelOf returns an expression for the colour that a part of a cut shows at a position in µm.
+func pixelOf(panel string, part int, at [3]float64) string {
+	return fmt.Sprintf(`(() => {
+		const p = viewer.panels.find(k => k.plane.name === %q), v = p.view(%d), at = [%g, %g, %g];
 		const one = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
 		one.drawImage(p.canvas, -Math.floor(v.x(at[p.plane.cols])), -Math.floor(v.y(at[p.plane.rows])));
 		return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
-	})()`, panel, at[0], at[1], at[2]))
+	})()`, panel, part, at[0], at[1], at[2])
 }
 
 // middle is where a cut lies in the window.
@@ -311,6 +316,37 @@ func TestPage(t *testing.T) {
 	}
 	if after := value[float64](b, "viewer.state.scale"); after > before*0.6 {
 		t.Errorf("a pinch zooms from %v to %v", before, after)
+	}
+	b.settle()
+	touch := func(kind string, points ...map[string]any) {
+		t.Helper()
+		if err := b.Call("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": append([]map[string]any{}, points...)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	point := func(dx float64) map[string]any { return map[string]any{"x": x + dx, "y": y, "id": 0} }
+	b.do("viewer.fit()")
+	scale, centre := value[float64](b, "viewer.state.scale"), value[[3]float64](b, "viewer.state.centre")
+	touch("touchStart", point(30))
+	touch("touchEnd")
+	b.settle()
+	if at := value[[3]float64](b, "viewer.state.at"); at[2] < centre[2]+29*scale || at[2] > centre[2]+31*scale {
+		t.Errorf("a tap 30 pixels right of %v is at %v", centre, at)
+	}
+	touch("touchStart", point(0))
+	for d := range 4 {
+		touch("touchMove", point(float64(10*(d+1))))
+	}
+	touch("touchEnd")
+	b.settle()
+	if now := value[[3]float64](b, "viewer.state.centre"); now[2] > centre[2]-35*scale || now[2] < centre[2]-45*scale {
+		t.Errorf("a finger that moves by 40 pixels pans from %v to %v, of %v µm a pixel", centre, now, scale)
+	}
+	for _, id := range []string{"low", "gamma", "map", "overlay", "mode", "percentiles"} {
+		r := value[[2]float64](b, fmt.Sprintf("(() => { const r = document.getElementById('%s').getBoundingClientRect(); return [r.left, r.right]; })()", id))
+		if r[0] < 0 || r[1] > 390 || r[0] >= r[1] {
+			t.Errorf("at 390 pixels %s reaches from %v to %v", id, r[0], r[1])
+		}
 	}
 }
 

@@ -1,12 +1,15 @@
 package view
 
 import (
+	"cmp"
 	"context"
-	"os"
-	"path/filepath"
+	"encoding/json"
+	"path"
+	"slices"
 	"strings"
 
-	"strata/pkg/images"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -17,48 +20,124 @@ type Entry struct {
 	Page bool   // an HTML page, such as the quality report of a run
 }
 
-// Find returns the images in a folder and the folders below it, and the HTML pages of reports, by path. more says
-// that there are more than limit of them.
-func Find(ctx context.Context, folder string, depth, limit int) (list []Entry, more bool, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
-		}
-		path := filepath.Join(folder, e.Name())
-		info, err := os.Stat(path) // links are followed
-		switch {
-		case err != nil || strings.HasPrefix(e.Name(), "."):
-		case info.IsDir() && store.IsNode(path), info.Mode().IsRegular() && isImage(path):
-			list = append(list, Entry{Path: path, Name: e.Name()})
-		case info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(path), ".html"):
-			list = append(list, Entry{Path: path, Name: e.Name(), Page: true})
-		case info.IsDir() && depth > 0:
-			below, m, err := Find(ctx, path, depth-1, limit-len(list))
-			if err != nil {
-				continue // a folder that may not be read hides nothing else
-			}
-			more = more || m
-			for _, b := range below {
-				b.Name = e.Name() + "/" + b.Name
-				list = append(list, b)
-			}
-		}
-		if len(list) > limit {
-			return list[:limit], true, nil
-		}
-	}
-	return list, more, ctx.Err()
+// Folder is a folder that is searched for images, local or in a bucket.
+type Folder struct {
+	Store store.Store
+	// Place returns what names the object or folder at a key of the store, as a user would type it.
+	Place func(key string) string
+	// IsImage reports whether the object at a key is an image file.
+	IsImage func(key string) bool
+	Pages   bool // HTML pages are listed, too: they are local files
 }
 
-// isImage reports whether a file is an image: by its name if it is a zip file, else by its first bytes.
-func isImage(path string) bool {
-	name := strings.ToLower(path)
-	if strings.HasSuffix(name, ".zarr.zip") || strings.HasSuffix(name, ".ozx") {
-		return true
+// Find returns the images in a folder and the folders below it, and the HTML pages of reports, by name. more says
+// that there are more than limit of them.
+func (f *Folder) Find(ctx context.Context, depth, limit int) (list []Entry, more bool, err error) {
+	s := search{f, limit, nil}
+	more, err = s.visit(ctx, "", depth)
+	return s.list, more, err
+}
+
+// search is a search that is going on.
+type search struct {
+	*Folder
+	limit int
+	list  []Entry
+}
+
+// add lists something; false: there is no more room.
+func (s *search) add(key string, page bool) bool {
+	if len(s.list) >= s.limit {
+		return false
 	}
-	return images.Is(path)
+	s.list = append(s.list, Entry{Path: s.Place(key), Name: key, Page: page})
+	return true
+}
+
+// visit lists what is in the folder at a key, which may be an image or a collection of them. more says that the list is full.
+func (s *search) visit(ctx context.Context, key string, depth int) (more bool, err error) {
+	entries, err := s.Store.List(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(entries, func(e store.Entry) bool { return slices.Contains(store.NodeFiles(), e.Name) }) {
+		inside := Collection(ctx, s.Store, key)
+		for _, k := range inside {
+			if !s.add(store.Join(key, k), false) {
+				return true, nil
+			}
+		}
+		return len(inside) == 0 && !s.add(key, false), nil
+	}
+	if depth < 0 {
+		return false, nil
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		below := store.Join(key, e.Name)
+		switch {
+		case strings.HasPrefix(e.Name, "."):
+		case e.Dir:
+			if more, err = s.visit(ctx, below, depth-1); err != nil {
+				more = false // a folder that may not be read hides nothing else
+			}
+		case s.isImage(below):
+			more = !s.add(below, false)
+		case s.Pages && strings.EqualFold(path.Ext(e.Name), ".html"):
+			more = !s.add(below, true)
+		}
+		if more {
+			return true, nil
+		}
+	}
+	return false, ctx.Err()
+}
+
+// isImage reports whether a file is an image: a zip file by its name.
+func (s *search) isImage(key string) bool {
+	name := strings.ToLower(key)
+	return strings.HasSuffix(name, ".zarr.zip") || strings.HasSuffix(name, ".ozx") || s.IsImage(key)
+}
+
+// Collection returns the names of the images of a collection in the layout of bioformats2raw; none of anything else.
+func Collection(ctx context.Context, st store.Store, key string) (images []string) {
+	g, err := zarr.OpenGroup(ctx, st, key)
+	if err != nil {
+		return nil
+	}
+	if m, _ := ngff.ReadMetadata(g); m == nil || !m.Collection || len(m.Multiscales) > 0 {
+		return nil
+	}
+	if images = series(ctx, g); images != nil {
+		return images
+	}
+	children, err := g.Children(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, k := range children {
+		if strings.Trim(k, "0123456789") == "" {
+			images = append(images, k)
+		}
+	}
+	slices.SortFunc(images, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	return images
+}
+
+// series returns the images that the group OME of a collection names.
+func series(ctx context.Context, g *zarr.Group) (images []string) {
+	o, err := g.Group(ctx, "OME")
+	if err != nil {
+		return nil
+	}
+	attrs := o.Attributes()
+	if raw, ok := attrs["ome"]; ok {
+		attrs = nil
+		_ = json.Unmarshal(raw, &attrs) // one that is not valid names none
+	}
+	_ = json.Unmarshal(attrs["series"], &images)
+	return slices.DeleteFunc(images, func(k string) bool { return !store.ValidKey(k) })
 }

@@ -2,17 +2,16 @@ package view
 
 import (
 	"context"
-	"math"
 	"slices"
 
-	"strata/pkg/dtype"
+	"strata/pkg/ngff/display"
 )
 
 // sampleVoxels is about how many voxels the percentiles and the histogram are taken from.
 const sampleVoxels = 1 << 19
 
-// sampleBoxes is the largest number of boxes that they are read in.
-const sampleBoxes = 64
+// sampleBytes bounds the chunks that are decoded for them.
+const sampleBytes = 64 << 20
 
 // Statistics describe the values of an image, of a coarse level or of a sample of it.
 type Statistics struct {
@@ -32,20 +31,16 @@ func (s *source) statistics(ctx context.Context, others []int) (*Statistics, err
 	if err := s.checkOthers(others); err != nil {
 		return nil, err
 	}
-	k := s.sampled()
+	k, boxes := display.Sample(s.levels, sampleVoxels, sampleBytes)
 	var values []float64
 	elem := s.stored.Size()
-	for _, b := range s.sampleOf(k) {
-		b.others = others
+	for _, from := range boxes {
+		b := box{level: k, start: from.Start, shape: from.Shape, others: others}
 		raw := make([]byte, b.shape[0]*b.shape[1]*b.shape[2]*elem)
 		if err := s.read(ctx, b, raw, [3]int{b.shape[1] * b.shape[2] * elem, b.shape[2] * elem, elem}); err != nil {
 			return nil, err
 		}
-		dtype.Each(raw, s.stored, func(v float64) {
-			if v-v == 0 { // neither NaN nor infinite
-				values = append(values, v)
-			}
-		})
+		values = display.AppendFinite(values, raw, s.stored)
 	}
 	st := &Statistics{Level: k, Voxels: len(values), Histogram: make([]int, histogramBins), Quantiles: []float64{}}
 	if len(values) == 0 {
@@ -53,7 +48,7 @@ func (s *source) statistics(ctx context.Context, others []int) (*Statistics, err
 	}
 	slices.Sort(values)
 	for i := range 1001 {
-		st.Quantiles = append(st.Quantiles, values[int(math.Round(float64(i)/1000*float64(len(values)-1)))])
+		st.Quantiles = append(st.Quantiles, display.Quantile(values, float64(i)/1000))
 	}
 	st.count(values)
 	return st, nil
@@ -75,53 +70,4 @@ func (st *Statistics) count(sorted []float64) {
 		}
 		st.Histogram[i]++
 	}
-}
-
-// sampled returns the finest level of at most sampleVoxels voxels; the coarsest one if all have more.
-func (s *source) sampled() int {
-	for k := range s.levels {
-		if n := s.levels[k].Shape; float64(n[0])*float64(n[1])*float64(n[2]) <= sampleVoxels {
-			return k
-		}
-	}
-	return len(s.levels) - 1
-}
-
-// sampleOf returns boxes spread evenly over a level: all of a small one. Each lies in one chunk.
-func (s *source) sampleOf(level int) (list []box) {
-	l := &s.levels[level]
-	var n [3]int
-	for d := range n {
-		n[d] = (l.Shape[d] + l.Chunk[d] - 1) / l.Chunk[d]
-	}
-	if float64(l.Shape[0])*float64(l.Shape[1])*float64(l.Shape[2]) <= sampleVoxels {
-		return []box{{level: level, shape: l.Shape}}
-	}
-	take := [3]int{}
-	for d := range n { // as many chunks along each axis, where there are
-		take[d] = min(n[d], int(math.Cbrt(sampleBoxes)+0.5))
-	}
-	voxels := sampleVoxels / (take[0] * take[1] * take[2])
-	for i := range take[0] * take[1] * take[2] {
-		at := [3]int{i / take[2] / take[1], i / take[2] % take[1], i % take[2]}
-		b := box{level: level}
-		for d := range 3 {
-			chunk := (2*at[d] + 1) * n[d] / (2 * take[d])
-			b.start[d] = chunk * l.Chunk[d]
-			b.shape[d] = min(l.Chunk[d], l.Shape[d]-b.start[d])
-		}
-		for b.shape[0]*b.shape[1]*b.shape[2] > voxels { // the middle of a large chunk
-			d := 0
-			for k := range 3 {
-				if b.shape[k] > b.shape[d] {
-					d = k
-				}
-			}
-			half := (b.shape[d] + 1) / 2
-			b.start[d] += (b.shape[d] - half) / 2
-			b.shape[d] = half
-		}
-		list = append(list, b)
-	}
-	return list
 }

@@ -238,33 +238,6 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// A sample of an image without a pyramid reads a part of it that does not grow with the image.
-func TestSample(t *testing.T) {
-	st := create(t, spec{axes: "zyx", shape: []int{64, 256, 256}, chunks: []int{16, 64, 64}, codec: "zstd:1"}, func(i int) float32 { return float32(i % 1000) })
-	im, err := ngff.Open(ctx, st, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBlocks(32 << 20)
-	defer b.close()
-	s, err := newSource(im, 0, b, 4<<20, 4<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, voxels := &s.levels[0], 0
-	for _, b := range s.sampleOf(0) {
-		for d := range 3 {
-			if b.start[d] < 0 || b.start[d]+b.shape[d] > l.Shape[d] || b.start[d]/l.Chunk[d] != (b.start[d]+b.shape[d]-1)/l.Chunk[d] {
-				t.Fatalf("box %v %v is not in one chunk", b.start, b.shape)
-			}
-		}
-		voxels += b.shape[0] * b.shape[1] * b.shape[2]
-	}
-	if voxels > sampleVoxels || voxels < sampleVoxels/8 {
-		t.Errorf("%d voxels", voxels)
-	}
-}
-
 // What is not there, and what no page asks for, is refused in one line.
 func TestHostileRequests(t *testing.T) {
 	st := create(t, spec{axes: "czyx", shape: []int{2, 4, 8, 8}, chunks: []int{1, 4, 8, 8}, codec: "zstd:1"}, func(i int) uint8 { return uint8(i) })
@@ -511,18 +484,32 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "scan.tif"), []byte("II*\x00\x08\x00\x00\x00"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	list, more, err := Find(ctx, dir, 2, 100)
+	collection := `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","bioformats2raw.layout":3}}}`
+	series := `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","series":["0","10","2"]}}}`
+	for name, text := range map[string]string{"scenes.zarr/zarr.json": collection, "scenes.zarr/OME/zarr.json": series, "plain.zarr/zarr.json": collection,
+		"plain.zarr/10/zarr.json": series, "plain.zarr/9/zarr.json": series} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := &Folder{Store: store.Folder(dir), Place: func(key string) string { return "at " + key }, IsImage: func(key string) bool { return key == "scan.tif" }, Pages: true}
+	list, more, err := folder.Find(ctx, 2, 100)
 	if err != nil || more {
 		t.Fatal(list, more, err)
 	}
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name)
+		if e.Path != "at "+e.Name || e.Page != (e.Name == "report.html") {
+			t.Errorf("%+v", e)
+		}
 	}
-	if want := []string{"report.html", "scan.tif", "slices/a.ome.zarr", "slices/b.ome.zarr", "volume/v.zarr.zip"}; !slices.Equal(names, want) {
+	if want := []string{"plain.zarr/9", "plain.zarr/10", "report.html", "scan.tif", "scenes.zarr/0", "scenes.zarr/10", "scenes.zarr/2", "slices/a.ome.zarr", "slices/b.ome.zarr", "volume/v.zarr.zip"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	if list, more, err := Find(ctx, dir, 2, 3); err != nil || !more || len(list) != 3 {
+	folder.Pages = false
+	if list, more, err := folder.Find(ctx, 2, 3); err != nil || !more || len(list) != 3 {
 		t.Error(list, more, err)
 	}
 }

@@ -27,7 +27,28 @@ load lib
 18 benchmark-io bench-io
 19 smooth smooth
 20 bench-czi bench-czi
+21 view view
 TABLE
+}
+
+@test "view --slurm: a job runs the viewer in the image" {
+  PROGRAMS=view with view results --slurm
+  fails_with 1 "view --slurm: srun is not on the PATH"
+  fake srun 'printf "%s\n" "$@" >"$RECORD.srun"; while [ "$1" != "$T/bin/apptainer" ]; do shift; done; exec "$@"'
+  export T
+  PROGRAMS=view EXIT=5 with view results --slurm --port 8080
+  same "$status" 5
+  same "$(head -n 5 "$RECORD.srun" | paste -sd' ')" '--job-name=view --unbuffered --ntasks=1 --cpus-per-task=2 --mem=1G'
+  same "$(tail -n 4 "$RECORD" | paste -sd' ')" 'view results --port 8080'
+  PROGRAMS=view SLURM_JOB_ID=7 with view results --slurm
+  same "$status" 0
+  same "$(tail -n 2 "$RECORD" | paste -sd' ')" 'view results'
+  mkdir -p "$(/usr/bin/dirname "$config")"
+  echo partition=long >"$config"
+  with --dry-run view results --slurm
+  said '--mem=1G --partition long '
+  SLURM_PARTITION=short with --dry-run view results --slurm
+  unsaid '--partition'
 }
 
 @test "a program gets its arguments as they are, and its exit code is ours" {
@@ -73,9 +94,9 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 20 or a name"
-  with 21
-  fails_with 2 "unknown choice '21'"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 21 or a name"
+  with 22
+  fails_with 2 "unknown choice '22'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'

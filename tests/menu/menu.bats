@@ -3,7 +3,7 @@ load lib
 
 # Choices are made with the cursor: whiptail does not jump to numbers. OFFERED: those that are there.
 choose() { local n; see pipeline; for n in ${OFFERED:-1 2 3 5 10 11 12 13}; do [ "$n" != "$1" ] || break; keys Down; done; keys Enter; }
-all='aip resample focal stack benchmark_czi.sh profile_czi.sh bench-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io smooth'
+all='aip resample focal stack benchmark_czi.sh profile_czi.sh bench-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io smooth view'
 # unseen TEXT: it is not on the screen.
 unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return 1 ;; esac; }
 
@@ -13,7 +13,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   see "│ image: $T/strata.sif"
   see "│ data:  $T/data"
   for line in '1  pipeline' '2  aip' '3  resample' '4  focal' '5  stack' '6  benchmark-czi' '7  profile-czi' '8  benchmark-zarr' \
-    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' '18 benchmark-io' '19 smooth' '20 bench-czi' 'q  quit'; do
+    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' '18 benchmark-io' '19 smooth' '20 bench-czi' '21 view' 'q  quit'; do
     see "│  $line "
   done
   keys q Enter
@@ -168,7 +168,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   screen --image "$T/strata.sif" --data "$T/data"
   see "image: $T/strata.sif"
   for line in ' 1) pipeline' ' 2) aip' ' 3) resample' ' 4) focal' ' 5) stack' ' 6) benchmark-czi' ' 7) profile-czi' ' 8) benchmark-zarr' \
-    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool' '18) benchmark-io' '19) smooth' '20) bench-czi'; do
+    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool' '18) benchmark-io' '19) smooth' '20) bench-czi' '21) view'; do
     see "$line "
   done
   text 5

@@ -11,6 +11,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
 	"strata/pkg/phantom"
 	"strata/pkg/record"
@@ -197,6 +198,9 @@ func run(ctx context.Context, r *cli.Run) error {
 		if err := s.WriteMosaic(ctx, folder(name), i, st); err != nil {
 			return err
 		}
+		if err := zarrout.Complete(ctx, r, folder(name), out.Path()); err != nil {
+			return err
+		}
 		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), Format: st.Format})
 	}
 	task.Done()
@@ -204,7 +208,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		ideal := st
 		ideal.Progress, ideal.Shard = nil, nil
 		for i := range c.Slices {
-			if err := s.WriteTruth(ctx, folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i)), i, ideal); err != nil {
+			truth := folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i))
+			if err := s.WriteTruth(ctx, truth, i, ideal); err != nil {
+				return err
+			}
+			if err := zarrout.Complete(ctx, r, truth, out.Path()); err != nil {
 				return err
 			}
 		}

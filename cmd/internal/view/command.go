@@ -19,7 +19,6 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/ngff"
 	"strata/pkg/view"
-	"strata/pkg/zarr/store"
 )
 
 // defaultMem is the ceiling for buffers without --mem.
@@ -42,7 +41,7 @@ func Command() *cli.Command {
 			"prints the line that makes the page reachable from your own machine.",
 		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: folder, .zip file, file, or http(s):// or s3:// URL; or a folder of images"}},
 		Flags: []cli.Flag{
-			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN at the place that its metadata give: as checkerboard, difference, flicker or curtain"},
+			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN at the place that its metadata give: as checkerboard, difference, flicker, curtain, blend or side by side"},
 			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on, 0 to 65535; 0 picks a free one"},
 			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
 			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let web pages of this origin, such as https://hms-dbmi.github.io, read the stored images"},
@@ -131,33 +130,6 @@ func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
 		return cli.BadInput(v.Source(ctx, o.Overlay))
 	}
 	return nil
-}
-
-// list is the image that the argument names, or what is in the folder.
-func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
-	in := r.Arg("IN")
-	path := strings.TrimPrefix(in, "file://")
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() || store.IsNode(path) {
-		return []view.Entry{{Path: in, Name: shown(in)}}, nil
-	}
-	entries, more, err := view.Find(ctx, path, folderDepth, mostEntries)
-	if err != nil {
-		return nil, cli.BadInput(err)
-	}
-	images := 0
-	for _, e := range entries {
-		if !e.Page {
-			images++
-		}
-	}
-	if images == 0 {
-		return nil, cli.BadInputf("%s: holds no OME-Zarr image, TIFF or CZI file, down to %d folders below it", in, folderDepth)
-	}
-	if more {
-		r.Warn("%s: holds more than %d images: the first are listed", in, mostEntries)
-	}
-	return entries, nil
 }
 
 // count says what is listed.

@@ -11,10 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"strata/cmd/internal/phantom"
+	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"view": clitest.Of(Command)}) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"view": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "phantom": clitest.Of(phantom.Command)})
+}
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 

@@ -182,7 +182,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 	if files == nil {
 		return nil
 	}
-	var said record.Together
+	var said record.Provenance
 	if raw, ok := in.Attributes()[record.Attribute]; ok {
 		if err := json.Unmarshal(raw, &said); err != nil {
 			return cli.BadInputf("%s: attribute %s: %w", in.path, record.Attribute, err)

@@ -17,7 +17,7 @@
 //	samefield A PATH B PATH     fields of two JSON files are equal
 //	[!] hidden DIR              there are hidden remains of unfinished outputs in a folder
 //	[!] npyeq A B               two .npy files hold the same type, shape and bytes
-//	[!] treeeq A B              two files or folders are equal byte for byte
+//	[!] treeeq A B              two files or folders are equal byte for byte, but for what images say of the run that made them
 //	[!] imageeq A B             two folders are equal but for how chunks of arrays are encoded
 //	mkbytes FILE SIZE [SEED]    writes pseudo-random bytes; SIZE as in --mem
 //	unpack ZIP DIR              unpacks a zip file; ZIP is relative to $ROOT, the module's root
@@ -53,6 +53,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/record"
 	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
@@ -388,10 +389,39 @@ func tree(root string) (map[string][]byte, error) {
 		if d.IsDir() {
 			return nil
 		}
-		all[name], err = os.ReadFile(path)
+		if all[name], err = os.ReadFile(path); err == nil {
+			all[name] = withoutRun(d.Name(), all[name])
+		}
 		return err
 	})
 	return all, err
+}
+
+// withoutRun returns a file without what an image says of the run that made it, which differs between command lines.
+func withoutRun(name string, text []byte) []byte {
+	if name != "zarr.json" && name != ".zattrs" {
+		return text
+	}
+	var document map[string]any
+	if json.Unmarshal(text, &document) != nil {
+		return text
+	}
+	attributes := document
+	if name == "zarr.json" {
+		attributes, _ = document["attributes"].(map[string]any)
+	}
+	said, _ := attributes[record.Attribute].(map[string]any)
+	for _, member := range []string{"program", "version", "command", "inputs"} {
+		delete(said, member)
+	}
+	if len(said) == 0 {
+		delete(attributes, record.Attribute)
+	}
+	short, err := json.Marshal(document)
+	if err != nil {
+		return text
+	}
+	return short
 }
 
 func makeBytes(ts *testscript.TestScript, neg bool, args []string) {

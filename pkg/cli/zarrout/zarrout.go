@@ -10,8 +10,6 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/record"
-	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -60,23 +58,12 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	return tied(r, &Output{upload, path}), nil
 }
 
-// tied lets the output name the files that the run writes with it.
+// tied completes the output at the end of the run.
 func tied(r *cli.Run, o *Output) *Output {
 	r.Together(func(ctx context.Context, digests []string) error {
-		n, err := zarr.Open(ctx, o.Store, "")
-		if err != nil {
-			return fmt.Errorf("output %w", err)
-		}
-		g, ok := n.(*zarr.Group)
-		if !ok {
-			return nil // an array alone is no image
-		}
-		attrs := map[string]any{}
-		for k, v := range g.Attributes() {
-			attrs[k] = v
-		}
-		attrs[record.Attribute] = record.Together{Files: digests}
-		if err := g.SetAttributes(ctx, attrs); err != nil {
+		p := r.Provenance(o.path)
+		p.Files = digests
+		if err := complete(ctx, o.Store, p, name(p, o.path)); err != nil {
 			return fmt.Errorf("output %w", err)
 		}
 		return nil

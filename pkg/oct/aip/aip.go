@@ -40,7 +40,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	p.source.InBands()
 	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[1:], DType: dtype.Float32,
-		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid(),
+		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid(), Omero: m.Image.Omero.WithoutWindows(),
 	}, m.Chunk[1:], res)
 	if err != nil {
 		return nil, err

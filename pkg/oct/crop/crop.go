@@ -310,7 +310,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 	shape := []int{r.Planes, m.Shape[1], m.Shape[2]}
 	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: shape, DType: m.DType,
-		Axes: m.Axes(), Scale: level.Scale, Translation: oct.MovedBy(level.Transform, []int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid,
+		Axes: m.Axes(), Scale: level.Scale, Translation: oct.MovedBy(level.Transform, []int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid, Omero: m.Image.Omero.WithoutWindows(),
 	}, p.piece(r.Planes, layout), p.res)
 	if err != nil {
 		return err

@@ -103,8 +103,8 @@ func (p *smoothPlan) spec() ngff.ImageSpec {
 		Format: p.array.Format(), Name: p.image.Name, Shape: p.shape, DType: p.out, Chunks: p.chunks, Budget: p.pyramidMem,
 		Axes: oct.ImageAxes(p.image), Scale: level.Scale, Translation: level.Translation,
 	}
-	if !p.how.Gradient { // windows of brightness do not fit a gradient
-		spec.Omero = p.image.Omero
+	if spec.Omero = p.image.Omero; p.how.Gradient { // windows of brightness do not fit a gradient
+		spec.Omero = spec.Omero.WithoutWindows()
 	}
 	return spec
 }

@@ -35,7 +35,7 @@ func (p *stackPlan) image(layout oct.Layout, res *oct.Resources) (*volume.Canvas
 	}
 	spec := ngff.ImageSpec{
 		Format: layout.Format, Name: "stack", Shape: shape, Chunks: chunks, Shard: layout.Shard, DType: dtype.Float32,
-		Scale: first.image.Levels[0].Scale, Workers: res.Workers, Meter: res.Meter,
+		Scale: first.image.Levels[0].Scale, Workers: res.Workers, Meter: res.Meter, Omero: first.image.Omero.WithoutWindows(),
 	}
 	for d, axis := range first.image.Axes {
 		axis.Unit = first.image.Unit[d]

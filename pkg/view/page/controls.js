@@ -1,6 +1,7 @@
 // The controls beside the cuts.
 import {Histogram} from './histogram.js';
 import {elsewhere} from './elsewhere.js';
+import {next} from './state.js';
 
 const $ = id => document.getElementById(id);
 
@@ -73,7 +74,8 @@ export class Controls {
     $('title').textContent = this.viewer.images.length > 1 ? server.title : d.name;
     $('image').value = state.image;
     $('slide').value = this.viewer.images.indexOf(state.image);
-    $('overlay').value = this.viewer.overlay ? state.overlay : -1;
+    $('overlay').value = this.viewer.overlay || state.overlay === next ? state.overlay : -1;
+    $('overlay').options[1].hidden = this.viewer.images.length < 2;
     this.channel = main.channelsShown(state)[0];
     const shown = main.channelsShown(state);
     $('channels').replaceChildren(...(d.channels.length < 2 ? [] : d.channels.map((c, i) => {

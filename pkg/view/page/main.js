@@ -5,7 +5,7 @@ import {Tiles} from './tiles.js';
 import {Picture} from './picture.js';
 import {Panel} from './panel.js';
 import {Controls} from './controls.js';
-import {read, write} from './state.js';
+import {next, read, write} from './state.js';
 
 const api = async address => {
   const r = await fetch(address);
@@ -49,7 +49,8 @@ class Viewer {
       if (s.overlay === null) s.overlay = this.server.overlay;
       if (!Object.hasOwn(this.maps, s.map)) s.map = 'gray';
       const main = await this.picture(s.image);
-      const overlay = this.images.includes(s.overlay) ? await this.picture(s.overlay) : null;
+      const second = s.overlay === next ? this.images[this.images.indexOf(s.image) + 1] : s.overlay;
+      const overlay = this.images.includes(second) ? await this.picture(second) : null;
       if (turn !== this.turn) return; // another one was chosen meanwhile
       [this.main, this.overlay] = [main, overlay];
       this.say(null);
@@ -79,7 +80,7 @@ class Viewer {
     for (const p of this.panels) {
       if (!p.shows()) continue;
       const room = axis => all[axis][1] - all[axis][0];
-      s.scale = Math.max(s.scale, room(p.plane.cols) / p.element.clientWidth * 1.04, room(p.plane.rows) / p.element.clientHeight * 1.04);
+      s.scale = Math.max(s.scale, room(p.plane.cols) / p.element.clientWidth * p.parts() * 1.04, room(p.plane.rows) / p.element.clientHeight * 1.04);
     }
     s.scale ||= 1;
     this.redraw();

@@ -20,14 +20,17 @@ export class Panel {
   // shows reports whether the panel is visible.
   shows() { return this.element.clientWidth > 0 && this.element.clientHeight > 0; }
 
-  // view says where what lies on the canvas, in device pixels.
-  view() {
+  // parts returns how many pictures of the same place lie side by side on the canvas.
+  parts() { return this.viewer.overlay && this.viewer.state.mode === 'side by side' ? 2 : 1; }
+
+  // view says where what lies on a part of the canvas, in device pixels.
+  view(part = 0) {
     const {state} = this.viewer, ratio = devicePixelRatio || 1;
-    const w = this.canvas.width, h = this.canvas.height, pixel = state.scale / ratio;
+    const w = this.canvas.width / this.parts(), h = this.canvas.height, pixel = state.scale / ratio;
     const left = state.centre[this.plane.cols] - w / 2 * pixel, top = state.centre[this.plane.rows] - h / 2 * pixel;
     return {
-      ratio, pixel, at: state.at[this.plane.across],
-      x: um => (um - left) / pixel, y: um => (um - top) / pixel,
+      ratio, pixel, at: state.at[this.plane.across], from: part * w, width: w,
+      x: um => part * w + (um - left) / pixel, y: um => (um - top) / pixel,
       rectangle: {left, top, right: left + w * pixel, bottom: top + h * pixel},
     };
   }
@@ -39,12 +42,21 @@ export class Panel {
     const w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio);
     if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
     const context = canvas.getContext('2d');
-    const view = this.view();
     context.clearRect(0, 0, w, h);
-    const cut = this.layer(context, viewer.main, view, true, wanted);
-    if (viewer.overlay) this.lay(context, view, wanted);
-    this.marks(context, view);
-    return cut;
+    const cuts = [viewer.main, viewer.overlay].slice(0, this.parts()).map((picture, i) => {
+      const view = this.view(i);
+      context.save();
+      context.beginPath();
+      context.rect(view.from, 0, view.width, h);
+      context.clip();
+      const cut = this.layer(context, picture, view, i === 0, wanted);
+      if (viewer.overlay && this.parts() === 1) this.lay(context, view, wanted);
+      this.cross(context, view);
+      context.restore();
+      return cut;
+    });
+    this.marks(context, this.view(this.parts() - 1));
+    return cuts.some(Boolean);
   }
 
   layer(context, picture, view, main, wanted) {
@@ -75,18 +87,22 @@ export class Panel {
     context.restore();
   }
 
-  // marks draws the cross-hair and the scale bar, and writes where the cut lies.
+  // cross draws the cross-hair.
+  cross(context, view) {
+    const {state} = this.viewer, {rows, cols} = this.plane, {width, height} = this.canvas;
+    if (!state.cross) return;
+    const x = Math.floor(view.x(state.at[cols])) + 0.5, y = Math.floor(view.y(state.at[rows])) + 0.5, gap = 12 * view.ratio;
+    context.strokeStyle = 'rgba(255,210,60,.75)';
+    context.lineWidth = 1;
+    context.beginPath();
+    for (const [a, b, c, d] of [[x, 0, x, y - gap], [x, y + gap, x, height], [0, y, x - gap, y], [x + gap, y, width, y]]) { context.moveTo(a, b); context.lineTo(c, d); }
+    context.stroke();
+  }
+
+  // marks draws the scale bar, and writes where the cut lies.
   marks(context, view) {
-    const {state, main} = this.viewer, {rows, cols, across} = this.plane, {width, height} = this.canvas;
-    if (state.cross) {
-      const x = Math.floor(view.x(state.at[cols])) + 0.5, y = Math.floor(view.y(state.at[rows])) + 0.5, gap = 12 * view.ratio;
-      context.strokeStyle = 'rgba(255,210,60,.75)';
-      context.lineWidth = 1;
-      context.beginPath();
-      for (const [a, b, c, d] of [[x, 0, x, y - gap], [x, y + gap, x, height], [0, y, x - gap, y], [x + gap, y, width, y]]) { context.moveTo(a, b); context.lineTo(c, d); }
-      context.stroke();
-    }
-    const length = barLength(width / 4 * view.pixel), px = length / view.pixel;
+    const {state, main} = this.viewer, {across} = this.plane, {width, height} = this.canvas;
+    const length = barLength(view.width / 4 * view.pixel), px = length / view.pixel;
     const right = width - 12 * view.ratio, bottom = height - 12 * view.ratio;
     context.fillStyle = 'rgba(0,0,0,.55)';
     context.fillRect(right - px - 4, bottom - 20 * view.ratio, px + 8, 26 * view.ratio);
@@ -105,7 +121,8 @@ export class Panel {
   // position returns where an event lies, µm along z, y, x.
   position(e) {
     const box = this.canvas.getBoundingClientRect(), {state} = this.viewer, p = [...state.at];
-    p[this.plane.cols] = state.centre[this.plane.cols] + (e.clientX - box.left - box.width / 2) * state.scale;
+    const width = box.width / this.parts();
+    p[this.plane.cols] = state.centre[this.plane.cols] + ((e.clientX - box.left) % width - width / 2) * state.scale;
     p[this.plane.rows] = state.centre[this.plane.rows] + (e.clientY - box.top - box.height / 2) * state.scale;
     return p;
   }

@@ -1,5 +1,8 @@
 // What is shown, as it stands in the address behind "#".
 
+// next, in place of the number of an overlay, is the image that follows in the list.
+export const next = -2;
+
 // initial is what is shown where the address says nothing; null is found out from the image.
 export const initial = {
   image: null, at: null, centre: null, scale: null, // µm; µm for each pixel of the page
@@ -28,7 +31,7 @@ export function read(hash) {
     else if (/^window\d+$/.test(key)) { if (list?.length === 2 && list[0] < list[1]) s.windows[key.slice(6)] = list; }
     else if (key === 'cross') s.cross = text !== 'off';
     else if (key === 'map') s.map = text;
-    else if (key === 'mode' && ['checkerboard', 'difference', 'flicker', 'curtain', 'blend'].includes(text)) s.mode = text;
+    else if (key === 'mode' && ['checkerboard', 'difference', 'flicker', 'curtain', 'blend', 'side by side'].includes(text)) s.mode = text;
     else if (key === 'panel' && ['all', 'xy', 'xz', 'yz'].includes(text)) s.panel = text;
   }
   return s;

@@ -1,0 +1,84 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/images"
+	"strata/pkg/view"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// list returns the image that the argument names, the images of a collection, or what is in the folder.
+func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
+	in := r.Arg("IN")
+	single := []view.Entry{{Path: in, Name: shown(in)}}
+	local := strings.TrimPrefix(in, "file://")
+	if info, err := os.Stat(local); err == nil && info.IsDir() && !store.IsNode(local) {
+		return search(ctx, r, &view.Folder{Store: store.Folder(local), Place: func(key string) string { return filepath.Join(local, key) }, Pages: true,
+			IsImage: func(key string) bool { return images.Is(filepath.Join(local, key)) }})
+	}
+	if _, err := r.Input(in); err != nil {
+		return nil, err
+	}
+	st, key, err := images.Open(ctx, in, store.Settings(r.Options.HTTP))
+	if err != nil {
+		return single, nil // the reason is told when it is opened to be shown
+	}
+	defer st.Close()
+	if _, err := zarr.Open(ctx, st, key); errors.Is(err, fs.ErrNotExist) && cli.InBucket(in) && key == "" {
+		return search(ctx, r, &view.Folder{Store: st, Place: func(key string) string { return below(in, key) }, IsImage: isImageName})
+	}
+	var entries []view.Entry
+	for _, k := range view.Collection(ctx, st, key) {
+		entries = append(entries, view.Entry{Path: below(in, k), Name: shown(in) + "/" + k})
+	}
+	if len(entries) == 0 {
+		return single, nil
+	}
+	return entries, nil
+}
+
+// search returns what is in a folder.
+func search(ctx context.Context, r *cli.Run, f *view.Folder) ([]view.Entry, error) {
+	in := address.Address(r.Arg("IN"))
+	entries, more, err := f.Find(ctx, folderDepth, mostEntries)
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	if !slices.ContainsFunc(entries, func(e view.Entry) bool { return !e.Page }) {
+		return nil, cli.BadInputf("%s: holds no OME-Zarr image, TIFF or CZI file, down to %d folders below it", in, folderDepth)
+	}
+	if more {
+		r.Warn("%s: holds more than %d images: the first are listed", in, mostEntries)
+	}
+	return entries, nil
+}
+
+// below returns the path or address of what lies at a key below another.
+func below(in, key string) string {
+	if !strings.Contains(in, "://") {
+		return filepath.Join(in, key)
+	}
+	place, query, has := strings.Cut(in, "?")
+	place = strings.TrimRight(place, "/") + "/" + key
+	if has {
+		place += "?" + query
+	}
+	return place
+}
+
+// isImageName reports whether an object in a bucket is an image file, by its name: reading the beginning of each would take
+// a request.
+func isImageName(key string) bool {
+	return slices.Contains([]string{".tif", ".tiff", ".btf", ".tf8", ".svs", ".scn", ".ndpi", ".czi"}, strings.ToLower(path.Ext(key)))
+}

@@ -1,0 +1,122 @@
+package zarrout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/ngff"
+	"strata/pkg/ngff/display"
+	"strata/pkg/record"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Complete writes into an image, in a folder that is an output, how to show it and which run made it. Outputs of [Create] are
+// completed at the end of the run.
+func Complete(ctx context.Context, r *cli.Run, st store.Writer, out string) error {
+	p := r.Provenance(out)
+	return complete(ctx, st, p, name(p, out))
+}
+
+// complete writes into the image at the root of a store, or the images of a collection there, how to show it and which run
+// made it.
+func complete(ctx context.Context, st store.Writer, p record.Provenance, name string) error {
+	n, err := zarr.Open(ctx, st, "", zarr.Workers(1))
+	if err != nil {
+		return err
+	}
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return nil // an array alone is no image
+	}
+	if err := completeImage(ctx, g, p, name); err != nil {
+		return err
+	}
+	if m, _ := ngff.ReadMetadata(g); !m.Collection {
+		return nil
+	}
+	children, err := g.Children(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range children {
+		if strings.Trim(key, "0123456789") != "" {
+			continue
+		}
+		image, err := g.Group(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := completeImage(ctx, image, p, name+" "+key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeImage completes the attributes of a group, which may be an image.
+func completeImage(ctx context.Context, g *zarr.Group, p record.Provenance, name string) error {
+	attrs, err := shown(ctx, g, name)
+	if err != nil {
+		return err
+	}
+	if raw, ok := g.Attributes()[record.Attribute]; ok && p.Files == nil { // of an image that was copied
+		var before record.Provenance
+		if json.Unmarshal(raw, &before) == nil {
+			p.Files = before.Files
+		}
+	}
+	attrs[record.Attribute] = p
+	return g.SetAttributes(ctx, attrs)
+}
+
+// shown returns the attributes of a group, of an image with its display settings.
+func shown(ctx context.Context, g *zarr.Group, name string) (map[string]any, error) {
+	im, err := ngff.Open(ctx, g.Store(), g.Path(), zarr.Workers(1), zarr.Budget(budget))
+	if err == nil {
+		defer func() {
+			for _, l := range im.Levels {
+				l.Array.Close()
+			}
+		}()
+		var attrs map[string]any
+		if attrs, err = display.Attributes(ctx, im, name); err == nil {
+			return attrs, nil
+		}
+	}
+	var format *zarr.FormatError
+	if !errors.As(err, &format) { // what is no image, or not a valid one, was copied as it is
+		return nil, err
+	}
+	attrs := map[string]any{}
+	for k, v := range g.Attributes() {
+		attrs[k] = v
+	}
+	return attrs, nil
+}
+
+// budget bounds the memory that reading a coarse level takes.
+const budget = 64 << 20
+
+// name returns a name for an image that has none: that of its first input, else of its output.
+func name(p record.Provenance, out string) string {
+	base := path.Base(strings.TrimRight(out, "/"))
+	if len(p.Inputs) > 0 {
+		base = p.Inputs[0]
+	}
+	for {
+		ext := path.Ext(base)
+		if ext == "" || ext == base || !slices.Contains(endings, strings.ToLower(ext)) {
+			return base
+		}
+		base = strings.TrimSuffix(base, ext)
+	}
+}
+
+// endings are those of files and folders that hold images.
+var endings = []string{".zarr", ".ome", ".zip", ".ozx", ".tif", ".tiff", ".btf", ".tf8", ".svs", ".ndpi", ".scn", ".czi", ".npy"}

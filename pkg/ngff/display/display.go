@@ -1,0 +1,178 @@
+// Package display completes what an image's metadata say of how to show it: its name, and in "omero" a colour, a label
+// and a window of brightness for each channel. Viewers that know these open the image with sensible contrast.
+package display
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/ngff/spatial"
+	"strata/pkg/zarr"
+)
+
+// The limits within which windows are found. A window needs few voxels; decoding chunks takes the time.
+const (
+	windowVoxels = 1 << 16
+	windowBytes  = 64 << 20 // of decoded chunks
+	mostChannels = 64       // images of more get no settings: reading them would take too long
+	mostActive   = 6        // channels that are shown at once
+)
+
+// colors are those of channels whose metadata state none.
+var colors = [...]string{"FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
+
+// members are JSON values by name.
+type members = map[string]json.RawMessage
+
+// Attributes returns the attributes of an image's group, completed: a name where there is none, and display settings. What
+// the image states already stays as it is. Channels without a window get the percentiles 0.1 and 99.9 of a coarse level.
+// Label images, and images without finite voxels, get no settings.
+func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]any, error) {
+	attrs := im.Group.Attributes()
+	inner := attrs
+	if raw, ok := attrs["ome"]; ok {
+		inner = nil
+		if err := json.Unmarshal(raw, &inner); err != nil {
+			return nil, invalid(im, "ome", err)
+		}
+	}
+	if im.Name == "" && name != "" {
+		var scales []members
+		if err := json.Unmarshal(inner["multiscales"], &scales); err != nil {
+			return nil, invalid(im, "multiscales", err)
+		}
+		scales[0]["name"] = encoded(name)
+		inner["multiscales"] = encoded(scales)
+		im.Name = name
+	}
+	settings, err := complete(ctx, im, inner["omero"])
+	if err != nil {
+		return nil, err
+	}
+	if settings != nil {
+		inner["omero"] = encoded(settings)
+	}
+	if _, ok := attrs["ome"]; ok {
+		attrs["ome"] = encoded(inner)
+	}
+	all := make(map[string]any, len(attrs))
+	for k, v := range attrs {
+		all[k] = v
+	}
+	return all, nil
+}
+
+// invalid is an error about an attribute.
+func invalid(im *ngff.Image, field string, err error) error {
+	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
+}
+
+// encoded returns JSON of what can only be encoded.
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // text, numbers that are finite, and JSON
+	}
+	return b
+}
+
+// complete returns the display settings with what is missing; nil where there can be none.
+func complete(ctx context.Context, im *ngff.Image, stated json.RawMessage) (members, error) {
+	if im.ImageLabel != nil || !im.DType().IsNumber() && im.DType() != dtype.Bool {
+		return nil, nil
+	}
+	levels, err := spatial.Levels(im)
+	if err != nil {
+		return nil, nil // it cannot be shown
+	}
+	settings, channels := members{}, []members{}
+	if stated != nil {
+		if err := errors.Join(json.Unmarshal(stated, &settings), json.Unmarshal(settings["channels"], &channels)); err != nil {
+			return nil, nil // the reader warns of it
+		}
+	}
+	n := 1
+	if d := im.Axis("c"); d >= 0 {
+		n = levels[0].Array.Shape()[d]
+	}
+	if stated == nil {
+		channels = make([]members, min(n, mostChannels+1))
+	}
+	if len(channels) != n || n > mostChannels {
+		return nil, nil
+	}
+	for i := range channels {
+		if channels[i] == nil {
+			channels[i] = members{}
+		}
+		if err := channel(ctx, im, levels, i, n, channels[i]); err != nil {
+			return nil, err
+		}
+		if channels[i]["window"] == nil {
+			return nil, nil
+		}
+	}
+	settings["channels"] = encoded(channels)
+	return settings, nil
+}
+
+// channel completes the settings of channel i of n.
+func channel(ctx context.Context, im *ngff.Image, levels []spatial.Level, i, n int, c members) error {
+	label, color := im.Name, "FFFFFF"
+	if n > 1 {
+		label, color = "channel "+strconv.Itoa(i), colors[i%len(colors)]
+	}
+	for key, v := range map[string]any{"label": label, "color": color, "active": i < mostActive} {
+		if c[key] == nil && v != "" {
+			c[key] = encoded(v)
+		}
+	}
+	if w := c["window"]; w != nil && string(w) != "null" {
+		return nil
+	}
+	delete(c, "window")
+	w, err := window(ctx, im, levels, i, windowBytes/int64(n))
+	if w != nil {
+		c["window"] = encoded(w)
+	}
+	return err
+}
+
+// window returns the range of values in which a channel is shown; nil where no voxel is a finite number.
+func window(ctx context.Context, im *ngff.Image, levels []spatial.Level, channel int, bytes int64) (*ngff.Window, error) {
+	level, boxes := Sample(levels, windowVoxels, bytes)
+	l := &levels[level]
+	others := make([]int, len(l.Others))
+	for i, d := range l.Others {
+		if others[i] = l.Array.Shape()[d] / 2; im.Axes[d].Name == "c" {
+			others[i] = channel
+		}
+	}
+	var values []float64
+	for _, b := range boxes {
+		raw := make([]byte, b.Shape[0]*b.Shape[1]*b.Shape[2]*l.Array.DType().Size())
+		if err := l.Array.Read(ctx, l.Region(b.Start, b.Shape, others), raw); err != nil {
+			return nil, fmt.Errorf("display settings: %w", err)
+		}
+		values = AppendFinite(values, raw, l.Array.DType())
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	slices.Sort(values)
+	w := &ngff.Window{Min: values[0], Max: values[len(values)-1], Start: Quantile(values, 0.001), End: Quantile(values, 0.999)}
+	if w.Start == w.End { // hardly anything in an empty image
+		w.Start, w.End = w.Min, w.Max
+	}
+	if w.Start == w.End { // all voxels are equal
+		w.End++
+		w.Max++
+	}
+	return w, nil
+}
