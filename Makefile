@@ -26,11 +26,12 @@ GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 # Files in packages have the time of the commit.
 DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -ldflags '$(LDFLAGS)'
 PREFIX ?= /usr/local
+TARGETS ?= linux/amd64,linux/arm64,darwin/arm64,darwin/amd64
 NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -48,12 +49,12 @@ image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.s
 	@scripts/image.sh $(IMAGE:.sif=-gpu.sif) --with_nvidia
 
 dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in build/dist, the same bytes every time
-	@$(DIST) -out build/dist
+	@$(DIST) -targets '$(TARGETS)' -out build/dist
 
 install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
 	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
 
-conda: dist ## a conda package of this machine's archive in build/conda, made and tested without a network (rattler-build from PyPI)
+conda: ## a conda package of what make dist has made for this machine in build/conda, tested (rattler-build from PyPI)
 	@$$(scripts/venv.sh build/venv-conda packaging/conda/requirements.txt) packaging/conda/build.py '$(VERSION)' build/dist build/conda
 
 module: ## a copy of the sources that can be imported as NAME=host/owner/strata, in build/module
@@ -140,6 +141,9 @@ test-slurm: build ## the workflow on a one-node SLURM (root)
 
 test-server-setup: build ## the scripts for administrators, on small sources and with doubles of what they call
 	@tests/server_setup/run.sh
+
+test-install: build ## packages as users install them: the same bytes twice, in a Debian without Go, a wheel, a conda package (root)
+	@tests/install/run.sh
 
 test-menu: build ## the menu of the image: arguments, screens, a run
 	@tests/menu/run.sh

@@ -15,7 +15,12 @@ include { REPORT   } from './modules/report'
 include { VERSIONS } from './modules/versions'
 
 workflow {
-    def parameters = new Parameters(file("${projectDir}/nextflow_schema.json"))
+    STRATA()
+}
+
+// main.nf in the root of the tree has it too: what belongs to the workflow is found from here, programs from the folder that was started.
+workflow STRATA {
+    def parameters = new Parameters(file("${moduleDir}/nextflow_schema.json"))
     if (params.help) {
         println parameters.help("nextflow run ${workflow.scriptFile.name}", params.help)
         exit 0

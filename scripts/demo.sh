@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # usage: demo.sh [nextflow|none]   (make demo ENGINE=…)
-# Builds the programs, makes the mosaics of a phantom in demo-out/ and turns them
+# Makes the mosaics of a phantom in demo-out/ and turns them
 # into one volume, with projections, pictures and a report: by the workflow, or by
 # the same steps from this shell (none: no Java needed). SLICES: how many (10).
+# In a source tree it builds the programs first. In an installed package, or without Go, it takes
+# those on the PATH, and demo-out is in the current folder.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 engine=${1:-nextflow}
 out=demo-out
 slices=${SLICES:-10}
@@ -12,7 +14,7 @@ slices=${SLICES:-10}
 case $engine in
   nextflow)
     # Before the rest: what is missing is installed, or named, at once.
-    scripts/nextflow.sh -v 2>&1 >/dev/null |
+    "$scripts/nextflow.sh" -v 2>&1 >/dev/null |
       sed -u '/missing\|needs Java\|could not/s/$/; or do without: make demo ENGINE=none/' >&2
     ;;
   none) ;;
@@ -21,26 +23,29 @@ case $engine in
     exit 2
     ;;
 esac
-if ! command -v go >/dev/null 2>&1; then
-  echo "go is missing: install Go 1.26 or newer (https://go.dev/dl)" >&2
+if [ -e "$scripts/../go.mod" ] && command -v go >/dev/null 2>&1; then
+  cd "$scripts/.."
+  "${MAKE:-make}" --no-print-directory build
+  PATH=$PWD/bin:$PATH
+elif ! command -v strata >/dev/null 2>&1; then
+  echo "go is missing: install Go 1.26 or newer (https://go.dev/dl), or a package of strata" >&2
   exit 1
 fi
-"${MAKE:-make}" --no-print-directory build
 
 echo "phantom: $slices slices into $out/mosaics"
 rm -rf "$out"/{mosaics,results,work}
 mkdir -p "$out"
-bin/phantom "$out/mosaics" --slices "$slices" --quiet
+phantom "$out/mosaics" --slices "$slices" --quiet
 
 cd "$out"
 started=$(date +%s.%N)
-../scripts/steps.sh "$engine" mosaics results
+"$scripts/steps.sh" "$engine" mosaics results
 wall=$(echo "$(date +%s.%N) $started" | awk '{ printf "%.1f", $1 - $2 }')
 cd ..
 
 echo
 if [ "$engine" = nextflow ]; then
-  scripts/times.sh "$out/results/pipeline_info/trace.tsv" "$wall"
+  "$scripts/times.sh" "$out/results/pipeline_info/trace.tsv" "$wall"
 else
   echo "from mosaics to report: $wall s"
 fi

@@ -6,13 +6,16 @@
 # that. What is missing (Java, Maven) is installed when this user may, else named
 # in one line.
 #
-#   STRATA_NEXTFLOW_DIR   where the jars are kept (default: build/nextflow here)
+#   STRATA_NEXTFLOW_DIR   where the jars are kept (default: build/nextflow here; of an
+#                         installed package, strata/nextflow in the user's cache)
 #   STRATA_NEXTFLOW=jars  do not look on the PATH
 #   STRATA_NEXTFLOW_MAIN  another main class, which finds Nextflow's (for tests)
 #   NXF_HOME, NXF_OPTS    as for nextflow itself
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-home=${STRATA_NEXTFLOW_DIR:-${here%/*}/build/nextflow}
+home=${here%/*}/build/nextflow
+case $here in */share/strata/scripts) home=${XDG_CACHE_HOME:-$HOME/.cache}/strata/nextflow ;; esac
+home=${STRATA_NEXTFLOW_DIR:-$home}
 oldest=24.10
 
 # newer VERSION: VERSION >= oldest

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: steps.sh nextflow|none MOSAICS RESULTS
-# The whole chain on a phantom's mosaics, with the programs of bin/: by the workflow,
+# The whole chain on a phantom's mosaics, with the programs of bin/, or else of the PATH: by the workflow,
 # whose tasks have one CPU each, or by the same steps one after another from this
 # shell, each on all CPUs. Both make the same volume. For the demo and the benchmark.
 set -euo pipefail

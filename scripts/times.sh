@@ -26,7 +26,7 @@ NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 $column["status"] != "COMPLETED" { other[$column["status"]]++; next }
 {
   process = tag = $column["name"]
-  sub(/ .*/, "", process)
+  sub(/ .*/, "", process); sub(/.*:/, "", process)
   sub(/^[^(]*\(?/, "", tag); sub(/\)$/, "", tag)
   s = seconds($column["realtime"])
   count[process]++; sum[process] += s; longest[process] = greater(longest[process], s)

@@ -104,6 +104,7 @@ func readTrace(r io.Reader) ([]task, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		process, _, _ := strings.Cut(cell("name"), " ")
+		process = process[strings.LastIndex(process, ":")+1:] // less the workflow's name
 		tasks = append(tasks, task{process, float64(start.UnixMilli()) / 1e3, seconds})
 	}
 	if err := in.Err(); err != nil {

@@ -127,7 +127,7 @@ class Attempts {
 
     private static List<String> row(task) {
         final boolean known = task.exitStatus instanceof Integer && task.exitStatus != Integer.MAX_VALUE
-        return [task.process as String, (task.tag ?: '') as String, known ? task.exitStatus as String : '-', reason(task, known ? task.exitStatus as int : 0)]
+        return [(task.process as String).tokenize(':').last(), (task.tag ?: '') as String, known ? task.exitStatus as String : '-', reason(task, known ? task.exitStatus as int : 0)]
     }
 
     /** The slices that there are none of, by name, each once. */

@@ -77,6 +77,8 @@ class Chain {
     /** Where an output of a task goes below outdir; null: nowhere. */
     static String place(String path) {
         final List<String> parts = path.tokenize('/')
+        if (path.endsWith('_mqc.json'))
+            return "multiqc/${path}"
         if (parts.size() == 1)
             return path == 'versions.yml' ? null : path
         final String stage = MAKERS.find { it.value == parts[0] }?.key

@@ -22,12 +22,11 @@ class Programs {
      * Returns what tells one version of a program from another, as part of the key by which
      * -resume finds a task: a digest of its file, which has the version and the commit in it, or
      * of the image that it comes from. Neither depends on when or where the file was made. An image
-     * at an address has its name, as Nextflow hashes it, and a module its own.
+     * that is no file has its name, as a conda environment has, which Nextflow hashes; a module has its own.
      */
     static String key(String name) {
-        final String image = image()
-        if (image)
-            return image.contains('://') ? '' : digest(Path.of(image))
+        if (image() || config.conda?.enabled)
+            return imageFile() ? digest(imageFile()) : ''
         final Path ours = project.resolve('bin').resolve(name)
         if (Files.isExecutable(ours))
             return digest(ours)
@@ -47,9 +46,9 @@ class Programs {
             return "${work}: Nextflow cannot work in this folder with a container, for the spaces, quotes or other signs in its name: name another by -work-dir"
         if (image && !plain(project) && Files.exists(project.resolve('bin')))
             return "${project}: with a container Nextflow trips over the spaces, quotes or other signs in this name: remove ${project}/bin, an image has no use for it"
-        if (image && !image.contains('://'))
-            return Files.exists(Path.of(image)) ? null
-                : "parameter container: no such image: ${Path.of(image).normalize()} (make image builds build/strata.sif)"
+        if (imageFile())
+            return Files.exists(imageFile()) ? null
+                : "parameter container: no such image: ${imageFile().normalize()} (make image builds build/strata.sif)"
         final missing = absent(names)
         return missing ? "program ${missing.join(', ')}: not in ${project}/bin nor on the PATH: run make first, or give --container" : null
     }
@@ -62,7 +61,7 @@ class Programs {
      * and outside a container: elsewhere nothing is reported.
      */
     private static List<String> absent(List<String> names) {
-        final boolean elsewhere = config.apptainer?.enabled || config.singularity?.enabled || config.docker?.enabled ||
+        final boolean elsewhere = image() || config.conda?.enabled ||
             !((config.process?.executor ?: 'local') == 'local') || config.process?.beforeScript?.contains('module load')
         if (elsewhere)
             return []
@@ -70,8 +69,14 @@ class Programs {
         return names.findAll { name -> !all.any { Files.isExecutable(it.resolve(name)) } }
     }
 
-    /** The image that Apptainer or Singularity starts, or null. */
-    private static String image() { config.apptainer?.enabled || config.singularity?.enabled ? config.process?.container : null }
+    /** The image that containers are started from, or null. */
+    private static String image() { ['apptainer', 'singularity', 'docker', 'podman'].any { config[it]?.enabled } ? config.process?.container : null }
+
+    /** The same where it is a file: Apptainer's and Singularity's, without an address. */
+    private static Path imageFile() {
+        final boolean named = config.docker?.enabled || config.podman?.enabled || image()?.contains('://')
+        return image() && !named ? Path.of(image()) : null
+    }
 
     private static List<Path> folders() { System.getenv('PATH').split(':').collect { Path.of(it) } }
 

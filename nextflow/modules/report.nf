@@ -18,6 +18,7 @@ process REPORT {
     output:
     path 'qc-report.html', emit: page
     path 'reports/run.qc-report.json'
+    path '*_mqc.json', optional: true
     path 'versions.yml', emit: versions
 
     script:
@@ -47,7 +48,7 @@ process REPORT {
     stub:
     """
     mkdir -p reports
-    touch qc-report.html reports/run.qc-report.json
+    touch qc-report.html strata_mqc.json reports/run.qc-report.json
     printf '%s:\\n  qc-report: stub\\n' '${task.process}' > versions.yml
     """
 }

@@ -10,6 +10,7 @@ import rattler_build
 version, dist, out = sys.argv[1:]
 os.environ.update(STRATA_VERSION=version, STRATA_DIST=os.path.abspath(dist))
 warnings.simplefilter("ignore")
+os.makedirs(out, exist_ok=True)
 with tempfile.TemporaryDirectory() as channel:  # nothing but the archive is needed
     for system in ("noarch", "linux-64", "linux-aarch64", "osx-64", "osx-arm64"):
         folder = pathlib.Path(channel, system)

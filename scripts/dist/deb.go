@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // Programs of other Debian packages have these names in /usr/bin.
@@ -74,7 +76,7 @@ func (r *release) deb(t tree, arch string) ([]byte, error) {
 // copyright file that refers to the text of the licence, and a changelog.
 func (r *release) debTree(t tree) (tree, error) {
 	changes := fmt.Sprintf("strata (%s) unstable; urgency=medium\n\n  * Release %s.\n\n -- %s  %s\n", r.version, r.version, r.maintainer, r.at.Format(time.RFC1123Z))
-	compressed, err := gz([]byte(changes))
+	compressed, err := gz([]byte(changes), gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (r *release) debTree(t tree) (tree, error) {
 		case e.name == "share/doc/strata/LICENSE":
 			continue
 		case strings.HasPrefix(e.name, "share/man/"):
-			if e.data, err = gz(e.data); err != nil {
+			if e.data, err = gz(e.data, gzip.BestCompression); err != nil {
 				return nil, err
 			}
 			e.name += ".gz"

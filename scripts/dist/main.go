@@ -30,6 +30,7 @@ type release struct {
 	at         time.Time
 	programs   []string // names that strata goes by, sorted
 	help       []entry  // pages of the manual and completions, which are the same on every machine
+	workflow   []entry  // share/strata, the same
 }
 
 func main() {
@@ -50,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&r.maintainer, "maintainer", "The strata authors <strata@users.noreply.github.com>", "maintainer of the Debian packages")
 	out := fs.String("out", "", "folder for packages")
 	prefix := fs.String("install", "", "folder to install into, instead of packing")
-	targets := fs.String("targets", "linux/amd64,linux/arm64,darwin/arm64,darwin/amd64", "systems to pack for")
+	targets := fs.String("targets", runtime.GOOS+"/"+runtime.GOARCH, "systems to pack for")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -63,6 +64,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	r.at = time.Unix(seconds, 0).UTC()
 	if err := r.listPrograms(); err != nil {
+		return err
+	}
+	if err := r.readWorkflow(); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "strata-dist-")

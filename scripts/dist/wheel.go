@@ -1,13 +1,16 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zip"
 )
 
 // project is the name of the Python package: strata is another's.
@@ -33,7 +36,7 @@ func (r *release) wheel(t tree, system, arch string) (name string, content []byt
 	var files []entry
 	for _, e := range t {
 		switch {
-		case e.link != "":
+		case e.link != "" && strings.HasPrefix(e.name, "bin/"):
 			program := strings.TrimPrefix(e.name, "bin/")
 			files = append(files, entry{name: scripts + program, mode: 0o755, data: fmt.Appendf(nil, launcher, program)})
 		case e.name == "bin/strata":
@@ -65,6 +68,7 @@ func zipOf(t tree, record string, at time.Time) ([]byte, error) {
 	list.WriteString(record + ",,\n")
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, level) })
 	for _, e := range append(t, entry{name: record, mode: 0o644, data: []byte(list.String())}) {
 		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
 		h.ExternalAttrs = uint32(0o100000|e.mode) << 16

@@ -72,11 +72,11 @@ ok 'flags of both kinds get to the program' has <(attempt preview.slice_z00 1) '
 ok 'the report has its title' has "$results/qc-report.html" '<title>Subject 12(&#39;|.)s run'
 touch -d '2020-01-01' "$tmp/block/shifts_xy.csv"
 warm chain-shifts run "$main" "${faulty[@]}" "${chain[@]}" -resume
-ok '-resume with other shifts: the stack' same "$status $(count 'Submitted process > STACK' "$log") $(count 'Submitted process > (RESAMPLE|FOCAL|STITCH|CROP|ESTIMATE)' "$log")" '0 1 0'
+ok '-resume with other shifts: the stack' same "$status $(count 'Submitted process > STRATA:STACK' "$log") $(count 'Submitted process > STRATA:(RESAMPLE|FOCAL|STITCH|CROP|ESTIMATE)' "$log")" '0 1 0'
 
 # Parts of it.
 warm skip-some run "$main" "${chain[@]}" --outdir some --skip focal,crop,aip,qc_report -resume
-ok 'skip focal, crop, aip and report: what resample made, and the estimate, are found again' same "$status $(tasks "$log") $(count 'Cached process > RESAMPLE' "$log")" \
+ok 'skip focal, crop, aip and report: what resample made, and the estimate, are found again' same "$status $(tasks "$log") $(count 'Cached process > STRATA:RESAMPLE' "$log")" \
   '0 5 PREVIEW 1 STACK 4 STITCH 1 VERSIONS 4'
 ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'pipeline_info previews reports slices stitch volume 4'
 warm skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,preview,qc-report -resume

@@ -47,7 +47,7 @@ chunk=$(find "${mosaics[1]}/" -type f -size +0 ! -name '*.json' ! -name '.z*' | 
 touch -d '2020-01-01' "$chunk"
 warm changed run "$main" -params-file "$tmp/params.yml" -resume
 ok '-resume after one chunk changed executes that mosaic only' same "$status $(ran "$log") $(cached "$log")" '0 1 3'
-ok 'it is the changed one' has "$log" "Submitted process > AIP \(${names[1]}\)"
+ok 'it is the changed one' has "$log" "Submitted process > STRATA:AIP \(${names[1]}\)"
 warm levels run "$main" -params-file "$tmp/params.yml" -resume --n_levels 1
 ok '-resume with another n_levels executes all again' same "$status $(ran "$log") $(cached "$log")" '0 3 1'
 
@@ -82,6 +82,18 @@ ok '-resume with a program of another date executes nothing' same "$status $(tas
 (cd "$root" && CGO_ENABLED=0 ${GO:-go} build -ldflags '-s -w -X strata/pkg/cli.version=99.0' -o "$clone/nextflow/bin/aip" ./cmd/aip) || exit 1
 dir=$clone/nextflow nf upgraded run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
 ok '-resume with another version of a program executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 1 VERSIONS 15'
+# The same from the root of the tree: its bin/ has the programs.
+cp -P "$root"/{main.nf,nextflow.config,lib} "$clone/"
+mv "$clone/nextflow/bin" "$clone/bin"
+dir=$clone nf from-root run . -profile test,local "${aip_only[@]}"
+ok 'nextflow run . in the root' same "$status $(tasks "$log") $(names_in "$clone/results/aip" | wc -w)" '0 5 AIP 1 VERSIONS 10'
+ok 'the programs are those of bin/' has <(cat "$clone"/results/pipeline_info/versions.yml) 'aip: "99.0"'
+printf 'input: %s\noutdir: from-root\n' "$tmp/phantom" >"$tmp/root.yml"
+PATH=$REAL_BIN:$PATH dir=$clone nf main-nf run main.nf -params-file "$tmp/root.yml" -stub-run
+ok 'nextflow run main.nf -params-file there: the whole chain' same "$status $(tasks "$log" | wc -w) $(last "$log" | xargs)" '0 20 report from-root/qc-report.html'
+ok 'what MultiQC reads has a folder of its own' same "$(names_in "$clone/from-root/multiqc")" strata_mqc.json
+dir=$clone nf beside run nextflow/main.nf -params-file "$tmp/root.yml" -stub-run
+ok 'and nextflow/main.nf, whose settings are then read twice' same "$status $(tasks "$log" | wc -w)" '0 20'
 warm single run "$main" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
 ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
 
@@ -122,6 +134,24 @@ cp "$tmp/fake/apptainer" "$tmp/fake/singularity"
 : >"$tmp/apptainer.log"
 CUDA_VISIBLE_DEVICES=7 STRATA_LEASE_DIR=/leases PATH=$tmp/fake:$PATH nf singularity run "$main" "${container[@]}" -profile local,singularity --container_options='--bind /mnt' --use_gpu false --n_levels 1
 ok 'container: by Singularity, with more options; without a GPU no --nv' same "$status $(count '^leases=/leases gpu=7 singularity exec .*--bind /mnt ' "$tmp/apptainer.log") $(count ' --nv ' "$tmp/apptainer.log")" '0 2 0'
+# Docker's names are no files; conda's programs are looked for by no one else.
+cat >"$tmp/fake/docker" <<SH
+#!/bin/bash
+echo "\${0##*/} \$*" >>'$tmp/oci.log'
+[ "\$1" = run ] || exit 0
+while [ "\$1" != my/strata:1 ]; do shift; done
+shift
+PATH='$tmp/image/bin':/usr/local/bin:/usr/bin:/bin exec "\$@"
+SH
+chmod +x "$tmp/fake/docker"
+cp "$tmp/fake/docker" "$tmp/fake/podman"
+container[-1]=my/strata:1
+for engine in docker podman; do
+  PATH=$tmp/fake:$PATH nf $engine run "$main" "${container[@]}" -profile local,$engine --outdir $engine
+  ok "container: by $engine" same "$status $(sed -n 's/.* aip: *//p' "$launch/$engine/pipeline_info/versions.yml")" '0 "9.9-image"'
+done
+ok 'docker: GPUs for the stage only, and results of the user' same "$(count "^docker run .*-u .*:.* --gpus all " "$tmp/oci.log") $(count '^podman run .*--device nvidia.com/gpu=all ' "$tmp/oci.log") $(count '(--gpus|nvidia)' "$tmp/oci.log")" '1 1 2'
+container[-1]=image.sif
 warm work-dir run "$main" "${container[@]}" -work-dir "$tmp/a b"
 ok 'container: a work folder in which Nextflow would lose its way' same "$status $(count "^ERROR ~ $tmp/a b: Nextflow cannot work in this folder with a container" "$log")" '2 1'
 warm no-image run "$main" "${container[@]}" --container gone.sif
@@ -213,9 +243,7 @@ ok '--help lists the parameters and leaves no results' same "$status $(count '^ 
 
 # --- Configuration -------------------------------------------------------------
 
-for profile in local slurm bmrc test,apptainer bmrc,apptainer slurm,singularity; do
-  warm config config "$root/nextflow" -profile $profile
-  ok "configuration of $profile without a warning" same "$status $(count 'WARN|ERROR' "$log")" '0 0'
-done
+# settings LOG FOLDER: without closures, which the engine does not show as they stand from everywhere, and where the folder of the project is.
+settings() { sed -E "s#$2#.#g; s#\./\.\./build#./build#g; / = \{\$/,/^ *\}\$/{/ = \{\$/!d; s/\{\$//}; s/ = (\{.*\}|Script.*)\$/ = /" "$1"; }
 
 total

@@ -168,7 +168,7 @@ ok 'the slice without which the rest went on' same "$(tail -n +2 "$launch/chain/
 
 faults
 warm chain-resume run "$main" "${faulty[@]}" "${chain[@]}" -resume
-ok 'and -resume makes up for it, with what depends on it' same "$status $(sed -n 's/.*Submitted process > \([A-Z]*\).*/\1/p' "$log" | sort | xargs)" \
+ok 'and -resume makes up for it, with what depends on it' same "$status $(sed -n 's/.*Submitted process > STRATA:\([A-Z]*\).*/\1/p' "$log" | sort | xargs)" \
   '0 AIP AIP CROP PREVIEW PREVIEW REPORT STACK'
 before=$(count_jobs)
 warm chain-stub run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/block/mosaic_grid_3d_z00.ome.zarr" --outdir stub --skip 'aip,preview,focal' -stub-run
@@ -184,7 +184,7 @@ bmrc=(-profile bmrc "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" 
 nf bmrc run "$main" "${faulty[@]}" "${bmrc[@]}" --mem_fraction 0.95
 ok 'bmrc: the run succeeds' same "$status" 0
 ok 'bmrc: 4 h with a GPU go to gpu_short' same "$(job m_u8_v3raw 1 Partition) $(job m_u8_v3raw 1 TresPerNode)" 'gpu_short gres:gpu:1'
-ok 'bmrc: without a GPU to short' same "$(jobs | grep 'JobName=nf-VERSIONS' | grep -c 'Partition=short ')" 1
+ok 'bmrc: without a GPU to short' same "$(jobs | grep 'JobName=nf-STRATA_VERSIONS' | grep -c 'Partition=short ')" 1
 if [ -e "$tmp/cluster/cgroups" ]; then
   ok '--mem ends below the memory of the job, with a warning' same "$(limits m_u8_v3raw "$launch/bmrc") $(grep -c 'is more than this job has: its control group allows 1 GiB' "$launch/bmrc/reports/m_u8_v3raw.aip.json")" \
     "$((1 << 30)) $((896 << 20)) 1"
@@ -201,7 +201,7 @@ exit 1
 SH
 chmod +x "$tmp/busy/sbatch"
 PATH=$tmp/busy:$PATH nf bmrc-long run "$main" "${bmrc[@]}" --modules 'CUDA/12 Java/17' --before_script 'module use mine' --gpu_short_time '2 h' --short_partition main --n_levels 1
-ok 'bmrc: which ones, and from when on, are parameters' same "$status $(jobs | grep 'JobName=nf-AIP' | tail -n 1 | grep -o ' Partition=[a-z_]*') $(jobs | grep 'JobName=nf-VERSIONS' | tail -n 1 | grep -o ' Partition=[a-z_]*')" \
+ok 'bmrc: which ones, and from when on, are parameters' same "$status $(jobs | grep 'JobName=nf-STRATA_AIP' | tail -n 1 | grep -o ' Partition=[a-z_]*') $(jobs | grep 'JobName=nf-STRATA_VERSIONS' | tail -n 1 | grep -o ' Partition=[a-z_]*')" \
   '0  Partition=gpu_long  Partition=main'
 ok 'a queue that is full is asked again' same "$(wc -l <"$tmp/busy/count") $(count 'retried' "$log")" '4 0'
 ok 'modules are loaded, then before_script is run, by every task' same "$(sort "$tmp/modules" | uniq -c | xargs)" '2 load CUDA/12 Java/17 2 use mine'
