@@ -66,7 +66,7 @@ func (c *Command) briefExamples() []string {
 }
 
 // briefOptions describes the command's own options in so many lines: one for each, and where these are too few, only the names of the
-// last.
+// last, as many as fit.
 func (c *Command) briefOptions(room int) []string {
 	own := slices.DeleteFunc(slices.Clone(c.flags()[:len(c.Flags)]), func(f Flag) bool { return f.Hidden })
 	short := slices.ContainsFunc(own, func(f Flag) bool { return f.Short != "" })
@@ -81,17 +81,26 @@ func (c *Command) briefOptions(room int) []string {
 		}
 		rows = append(rows, [2]string{name, f.Usage})
 	}
-	for n := len(own); n > 0; n-- {
+	described, named := len(own), len(own)
+	for {
 		var others []string
-		for _, f := range own[n:] {
+		for _, f := range own[described:named] {
 			others = append(others, "--"+f.Name)
 		}
-		lines := append(columns(rows[:n]), listed("and ", others)...)
-		if len(lines) <= room {
+		if named < len(own) {
+			others = append(others, fmt.Sprintf("… %d more", len(own)-named))
+		}
+		lines := append(columns(rows[:described]), listed("and ", others)...)
+		switch {
+		case len(lines) <= room || named == 0:
 			return lines
+		case described > room/2:
+			described--
+		default:
+			named = max(0, named-1)
+			described = min(described, named)
 		}
 	}
-	return nil
 }
 
 // listed wraps names in lines of a screen's width.

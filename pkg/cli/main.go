@@ -247,7 +247,7 @@ func (r *Run) prepare() error {
 	}
 	o := &r.Options
 	if r.command.Shared&Resources != 0 {
-		r.Decided("workers: at most %d; buffers: at most %s", o.Threads, units.FormatSize(o.Mem))
+		r.Decided("at most %s and %s of buffers", units.Count(o.Threads, "worker"), units.FormatSize(o.Mem))
 	}
 	if o.Report != "" {
 		if err := record.Check(o.Report, o.Overwrite); err != nil {

@@ -3,6 +3,8 @@ package record
 import (
 	"fmt"
 	"strings"
+
+	"strata/pkg/units"
 )
 
 // String returns the shape, data type, voxel size and levels of a dataset in words: "20 × 512 × 512 float32, 10 × 2 × 2 µm,
@@ -15,11 +17,8 @@ func (d *Dataset) String() string {
 	if len(d.VoxelSize) > 0 {
 		parts = append(parts, times("%.4g", d.VoxelSize)+" µm")
 	}
-	switch {
-	case d.Levels == 1:
-		parts = append(parts, "1 level")
-	case d.Levels > 1:
-		parts = append(parts, fmt.Sprintf("%d levels", d.Levels))
+	if d.Levels > 0 {
+		parts = append(parts, units.Count(d.Levels, "level"))
 	}
 	return strings.Join(parts, ", ")
 }
