@@ -28,7 +28,7 @@ func (s *state) print(w io.Writer, all bool) error {
 		s.printGPUs(&b)
 		s.printChecks(&b, theStorage)
 	} else {
-		fmt.Fprintf(&b, "GPUs: none: %s (-v: what was looked at)\n", bench.Plain(s.noDevices))
+		fmt.Fprintln(&b, "GPUs: none (-v: what was looked at)")
 	}
 	if len(s.Environment) > 0 {
 		fmt.Fprintln(&b, "environment")
