@@ -53,7 +53,8 @@ class Attempts {
 
     /** The flags that every stage has. */
     static String flags(task) {
-        final List<String> flags = [gpu(task) ? '--use_gpu' : '--no-use_gpu']
+        // Programs use a GPU by default. --use_gpu would ask for one, and warn where there is none.
+        final List<String> flags = gpu(task) ? [] : ['--no-use_gpu']
         if (gpu(task) && params.require_gpu)
             flags << '--require_gpu'
         if (gpu(task) && params.gpu_mem != null)

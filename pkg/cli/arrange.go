@@ -13,8 +13,8 @@ type line struct {
 	values map[string]*value // of all flags of the command, by name
 	args   []string          // positional arguments
 
-	help, version, man bool
-	completion         string // shell, or ""
+	help, brief, version, man bool   // brief: the help of -h
+	completion                string // shell, or ""
 }
 
 // arrange sorts a command line: which sub-command, which flags with which
@@ -246,7 +246,7 @@ func (a *arranger) positional(tok string) error {
 		return nil
 	}
 	if tok == "help" && !a.help {
-		a.help = true
+		a.help, a.brief = true, false
 		return nil
 	}
 	sub := a.cmd.sub(tok)
@@ -301,7 +301,9 @@ func (a *arranger) finish() (*line, error) {
 			}
 			switch f.flag.Name {
 			case "help":
-				a.help = a.help || v.(bool)
+				if v.(bool) {
+					a.help, a.brief = true, f.typed == "-h" && (a.brief || !a.help)
+				}
 			case "version":
 				a.version = v.(bool)
 			case "man":

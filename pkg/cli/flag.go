@@ -53,7 +53,7 @@ type Flag struct {
 	// warns of it with this reason.
 	Ignored string
 
-	section string        // of the help that it stands in; "": with the others
+	section string        // of the help that it stands in; "": the command's own
 	bound   reflect.Value // the variable that gets the value, if there is one; see [Bind]
 }
 

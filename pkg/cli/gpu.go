@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -20,11 +21,22 @@ type Device interface {
 // why there is none, without the words "no usable GPU", or wrong usage, which ends the run.
 type Accelerator func(ctx context.Context, r *Run) (Device, error)
 
+// errNoDriver is what [NoDriver] wraps.
+var errNoDriver = errors.New("no driver")
+
+type noDriverError struct{ error }
+
+func (e noDriverError) Is(target error) bool { return target == errNoDriver }
+
+// NoDriver marks the error of an [Accelerator] as that of a machine without a driver. Such a machine computes on the CPU as a matter of
+// course: only a user who asked for a GPU is warned.
+func NoDriver(err error) error { return noDriverError{err} }
+
 // fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
 const fellBackVariable = "STRATA_GPU_FAILED"
 
 // Device is the GPU for the run, taken into use by the first call; nil when the CPU
-// is to be taken, of which the user is warned once. A GPU that is required and cannot
+// is to be taken, of which [Run.withoutGPU] warns. A GPU that is required and cannot
 // be had is an error (exit code 4).
 func (r *Run) Device(ctx context.Context) (Device, error) {
 	o := &r.Options
@@ -41,7 +53,7 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	case ExitCode(err) == ExitUsage:
 		return nil, err
 	}
-	return nil, r.withoutGPU(err.Error())
+	return nil, r.withoutGPU(err)
 }
 
 // MayChoose reports whether the run is free to compute on a GPU or on the CPU, whichever is faster: a GPU is wanted, and neither
@@ -57,7 +69,7 @@ func (r *Run) Chose(c record.Choice) {
 	r.record.Choice = &c
 	r.mu.Unlock()
 	r.Options.UseGPU = c.On == "gpu"
-	r.Log.Info().Msg(c.Reason)
+	r.Decided("%s", c.Reason)
 }
 
 // Prepare calls f once, if a GPU is wanted, beside what the run does before it asks for the device: loading a
@@ -69,18 +81,30 @@ func (r *Run) Prepare(f func()) {
 }
 
 // withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that
-// takes one.
-func (r *Run) withoutGPU(reason string) error {
+// takes one. It notes that in the record, and warns of it unless the machine has no driver and nobody asked for a GPU.
+func (r *Run) withoutGPU(reason error) error {
 	o := &r.Options
 	switch {
 	case o.RequireGPU:
-		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %s", reason))
+		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %w", reason))
 	case onGPU(o.Backend):
-		return GPUFailure(fmt.Errorf("--backend %s: no usable GPU: %s", o.Backend, reason))
+		return GPUFailure(fmt.Errorf("--backend %s: no usable GPU: %w", o.Backend, reason))
 	}
 	o.UseGPU = false
-	r.FellBack("gpu", "cpu", reason)
+	r.mu.Lock()
+	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
+	r.mu.Unlock()
+	if errors.Is(reason, errNoDriver) && !r.asksForGPU() {
+		r.Decided("runs on the CPU: %v", reason)
+		return nil
+	}
+	r.Warn("no usable GPU: %v; using the CPU", reason)
 	return nil
+}
+
+// asksForGPU reports whether the command line itself asks for a GPU, which none of the defaults does.
+func (r *Run) asksForGPU() bool {
+	return r.IsSet("use_gpu") || r.IsSet("gpu") || r.IsSet("gpu_mem")
 }
 
 // closeDevice gives the GPU back and notes in the record what it did.

@@ -11,7 +11,7 @@ const gpuFiles = "GPU file options"
 // gpuFileFlags are the flags of [settings.Settings].
 func gpuFileFlags() []Flag {
 	s := settings.Default()
-	flags := []Flag{
+	return []Flag{
 		{Name: "compat_mode", Choices: []string{"auto", "on", "off"}, Note: s.Compat.String(), Usage: "how file data reach the GPU: on moves them through host memory, off only by GPUDirect Storage (an error where it does not work), auto by whichever works"},
 		{Name: "gds_threads", Kind: Int, Note: "same as --threads", Check: Between(1, settings.MostThreads), Usage: "number of threads that move file data to and from the GPU"},
 		{Name: "task_size", Kind: Size, Note: units.FormatSize(s.TaskSize), Check: Between(1, settings.MostBytes), Usage: "largest piece that one thread reads or writes at a time when it moves file data to or from the GPU"},
@@ -20,10 +20,6 @@ func gpuFileFlags() []Flag {
 		{Name: "direct_io", Choices: []string{"none", "read", "write", "both"}, Note: "write", Usage: "bypass the page cache (O_DIRECT) when file data pass through the host on their way to (read) or from (write) the GPU"},
 		{Name: "gds_register", Choices: []string{"auto", "off"}, Note: "auto", Usage: "keep GPU memory registered with cuFile from its second use on (auto), or never register it (off)"},
 	}
-	for i := range flags {
-		flags[i].section = gpuFiles
-	}
-	return flags
 }
 
 // gpuFileSettings are the settings by the environment and, before it, the flags.

@@ -55,11 +55,7 @@ func (c *Command) sections(path string) []section {
 		}
 	}
 	if len(c.Commands) > 0 {
-		var rows [][2]string
-		for _, s := range c.Commands {
-			rows = append(rows, [2]string{s.Name, s.Usage})
-		}
-		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help describes a command."})
+		out = append(out, section{title: "Commands", rows: c.commandRows()}, section{text: path + " COMMAND --help describes a command."})
 	}
 	if len(c.Args) > 0 {
 		out = append(out, section{title: "Arguments", rows: c.argumentRows()})
@@ -85,6 +81,15 @@ func (c *Command) sections(path string) []section {
 		out = append(out, section{title: "Also runs as, when started by a link of that name", rows: rows})
 	}
 	return append(out, section{text: "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted."})
+}
+
+// commandRows describes the sub-commands.
+func (c *Command) commandRows() [][2]string {
+	var rows [][2]string
+	for _, s := range c.Commands {
+		rows = append(rows, [2]string{s.Name, s.Usage})
+	}
+	return rows
 }
 
 // argumentRows describes the positional arguments.
@@ -123,13 +128,24 @@ func (c *Command) flagSections() []section {
 		}
 	}
 	add("Options", all[:len(c.Flags)], "")
-	add("Common options", inSection(common, ""), "")
+	add(inOut, inSection(common, inOut), "")
+	add(resources, inSection(common, resources), "")
+	add(onGPUs, inSection(common, onGPUs), "")
 	add(gpuFiles, inSection(common, gpuFiles), "Environment variables set the same, such as STRATA_COMPAT_MODE for --compat_mode. KvikIO's variables work, too.")
 	add(remoteFiles, inSection(common, remoteFiles), "Environment variables set the same, such as STRATA_HTTP_TIMEOUT for --http_timeout. KvikIO's variables work, too.")
+	add(general, inSection(common, general), "")
 	return out
 }
 
-// inSection are the flags that stand in a section of the help.
+// The sections of the help that common flags stand in, beside [gpuFiles] and [remoteFiles].
+const (
+	inOut     = "Input and output options"
+	resources = "Resource options"
+	onGPUs    = "GPU options"
+	general   = "General options"
+)
+
+// inSection returns the flags that stand in a section of the help.
 func inSection(flags []Flag, section string) []Flag {
 	return slices.DeleteFunc(slices.Clone(flags), func(f Flag) bool { return f.section != section })
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,6 +21,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/record"
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -42,13 +44,14 @@ func Main(c *Command) {
 func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	l, err := arrange(c, tokens)
 	if err != nil {
-		if !wantsHelp(tokens) {
+		if l.help, l.brief = wantsHelp(tokens); !l.help { // it tells what would be right
 			return printError(stderr, c.Name, err)
 		}
-		l.help = true // it tells what would be right
 	}
 	out := newResults(stdout)
 	switch {
+	case l.help && l.brief:
+		err = printBrief(out, l.cmd, l.path)
 	case l.help:
 		err = printHelp(out, l.cmd, l.path)
 	case l.version:
@@ -66,16 +69,13 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 	return ExitOK
 }
 
-func wantsHelp(tokens []string) bool {
-	for _, tok := range tokens {
-		switch tok {
-		case "--help", "-h":
-			return true
-		case "--":
-			return false
-		}
+// wantsHelp reports whether a command line with a mistake asks for help, and whether for no more than a screen of it.
+func wantsHelp(tokens []string) (help, brief bool) {
+	if end := slices.Index(tokens, "--"); end >= 0 {
+		tokens = tokens[:end]
 	}
-	return false
+	long := slices.Contains(tokens, "--help")
+	return long || slices.Contains(tokens, "-h"), !long
 }
 
 // printError prints an error as one line and is its exit code.
@@ -133,7 +133,9 @@ func (r *Run) main(root *Command) (code int) {
 	r.outputs.Abort() // nothing after a commit
 	r.display.Close()
 	if s := sig.stop(); s != nil && !complete {
-		err = s
+		if err = s; len(r.outputs.Paths()) > 0 {
+			err = fmt.Errorf("%w: unfinished outputs are removed", s)
+		}
 	}
 	if ExitCode(err) == ExitGPU && r.record.GPU != nil && !r.Options.RequireGPU {
 		err = againWithoutGPU(err)
@@ -147,7 +149,10 @@ func (r *Run) main(root *Command) (code int) {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, errPassedOn) {
+	switch {
+	case err == nil:
+		r.summarize(time.Since(started))
+	case !errors.Is(err, errPassedOn):
 		r.Log.Error().Msg(r.outputs.Rename(oneLine(err)))
 	}
 	return ExitCode(err)
@@ -248,6 +253,9 @@ func (r *Run) prepare() error {
 		}
 	}
 	o := &r.Options
+	if r.command.Shared&Resources != 0 {
+		r.Decided("at most %s and %s of buffers", units.Count(o.Threads, "worker"), units.FormatSize(o.Mem))
+	}
 	if o.Report != "" {
 		if err := record.Check(o.Report, o.Overwrite); err != nil {
 			name := o.Report
@@ -269,9 +277,9 @@ func (r *Run) prepare() error {
 	case !o.UseGPU:
 		return nil
 	case failed != "":
-		return r.withoutGPU("it failed: " + failed)
+		return r.withoutGPU(errors.New("it failed: " + failed))
 	case r.command.Accelerator == nil:
-		return r.withoutGPU(gpuReason)
+		return r.withoutGPU(errNoBackEnd)
 	}
 	return nil // Run asks for it when its inputs are open
 }

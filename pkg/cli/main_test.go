@@ -72,6 +72,7 @@ func demo() *cli.Command {
 			{Name: "png", Aliases: []string{"picture"}, Value: "FILE", Usage: "also write this file"},
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
+			{Name: "read_only", Kind: cli.Bool, Hidden: true, Usage: "write nothing, and conclude something"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
 			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status", "replaced", "memory", "goroutine"}, Usage: "fail in a certain way"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
@@ -97,6 +98,9 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	in, err := r.Input(r.Arg("IN"))
 	if err != nil {
 		return err
+	}
+	if r.Bool("read_only") {
+		return readOnly(ctx, r)
 	}
 	out, err := r.Output(r.Arg("OUT"))
 	if err != nil {
@@ -150,8 +154,22 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	r.Meter.AddWritten(int64(len(data)))
 	task.Done()
 	r.Read(record.Dataset{Path: address.Address(in), Shape: []int{len(data)}, DType: "uint8"})
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3, VoxelSize: []float64{3.5, 2}, Levels: 2})
+	if r.Bool("make_isotropic") {
+		r.Conclude("copied")
+	}
 	return os.WriteFile(filepath.Join(out.Work(), "zarr.json"), []byte("{}\n"), 0o666)
+}
+
+// readOnly is a command without outputs.
+func readOnly(ctx context.Context, r *cli.Run) error {
+	if r.Bool("pause") {
+		r.Log.Info().Msg("half")
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	r.Conclude("valid: %s", r.Arg("IN"))
+	return nil
 }
 
 func fail(how, in string) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -180,7 +181,7 @@ func (r *Run) backendReason() string {
 	case !onGPU(o.Backend):
 		return "" // the input's file system may have a word to say
 	case r.command.Accelerator == nil:
-		return gpuReason
+		return errNoBackEnd.Error()
 	case !o.UseGPU:
 		return "it needs a GPU, and --no-use_gpu is given"
 	}
@@ -192,5 +193,5 @@ func onGPU(backend string) bool {
 	return backend == "bounce" || backend == "gds" || backend == "nvcomp"
 }
 
-// gpuReason says why a command without code for a GPU uses none.
-const gpuReason = "this build has no GPU back end"
+// errNoBackEnd says why a command without code for a GPU uses none.
+var errNoBackEnd = NoDriver(errors.New("this build has no GPU back end"))

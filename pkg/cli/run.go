@@ -51,6 +51,7 @@ type Run struct {
 	prepared func() struct{} // waits for what [Run.Prepare] began
 	early    []string        // warnings from before there was a log
 	atEnd    []func() error
+	results  []string // of the line that ends the run; see [Run.Conclude]
 
 	mu     sync.Mutex // guards record
 	record record.Record
@@ -285,12 +286,15 @@ func (r *Run) Read(d record.Dataset) {
 	r.record.Inputs = append(r.record.Inputs, d)
 }
 
-// Wrote notes an output in the record, under the path where it will lie
+// Wrote notes an output in the record and in the line that ends the run, under the path where it will lie
 // (Path() of an output, not Work()). Bytes 0 is measured on disk at the end.
 func (r *Run) Wrote(d record.Dataset) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.record.Outputs = append(r.record.Outputs, d)
+	r.mu.Unlock()
+	if layout := d.Layout(); layout != "" {
+		r.Decided("%s: %s", d.Path, layout)
+	}
 }
 
 // AtEnd has a check run when the command has succeeded, before its outputs are put in place. An error of it
@@ -302,12 +306,4 @@ func (r *Run) UsedGPU(g record.GPU, peakBytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.GPU, r.record.PeakDeviceBytes = &g, peakBytes
-}
-
-// FellBack notes a slower way that the run had to take, and warns of it.
-func (r *Run) FellBack(from, to, reason string) {
-	r.mu.Lock()
-	r.record.Fallback = &record.Fallback{From: from, To: to, Reason: reason}
-	r.mu.Unlock()
-	r.Warn("no usable %s: %s; using the %s", strings.ToUpper(from), reason, strings.ToUpper(to))
 }

@@ -13,7 +13,7 @@ type signalError struct{ sig syscall.Signal }
 
 func (e *signalError) Error() string {
 	name := map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT"}[e.sig]
-	return "interrupted by " + name + ": unfinished outputs are removed"
+	return "interrupted by " + name
 }
 
 // watcher waits for signals while a command runs.

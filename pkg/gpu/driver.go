@@ -63,7 +63,7 @@ var load = sync.OnceValues(func() (version int, err error) {
 	setEnvironment()
 	lib, err := dynlib.Open("STRATA_LIBCUDA", "libcuda.so.1")
 	if err != nil {
-		return 0, unavailable("the NVIDIA driver's library cannot be opened: %s", firstLine(err.Error()))
+		return 0, &Unavailable{"the NVIDIA driver's library cannot be opened: " + firstLine(err.Error()), true}
 	}
 	if err := dynlib.Bind(lib, &driver); err != nil {
 		return 0, unavailable("the NVIDIA driver is older than CUDA 12.0: %v", err)

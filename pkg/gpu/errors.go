@@ -9,13 +9,14 @@ import (
 // Unavailable reports why no GPU can be used. It is not a failure: unless a GPU was required, a program
 // continues on the CPU.
 type Unavailable struct {
-	Reason string
+	Reason   string
+	NoDriver bool // the machine has no driver at all, as one without a GPU
 }
 
 func (e *Unavailable) Error() string { return "no usable GPU: " + e.Reason }
 
 func unavailable(format string, args ...any) error {
-	return &Unavailable{fmt.Sprintf(format, args...)}
+	return &Unavailable{Reason: fmt.Sprintf(format, args...)}
 }
 
 var (

@@ -25,7 +25,7 @@ type Resources struct {
 	Meter    *meter.Meter         // may be nil
 	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
 	Warn     func(message string) // called for what the user should know; may be nil
-	Debug    func(message string) // called for what helps to find out why something is slow; may be nil
+	Debug    func(message string) // called for what was decided, and why something is slow; may be nil
 }
 
 // reading is how arrays are read into the device; what it costs is counted in the meter.
@@ -52,6 +52,13 @@ func (r *Resources) Done(n int64) {
 func (r *Resources) Warnf(format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// Decided calls Debug, if there is one, with what a stage has settled: how many workers there are, and what they hold.
+func (r *Resources) Decided(format string, args ...any) {
+	if r.Debug != nil {
+		r.Debug(fmt.Sprintf(format, args...))
 	}
 }
 

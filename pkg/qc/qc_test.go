@@ -477,6 +477,9 @@ func TestNotices(t *testing.T) {
 	for i := range 3 {
 		r.Runs = append(r.Runs, Run{fmt.Sprintf("z0%d.aip", i), &record.Record{Tool: "aip", Warnings: []string{"no usable GPU: no driver; using the CPU", "odd unit"}, Fallback: fallback}})
 	}
+	for _, tool := range []string{"focal", "crop", "crop"} { // a matter of course, of which nobody was warned
+		r.Runs = append(r.Runs, Run{"z00." + tool, &record.Record{Tool: tool, Fallback: fallback}})
+	}
 	r.Runs = append(r.Runs, Run{"z03.aip", &record.Record{Tool: "aip", Error: "disk full", ExitCode: 1, NonFinite: 7}})
 	var got []string
 	for _, n := range r.notices() {
@@ -494,6 +497,7 @@ func TestNotices(t *testing.T) {
 		"warning|shifts|" + shiftsFile + ": no shift between slices 1 and 2: taken as none|",
 		"warning|shifts|" + shiftsFile + ": no shift for slices [5 7]: they are put at the position of the first|",
 		"note|aip|CPU instead of GPU: no driver|z00,z01,z02",
+		"note|GPU|CPU instead of GPU: no driver|focal,crop",
 		"note|aip|7 voxels of the input are NaN or infinite|z03",
 		"note|slices|there are no slices 3 to 4|",
 		"note|slices|there is no slice 6|",

@@ -32,7 +32,9 @@ func (r *Report) notices() []*Notice {
 		text := fmt.Sprintf(format, args...)
 		for _, n := range all {
 			if n.Grade == grade && n.Where == where && n.Text == text && run != "" {
-				n.Runs = append(n.Runs, run)
+				if !slices.Contains(n.Runs, run) {
+					n.Runs = append(n.Runs, run)
+				}
 				return
 			}
 		}
@@ -50,7 +52,11 @@ func (r *Report) notices() []*Notice {
 			add("error", run.Tool, run.slice(), "exit code %d: %s", run.ExitCode, run.Error)
 		}
 		if f := run.Fallback; f != nil {
-			add("note", run.Tool, run.slice(), "%s instead of %s: %s", strings.ToUpper(f.To), strings.ToUpper(f.From), f.Reason)
+			where, what := run.Tool, run.slice()
+			if !run.warnedOf(f.Reason) { // it is a matter of course on this machine: said once for all programs
+				where, what = "GPU", run.Tool
+			}
+			add("note", where, what, "%s instead of %s: %s", strings.ToUpper(f.To), strings.ToUpper(f.From), f.Reason)
 		}
 		for _, w := range run.Warnings {
 			if f := run.Fallback; f != nil && strings.Contains(w, f.Reason) {
@@ -138,6 +144,11 @@ func together(all []*Notice) (out []*Notice) {
 		}
 	}
 	return out
+}
+
+// warnedOf reports whether a run gave a warning that holds a text.
+func (run *Run) warnedOf(text string) bool {
+	return slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
 // said reports whether the stack gave a warning with that text itself.

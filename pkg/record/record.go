@@ -114,6 +114,9 @@ type Dataset struct {
 	Codecs []string        `json:"codecs,omitempty"`
 	Format int             `json:"zarr_format,omitempty"`
 	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
+
+	VoxelSize []float64 `json:"voxel_size_um,omitempty"` // along the axes of space, which are the last ones
+	Levels    int       `json:"levels,omitempty"`        // of an image with a pyramid, level 0 included
 }
 
 // Phases holds busy seconds, summed over workers.

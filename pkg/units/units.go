@@ -117,6 +117,17 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// Count writes a number of things: "1 worker", "2 workers", "2 buses".
+func Count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // FormatDuration formats a duration for people, in whole seconds from one second up: "850ms", "12s", "3m05s",
 // "2h10m".
 func FormatDuration(d time.Duration) string {

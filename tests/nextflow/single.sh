@@ -31,7 +31,8 @@ ok 'each mosaic has an OME-Zarr, a PNG and a record' results_of
 ok 'report, trace, timeline and DAG are there' filled "$info"/{report.html,trace.tsv,timeline.html,dag.mmd}
 ok 'versions: aip, strata and nextflow' has <(tr '\n' ' ' <"$info/versions.yml") "strata: \"[0-9.]+\".*nextflow: \"[0-9.]+\".*aip: \"$version\""
 script=$(grep -l "^aip 'input/${names[0]}.ome.zarr'" "$launch"/work/*/*/.command.sh | xargs grep -l -- '--n_levels 2' | head -n 1)
-ok 'threads, memory and GPU are passed on' has "$script" '--use_gpu --threads [12] --mem 200MiB'
+ok 'threads and memory are passed on' has "$script" ' --threads [12] --mem 200MiB'
+ok 'a GPU is neither asked for nor refused' fails grep use_gpu "$script"
 direct() {
   "$REAL_BIN/aip" "${mosaics[0]}" "$tmp/direct.ome.zarr" --png "$tmp/direct.png" --n_levels 2 --no-use_gpu --threads 1 &&
     cmp "$tmp/direct.png" "$launch/results/aip/${names[0]}.png" &&

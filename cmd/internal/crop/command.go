@@ -104,7 +104,7 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 		return err
 	}
 	task.Done()
-	r.Log.Info().Msgf("tissue begins at plane %d (%.4g µm); %d planes written", found.Interface, found.InterfaceUM, found.Planes)
+	r.Conclude("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
 }

@@ -373,13 +373,13 @@ func (r *benchReport) print(w io.Writer) error {
 	case r.Made:
 		what = "a file of " + units.FormatSize(r.Bytes) + " was written and read"
 	case r.Files > 1:
-		what = fmt.Sprintf("%s of together %s were read", count(r.Files, "file"), units.FormatSize(r.Bytes))
+		what = fmt.Sprintf("%s of together %s were read", units.Count(r.Files, "file"), units.FormatSize(r.Bytes))
 	}
 	fmt.Fprintf(&b, "%s: %s", bench.Plain(r.Path), what)
 	if r.FileSystem != "" {
 		fmt.Fprintf(&b, ", on %s", bench.Plain(r.FileSystem))
 	}
-	fmt.Fprintf(&b, "; %s, %s at a time\n", count(r.Threads, "thread"), units.FormatSize(r.Block))
+	fmt.Fprintf(&b, "; %s, %s at a time\n", units.Count(r.Threads, "thread"), units.FormatSize(r.Block))
 	if r.Reason != "" {
 		fmt.Fprintf(&b, "no file was made: %s\n", bench.Plain(r.Reason))
 	}
@@ -399,7 +399,7 @@ func (r *benchReport) print(w io.Writer) error {
 			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", bench.Plain(why))
 			continue
 		}
-		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, bench.GiBs(x.Rate), bench.GiBs(x.Slowest), bench.GiBs(x.Fastest), count(x.Rounds, "round"))
+		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, bench.GiBs(x.Rate), bench.GiBs(x.Slowest), bench.GiBs(x.Fastest), units.Count(x.Rounds, "round"))
 		if x.Cached != nil && *x.Cached > 0 {
 			fmt.Fprintf(&b, "; %d%% of the file stayed in the page cache", *x.Cached)
 		}

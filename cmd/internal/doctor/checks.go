@@ -46,6 +46,9 @@ func (c *checks) add(mark, name, text, next string) {
 // check makes the lines of all facts.
 func (s *state) check() []check {
 	c := &checks{section: theMachine}
+	if s.Root == "/" {
+		c.capacity(s.place, s.fileSystem)
+	}
 	c.machine(s.Machine)
 	c.section = theStorage
 	c.storage(s)
@@ -56,6 +59,9 @@ func (s *state) check() []check {
 	return c.list
 }
 
+// hasGPU reports whether a machine shows a GPU or its driver. Of one that does not, nothing is judged by what GPUDirect Storage wants.
+func hasGPU(m *sysinfo.Machine) bool { return len(m.PCI.GPUs) > 0 || m.Driver.Version.Known() }
+
 func (c *checks) machine(m *sysinfo.Machine) {
 	text := m.Kernel.Release.String()
 	mark, next := good, ""
@@ -65,6 +71,7 @@ func (c *checks) machine(m *sysinfo.Machine) {
 	switch {
 	case m.Kernel.WSL.Value:
 		text += ", in the Windows Subsystem for Linux"
+	case !hasGPU(m):
 	case !m.Listed.Kernel.Listed && m.Kernel.Release.Known():
 		mark, next = blank, "for GDS: "+m.Listed.Kernel.Note
 	case !m.Listed.Distribution.Listed:
@@ -199,7 +206,7 @@ func (c *checks) tools(t sysinfo.Tools) {
 		c.add(blank, "gdscheck", g.Reason, "")
 	}
 	if n := t.SMI; n.Known() {
-		c.add(good, "nvidia-smi", fmt.Sprintf("%s, driver %s", count(len(n.Value), "GPU"), n.Value[0].Driver), "")
+		c.add(good, "nvidia-smi", fmt.Sprintf("%s, driver %s", units.Count(len(n.Value), "GPU"), n.Value[0].Driver), "")
 	} else {
 		c.add(blank, "nvidia-smi", n.Reason, "")
 	}
@@ -210,12 +217,15 @@ func (c *checks) path(m *sysinfo.Machine, p *sysinfo.Path) {
 		c.add(bad, "file system", p.Reason, "")
 		return
 	}
-	mark := good
-	verb := "supported " + p.Support.Reason
-	if !p.Support.Supported {
-		mark, verb = bad, "not supported: "+p.Support.Reason
+	mark, text := good, fmt.Sprintf("%s on %s from %s", p.Mount.Type, p.Mount.Point, p.Mount.Source)
+	switch {
+	case !hasGPU(m):
+	case p.Support.Supported:
+		text += ", supported " + p.Support.Reason
+	default:
+		mark, text = bad, text+", not supported: "+p.Support.Reason
 	}
-	c.add(mark, "file system", fmt.Sprintf("%s on %s from %s, %s", p.Mount.Type, p.Mount.Point, p.Mount.Source, verb), "")
+	c.add(mark, "file system", text, "")
 	switch {
 	case !p.Direct.Known():
 		c.add(blank, "O_DIRECT", "unknown: "+p.Direct.Reason, "")
@@ -308,17 +318,19 @@ func switched(on bool) string {
 	return "off"
 }
 
-// printChecks writes the lines by section.
-func (s *state) printChecks(b *strings.Builder) {
-	section := ""
+// printChecks writes the lines of a section.
+func (s *state) printChecks(b *strings.Builder, section string) {
+	title := section
+	if section == thePath && s.Machine.Path != nil {
+		title += " " + s.Machine.Path.Name
+	}
 	for _, c := range s.Checks {
 		if c.Section != section {
-			section = c.Section
-			title := section
-			if section == thePath {
-				title += " " + s.Machine.Path.Name
-			}
+			continue
+		}
+		if title != "" {
 			fmt.Fprintln(b, bench.Plain(title))
+			title = ""
 		}
 		fmt.Fprintf(b, "  %-2s %-12s %s\n", c.Mark, bench.Plain(c.Name), bench.Plain(c.Text))
 		if c.Next != "" {

@@ -75,5 +75,5 @@ func run(ctx context.Context, r *cli.Run) error {
 		e.SetIndent("", "  ")
 		return e.Encode(s)
 	}
-	return s.print(r.Stdout)
+	return s.print(r.Stdout, r.Options.Verbose)
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type state struct {
 	Verdict     string            `json:"verdict"`
 
 	noDevices string // why there are none
+	driver    bool   // there is one, whether it is of use or not
+
+	place, fileSystem string // whose disk is looked at
 }
 
 type library struct {
@@ -95,7 +99,7 @@ type target struct {
 
 // examine looks at everything.
 func examine(ctx context.Context, t target) (*state, error) {
-	s := &state{Version: cli.Version(), Root: t.root, Libraries: []library{}, GPUs: []device{}, Environment: map[string]string{}, Leases: leases{Requests: []request{}}}
+	s := &state{Version: cli.Version(), Root: t.root, Libraries: []library{}, GPUs: []device{}, Environment: map[string]string{}, Leases: leases{Requests: []request{}}, place: cmp.Or(t.path, ".")}
 	o := sysinfo.Options{Path: t.path, NoTools: !t.tools}
 	root := sysinfo.Live()
 	if t.root != "/" {
@@ -117,6 +121,11 @@ func examine(ctx context.Context, t target) (*state, error) {
 		facts := work.Async(func() *sysinfo.Machine { return sysinfo.Read(ctx, root, o) })
 		s.live()
 		s.Machine = facts()
+		if p := s.Machine.Path; p != nil {
+			s.fileSystem = p.Mount.Type
+		} else {
+			s.fileSystem = fileSystemOf(ctx, s.place)
+		}
 	}
 	if recording != nil {
 		if err := recording.Write(t.record); err != nil {
@@ -137,6 +146,8 @@ func (s *state) live() {
 	}
 	list, err := gpu.Devices()
 	s.noDevices = gpu.Reason(err)
+	var no *gpu.Unavailable
+	s.driver = !errors.As(err, &no) || !no.NoDriver
 	for _, info := range list {
 		s.GPUs = append(s.GPUs, try(info))
 	}

@@ -49,7 +49,7 @@ func TestGarbage(t *testing.T) {
 						t.Fatalf("%s: %v", name, err)
 					}
 					var b strings.Builder
-					if err := s.print(&b); err != nil {
+					if err := s.print(&b, true); err != nil {
 						t.Fatal(err)
 					}
 					if strings.ContainsAny(b.String(), "\x1b\x00") || s.Reading.Backend == "" || s.Reading.Because == "" || s.Verdict == "" {

@@ -326,13 +326,13 @@ func (l *gpuList) print(w io.Writer) error {
 		if g.Memory > 0 && g.Free+g.Available > 0 || g.Usable {
 			fmt.Fprintf(&b, "     %s available: %s of %s free", units.FormatSize(g.Available), units.FormatSize(g.Free), units.FormatSize(g.Memory))
 			if g.Leases > 0 {
-				fmt.Fprintf(&b, ", %s of that promised (%s)", units.FormatSize(g.Promised), count(g.Leases, "lease"))
+				fmt.Fprintf(&b, ", %s of that promised (%s)", units.FormatSize(g.Promised), units.Count(g.Leases, "lease"))
 			}
 			if g.Waiting > 0 {
 				fmt.Fprintf(&b, ", %d waiting", g.Waiting)
 			}
 			if g.Processes != nil {
-				fmt.Fprintf(&b, "; in use by %s", count(*g.Processes, "process"))
+				fmt.Fprintf(&b, "; in use by %s", units.Count(*g.Processes, "process"))
 			}
 			b.WriteByte('\n')
 		}
@@ -347,15 +347,4 @@ func (l *gpuList) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// count is a number of things: "1 lease", "2 processes".
-func count(n int, thing string) string {
-	switch {
-	case n == 1:
-		return "1 " + thing
-	case strings.HasSuffix(thing, "s"):
-		return fmt.Sprintf("%d %ses", n, thing)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

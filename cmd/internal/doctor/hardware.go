@@ -168,12 +168,12 @@ func (h *hardware) lines() []string {
 	if h.MIG != nil {
 		text := "MIG " + onText(h.MIG.Now)
 		if h.MIG.Now {
-			text += ", " + count(len(h.Instances), "instance")
+			text += ", " + units.Count(len(h.Instances), "instance")
 		}
 		add("%s", text)
 	}
 	if h.Processes != nil {
-		add("%s", count(*h.Processes, "process"))
+		add("%s", units.Count(*h.Processes, "process"))
 	}
 	if h.Utilization != nil {
 		add("%d%% busy", *h.Utilization)

@@ -16,53 +16,20 @@ var purpose = []string{
 	"decodes on a device; without it the host does",
 }
 
-// print writes the state for people.
-func (s *state) print(w io.Writer) error {
+// print writes the state for people. What concerns GPUs and the ways to them is one line on a machine that has none, unless all is asked
+// for.
+func (s *state) print(w io.Writer, all bool) error {
 	var b strings.Builder
-	if len(s.Libraries) > 0 {
-		fmt.Fprintln(&b, "libraries")
+	gpus := all || s.driver || len(s.GPUs) > 0 || hasGPU(s.Machine)
+	s.printChecks(&b, theMachine)
+	s.printChecks(&b, thePath)
+	if gpus {
+		s.printLibraries(&b)
+		s.printGPUs(&b)
+		s.printChecks(&b, theStorage)
+	} else {
+		fmt.Fprintln(&b, "GPUs: none (-v: what was looked at)")
 	}
-	for i, l := range s.Libraries {
-		fmt.Fprintf(&b, "  %s: %s\n", bench.Plain(l.Name), purpose[i])
-		if l.Reason != "" {
-			fmt.Fprintf(&b, "     not usable: %s\n", bench.Plain(l.Reason))
-		} else {
-			fmt.Fprintf(&b, "     version %s, %s\n", l.Version, bench.Plain(l.File))
-		}
-	}
-	fmt.Fprintln(&b, "GPUs")
-	if s.noDevices != "" {
-		fmt.Fprintf(&b, "  none: %s\n", bench.Plain(s.noDevices))
-	}
-	for _, d := range s.GPUs {
-		fmt.Fprintf(&b, "  %d: %s  %s", d.Index, bench.Plain(d.Name), bench.Plain(d.UUID))
-		if s.Root == "/" {
-			fmt.Fprintf(&b, "  compute capability %s, driver for CUDA %s", cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
-		}
-		b.WriteByte('\n')
-		for _, line := range d.Hardware.lines() {
-			fmt.Fprintf(&b, "     %s\n", bench.Plain(line))
-		}
-		if d.Reason != "" {
-			fmt.Fprintf(&b, "     not usable: %s\n", bench.Plain(d.Reason))
-		} else {
-			if d.Memory > 0 {
-				fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
-			}
-			if d.Straight {
-				fmt.Fprintf(&b, "     files come straight to it: %s\n", bench.Plain(d.StraightReason))
-			} else if s.Root == "/" {
-				fmt.Fprintf(&b, "     files come by way of the host: %s\n", bench.Plain(d.StraightReason))
-			}
-		}
-	}
-	switch m := s.Management; {
-	case m.Reason != "" && s.Libraries[0].Reason == "": // else there is no driver
-		fmt.Fprintf(&b, "  not known: their place on the bus, modes and users: %s\n", bench.Plain(m.Reason))
-	case m.Hidden > 0:
-		fmt.Fprintf(&b, "  %s of other jobs\n", count(m.Hidden, "GPU"))
-	}
-	s.printChecks(&b)
 	if len(s.Environment) > 0 {
 		fmt.Fprintln(&b, "environment")
 		for _, name := range variables {
@@ -71,16 +38,71 @@ func (s *state) print(w io.Writer) error {
 			}
 		}
 	}
-	if s.Root == "/" {
+	if (gpus || len(s.Leases.Requests) > 0) && s.Root == "/" {
 		s.printLeases(&b)
 	}
-	fmt.Fprintf(&b, "%s\n", bench.Plain(s.Reading.text()))
+	if gpus || s.Reading.Path != "" {
+		fmt.Fprintf(&b, "%s\n", bench.Plain(s.Reading.text()))
+	}
 	if s.Reading.Next != "" {
 		fmt.Fprintf(&b, "  next: %s\n", bench.Plain(s.Reading.Next))
 	}
 	fmt.Fprintf(&b, "%s\n", bench.Plain(s.Verdict))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (s *state) printLibraries(b *strings.Builder) {
+	if len(s.Libraries) > 0 {
+		fmt.Fprintln(b, "libraries")
+	}
+	for i, l := range s.Libraries {
+		fmt.Fprintf(b, "  %s: %s\n", bench.Plain(l.Name), purpose[i])
+		if l.Reason != "" {
+			fmt.Fprintf(b, "     not usable: %s\n", bench.Plain(l.Reason))
+		} else {
+			fmt.Fprintf(b, "     version %s, %s\n", l.Version, bench.Plain(l.File))
+		}
+	}
+}
+
+func (s *state) printGPUs(b *strings.Builder) {
+	fmt.Fprintln(b, "GPUs")
+	if s.noDevices != "" {
+		fmt.Fprintf(b, "  none: %s\n", bench.Plain(s.noDevices))
+	}
+	for i := range s.GPUs {
+		s.printGPU(b, &s.GPUs[i])
+	}
+	switch m := s.Management; {
+	case m.Reason != "" && s.Libraries[0].Reason == "": // else there is no driver
+		fmt.Fprintf(b, "  not known: their place on the bus, modes and users: %s\n", bench.Plain(m.Reason))
+	case m.Hidden > 0:
+		fmt.Fprintf(b, "  %s of other jobs\n", units.Count(m.Hidden, "GPU"))
+	}
+}
+
+func (s *state) printGPU(b *strings.Builder, d *device) {
+	fmt.Fprintf(b, "  %d: %s  %s", d.Index, bench.Plain(d.Name), bench.Plain(d.UUID))
+	if s.Root == "/" {
+		fmt.Fprintf(b, "  compute capability %s, driver for CUDA %s", cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
+	}
+	b.WriteByte('\n')
+	for _, line := range d.Hardware.lines() {
+		fmt.Fprintf(b, "     %s\n", bench.Plain(line))
+	}
+	if d.Reason != "" {
+		fmt.Fprintf(b, "     not usable: %s\n", bench.Plain(d.Reason))
+		return
+	}
+	if d.Memory > 0 {
+		fmt.Fprintf(b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
+	}
+	if d.Straight {
+		fmt.Fprintf(b, "     files come straight to it: %s\n", bench.Plain(d.StraightReason))
+	} else if s.Root == "/" {
+		fmt.Fprintf(b, "     files come by way of the host: %s\n", bench.Plain(d.StraightReason))
+	}
 }
 
 func (s *state) printLeases(b *strings.Builder) {

@@ -183,7 +183,7 @@ func Target(ctx context.Context, path string, o Options) (*Data, error) {
 // processes left are removed.
 func makeFile(dir string, size int64) (*Data, error) {
 	sweep(dir)
-	free, err := freeSpace(dir)
+	free, err := FreeSpace(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-func freeSpace(dir string) (int64, error) {
+// FreeSpace returns the bytes that the file system of a folder has free for this user.
+func FreeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}

@@ -201,7 +201,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		if err := zarrout.Complete(ctx, r, folder(name), out.Path()); err != nil {
 			return err
 		}
-		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), Format: st.Format})
+		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
 	}
 	task.Done()
 	if r.Bool("truth_slices") {

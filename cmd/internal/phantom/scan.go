@@ -70,7 +70,7 @@ func runScans(ctx context.Context, r *cli.Run, s *phantom.Specimen) error {
 			return err
 		}
 		r.Meter.AddWritten(n)
-		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: []int{sc.Channels, shape[0], shape[1], shape[2]}, DType: c.DType.String(), Bytes: each})
+		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: []int{sc.Channels, shape[0], shape[1], shape[2]}, DType: c.DType.String(), VoxelSize: c.Voxel[:], Bytes: n})
 	}
 	task.Done()
 	return nil

@@ -124,7 +124,7 @@ func run(ctx context.Context, r *cli.Run, o preview.Options) error {
 	r.Read(datasets.Describe(in.Levels[p.Level].Array, r.Arg("IN")))
 	size := p.Image.Rect.Size()
 	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
-	r.Log.Info().Msgf("level %d, %d × %d pixels of %.4g µm, values %.6g to %.6g", p.Level, size.X, size.Y, p.Pixel, p.Window[0], p.Window[1])
+	r.Conclude("level %d, %.4g µm a pixel, values %.6g to %.6g", p.Level, p.Pixel, p.Window[0], p.Window[1])
 	return nil
 }
 

@@ -99,11 +99,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 	if err := b.Write(ctx, out.Work()); err != nil {
 		return fault(err)
 	}
-	info, err := os.Stat(out.Work())
-	if err != nil {
-		return err
-	}
-	r.Log.Info().Msgf("%s: %.2f MiB, %d files, %s", out.Path(), float64(info.Size())/(1<<20), len(names), b.Arch)
+	r.Conclude("%d files, %s", len(names), b.Arch)
 	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 	return nil
 }

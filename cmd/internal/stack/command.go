@@ -176,7 +176,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 			r.Read(record.Dataset{Path: address.Address(name)})
 		}
 	}
-	r.Wrote(datasets.Describe(result.Image.Levels[0].Array, out.Path()))
+	r.Wrote(datasets.DescribeImage(result.Image, out.Path()))
 	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions"} {
 		if name := r.String(flag); name != "" {
 			r.Wrote(record.Dataset{Path: address.Address(name)})

@@ -170,8 +170,10 @@ func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 			return cli.BadInput(err)
 		}
 		if k == 0 {
-			r.Read(datasets.Describe(l.Array, in.path))
-			r.Wrote(datasets.Describe(a, out.Path()))
+			image, copied := datasets.DescribeImage(im, in.path), datasets.Describe(a, join(out.Path(), key))
+			copied.VoxelSize, copied.Levels = image.VoxelSize, image.Levels
+			r.Read(image)
+			r.Wrote(copied)
 		}
 	}
 	task.Done()

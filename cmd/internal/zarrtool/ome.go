@@ -115,7 +115,11 @@ func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 	}
 	task.Done()
 	r.Read(datasets.Describe(a, in.path))
-	r.Wrote(datasets.Describe(w.Array(0), out.Path()))
+	image, err := ngff.Open(ctx, out.Store, key)
+	if err != nil {
+		return err
+	}
+	r.Wrote(datasets.DescribeImage(image, join(out.Path(), key)))
 	return nil
 }
 
@@ -240,5 +244,9 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, 
 	for _, w := range warnings {
 		r.Warn("%s", w)
 	}
-	return cli.BadInput(err)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	r.Conclude("made the levels below level 0 of %s anew", folder)
+	return nil
 }

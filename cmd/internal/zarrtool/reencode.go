@@ -54,13 +54,7 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	var total int64
-	for _, p := range plan {
-		if a, ok := p.node.(*zarr.Array); ok {
-			total += datasets.Bytes(a)
-		}
-	}
-	task := r.Progress("reencode", total)
+	task := r.Progress("reencode", decoded(plan))
 	st := out.Store
 	for _, p := range plan {
 		switch n := p.node.(type) {
@@ -91,6 +85,16 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 	}
 	task.Done()
 	return nil
+}
+
+// decoded returns the size in memory of all arrays of a plan.
+func decoded(plan []step) (total int64) {
+	for _, p := range plan {
+		if a, ok := p.node.(*zarr.Array); ok {
+			total += datasets.Bytes(a)
+		}
+	}
+	return total
 }
 
 func join(folder, path string) string {

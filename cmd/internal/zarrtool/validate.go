@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/record"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 )
 
@@ -23,7 +23,8 @@ func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
 		Usage: "check that chunks decode and OME-Zarr metadata is valid, or that two arrays are equal",
-		Description: "Prints one line per problem and exits with code 3 if there is any. A chunk that is not stored reads as the fill\n" +
+		Description: "Prints one line per problem and exits with code 3 if there is any; otherwise logs that\n" +
+			"PATH is valid. A chunk that is not stored reads as the fill\n" +
 			"value. It counts as a problem if the array states that its writer stored it, as arrays of these programs do, and\n" +
 			"with --complete in any array.\n\n" +
 			"With OTHER, checks that PATH and OTHER are arrays, or hierarchies, of equal shape, data type and values. Chunks,\n" +
@@ -77,7 +78,7 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		if err := compare(ctx, f, in, plan, other); err != nil {
 			return err
 		}
-		return f.verdict(in.path)
+		return f.verdict(in.path, fmt.Sprintf("equal: %s and %s: %s", in.path, other, contents(plan)))
 	}
 	if err := warnOfRemains(ctx, r, in); err != nil {
 		return err
@@ -88,14 +89,8 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 	if err := checkFiles(ctx, f, in); err != nil {
 		return err
 	}
-	var total int64
-	for _, p := range plan {
-		if a, ok := p.node.(*zarr.Array); ok {
-			total += datasets.Bytes(a)
-		}
-	}
 	if !r.Bool("metadata_only") {
-		task := r.Progress("validate", total)
+		task := r.Progress("validate", decoded(plan))
 		for _, p := range plan {
 			if a, ok := p.node.(*zarr.Array); ok {
 				if err := checkChunks(ctx, f, a, task.Add); err != nil {
@@ -106,7 +101,22 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		task.Done()
 		f.missing(missing.List(), r.Bool("complete"))
 	}
-	return f.verdict(in.path)
+	checked := contents(plan)
+	if r.Bool("metadata_only") {
+		checked += ", metadata only"
+	}
+	return f.verdict(in.path, fmt.Sprintf("valid: %s: %s", in.path, checked))
+}
+
+// contents returns what a hierarchy holds, in words.
+func contents(plan []step) string {
+	arrays := 0
+	for _, p := range plan {
+		if _, ok := p.node.(*zarr.Array); ok {
+			arrays++
+		}
+	}
+	return units.Count(arrays, "array") + ", " + units.FormatSize(decoded(plan))
 }
 
 // warnOfRemains tells of what a killed run left in an image.
@@ -136,9 +146,11 @@ func (f *findings) missing(list []zarr.Absent, complete bool) {
 	}
 }
 
-func (f *findings) verdict(path string) error {
+// verdict ends a check: with the conclusion good where nothing was found.
+func (f *findings) verdict(path, good string) error {
 	switch f.count {
 	case 0:
+		f.r.Conclude("%s", good)
 		return nil
 	case 1:
 		return cli.BadInputf("%s: 1 problem", path)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/address"
+	"strata/pkg/ngff"
 	"strata/pkg/record"
 	"strata/pkg/zarr"
 )
@@ -20,6 +21,18 @@ func Bytes(a *zarr.Array) int64 {
 		n *= int64(s)
 	}
 	return n
+}
+
+// DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by.
+func DescribeImage(im *ngff.Image, path string) record.Dataset {
+	d := Describe(im.Levels[0].Array, path)
+	d.Levels = len(im.Levels)
+	for i, axis := range im.Axes {
+		if axis.Type == ngff.TypeSpace {
+			d.VoxelSize = append(d.VoxelSize, im.VoxelSize[i])
+		}
+	}
+	return d
 }
 
 // Describe is the record of an array under the path that the user knows it by.

@@ -99,8 +99,8 @@ func formatPercent(p float64) string {
 	return strconv.Itoa(int(p)) + " %" // rounded down: 100 % is only said of what is done
 }
 
-// New makes a display. In Plain mode line is called every interval while a
-// task runs, and once when it is done. Bars are drawn on out.
+// New makes a display. In Plain mode line is called every interval while a task runs, and, if it was called, once more when the task
+// is done: a task that is shorter than the interval shows nothing. Bars are drawn on out.
 func New(mode Mode, out io.Writer, interval time.Duration, line func(Status)) *Display {
 	return &Display{mode: mode, out: out, interval: interval, line: line}
 }
@@ -176,12 +176,16 @@ func (d *Display) drawn() {
 func (d *Display) tick(t *Task, quit <-chan struct{}) {
 	ticker := time.NewTicker(d.interval)
 	defer ticker.Stop()
+	begun := false
 	for {
 		select {
 		case <-ticker.C:
 			d.line(t.Status())
+			begun = true
 		case <-quit:
-			d.line(t.Status())
+			if begun {
+				d.line(t.Status())
+			}
 			return
 		}
 	}

@@ -63,16 +63,31 @@ func TestPlain(t *testing.T) {
 	task.Done()
 	left := d.Start("left", 0)
 	left.Add(5)
+	last := map[string]Status{}
+	for s := range lines {
+		last[s.Name] = s
+		if s.Name == "left" {
+			break
+		}
+	}
 	d.Close() // ends it
 	d.Close()
 	close(lines)
-	last := map[string]Status{}
 	for s := range lines {
 		last[s.Name] = s
 	}
 	if last["copy"].Done != 100 || last["left"].Done != 5 {
 		t.Errorf("last lines %+v", last)
 	}
+}
+
+// A task that is shorter than the interval is none of the log's business.
+func TestShort(t *testing.T) {
+	d := New(Plain, new(buffer), time.Hour, func(s Status) { t.Errorf("line %q", s) })
+	task := d.Start("copy", 100)
+	task.Add(100)
+	task.Done()
+	d.Close()
 }
 
 func TestBar(t *testing.T) {

@@ -21,7 +21,10 @@ import (
 func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
 	d, err := open(ctx, r)
 	var no *gpu.Unavailable
-	if errors.As(err, &no) {
+	switch {
+	case errors.As(err, &no) && no.NoDriver:
+		return nil, cli.NoDriver(errors.New(no.Reason))
+	case no != nil:
 		return nil, errors.New(no.Reason)
 	}
 	if err != nil {

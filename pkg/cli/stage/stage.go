@@ -110,7 +110,7 @@ func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
 		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),
 		Mem:     r.Options.Mem - r.Options.Reserved, Meter: r.Meter, Progress: task.Add,
-		Warn: func(m string) { r.Warn("%s", m) },
+		Warn: func(m string) { r.Warn("%s", m) }, Debug: func(m string) { r.Decided("%s", m) },
 	}
 }
 
@@ -136,7 +136,6 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 		on := d.(*device)
 		res.Workers = r.Options.Threads // each holds a part of the device's memory
 		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, &on.ways
-		res.Debug = func(m string) { r.Log.Debug().Msg(m) }
 		on.tried = trial.New(m.tries())
 		res.Trials = on.tried
 		r.AtEnd(func() error {
@@ -150,7 +149,7 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 // mostTold limits the trials in the log; the record has all.
 const mostTold = 4
 
-// tellTrials logs on one line what was measured.
+// tellTrials logs on one line what was measured, and thus how chunks were read and written.
 func tellTrials(r *cli.Run, all []trial.Outcome) {
 	var told []string
 	for _, o := range all[:min(len(all), mostTold)] {
@@ -160,7 +159,7 @@ func tellTrials(r *cli.Run, all []trial.Outcome) {
 		told = append(told, fmt.Sprintf("%d more arrays", more))
 	}
 	if told != nil {
-		r.Log.Info().Msg("measured: " + strings.Join(told, "; "))
+		r.Decided("measured: %s", strings.Join(told, "; "))
 	}
 }
 
@@ -186,6 +185,6 @@ func Failed(err error) error {
 // Describe notes an input and an output image in the run record, each under the
 // path that the user knows it by.
 func Describe(r *cli.Run, in *ngff.Image, from string, out *ngff.Image, to string) {
-	r.Read(datasets.Describe(in.Levels[0].Array, from))
-	r.Wrote(datasets.Describe(out.Levels[0].Array, to))
+	r.Read(datasets.DescribeImage(in, from))
+	r.Wrote(datasets.DescribeImage(out, to))
 }

@@ -13,6 +13,7 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/mem"
 	"strata/pkg/record"
+	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffwriter"
 )
 
@@ -49,11 +50,19 @@ func Write(ctx context.Context, r *cli.Run, out *atomic.Output, spec tiffwriter.
 	}
 	im := spec.Image
 	shape := []int{max(im.Times, 1), max(im.Channels, 1), max(im.Depths, 1), spec.Height, spec.Width, max(spec.Samples, 1)}
-	size := int64(spec.Type.Size())
-	for _, n := range shape {
-		size *= int64(n)
-	}
 	shape = slices.DeleteFunc(shape, func(n int) bool { return n == 1 })
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), Bytes: size})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), VoxelSize: voxelSize(im), Levels: spec.Levels})
 	return nil
+}
+
+// voxelSize returns the size of an image's voxels, of a plane without that along z; nil where it is not known.
+func voxelSize(im tiff.Image) []float64 {
+	size := im.VoxelUM[:]
+	if im.Depths <= 1 {
+		size = size[1:]
+	}
+	if slices.Contains(size, 0) {
+		return nil
+	}
+	return size
 }

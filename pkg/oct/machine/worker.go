@@ -8,6 +8,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -177,6 +178,11 @@ func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, er
 	if err == nil {
 		p.Resize.begin()
 		p.start, p.starts = begin, workers
+		if res := p.Source.res; res.Device != nil {
+			res.Decided("%s: %d on the GPU at a time", p.What, workers)
+		} else {
+			res.Decided("%s: %d at a time, each with %s of the %s for buffers", p.What, workers, units.FormatSize(p.onHost()), units.FormatSize(p.Mem))
+		}
 	}
 	return begin, workers, err
 }

@@ -10,6 +10,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
+	"strata/pkg/units"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -64,6 +65,7 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 	if len(layout.Chunks) == len(p.chunks) {
 		layout.Chunks = p.chunks
 	}
+	p.res.Decided("filtering tiles of %v voxels: %s, a cache of %s", p.tile, units.Count(p.workers, "worker"), units.FormatSize(p.cache))
 	src, err := zarrsource.New(p.array, zarrsource.Tile(p.tile...), zarrsource.Meter(p.res.Meter))
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/units"
 )
 
 // Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers. A [machine.Worker]'s pieces of
@@ -139,7 +140,10 @@ func (f *Plan) Memory() (m Memory, err error) {
 func (f *Plan) Short(least int64) error { return f.shared.short(least) }
 
 // Open prepares the work of so many workers on columns of at most so many bytes together. Close gives all memory back.
-func (f *Plan) Open(workers int, columns int64) error { return f.shared.open(workers, columns) }
+func (f *Plan) Open(workers int, columns int64) error {
+	f.Res.Decided("%s: %s, %s for columns", f.What, units.Count(workers, "worker"), units.FormatSize(columns))
+	return f.shared.open(workers, columns)
+}
 
 // Close gives back what Open took. No worker may be at work.
 func (f *Plan) Close() { f.shared.close() }
