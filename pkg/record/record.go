@@ -113,6 +113,8 @@ type Dataset struct {
 	Shard  []int           `json:"shard,omitempty"`
 	Codecs []string        `json:"codecs,omitempty"`
 	Format int             `json:"zarr_format,omitempty"`
+	// VoxelUM is the size of a voxel in µm, along the axes of Shape.
+	VoxelUM []float64 `json:"voxel_um,omitempty"`
 	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
 }
 

@@ -169,14 +169,14 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		return err
 	}
 	for _, s := range in.Slices {
-		r.Read(datasets.Describe(s.Image.Levels[0].Array, s.Path))
+		r.Read(datasets.DescribeImage(s.Image, s.Path))
 	}
 	for _, flag := range []string{"transforms_dir", "manual_transforms_dir"} {
 		if name := r.String(flag); name != "" {
 			r.Read(record.Dataset{Path: address.Address(name)})
 		}
 	}
-	r.Wrote(datasets.Describe(result.Image.Levels[0].Array, out.Path()))
+	r.Wrote(datasets.DescribeImage(result.Image, out.Path()))
 	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions"} {
 		if name := r.String(flag); name != "" {
 			r.Wrote(record.Dataset{Path: address.Address(name)})

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/address"
+	"strata/pkg/ngff"
 	"strata/pkg/record"
 	"strata/pkg/zarr"
 )
@@ -29,5 +30,12 @@ func Describe(a *zarr.Array, path string) record.Dataset {
 	for _, c := range a.Codecs() {
 		d.Codecs = append(d.Codecs, c.Name())
 	}
+	return d
+}
+
+// DescribeImage describes level 0 of an image, with the size of its voxels.
+func DescribeImage(im *ngff.Image, path string) record.Dataset {
+	d := Describe(im.Levels[0].Array, path)
+	d.VoxelUM = im.VoxelSize
 	return d
 }

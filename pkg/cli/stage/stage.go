@@ -186,6 +186,6 @@ func Failed(err error) error {
 // Describe notes an input and an output image in the run record, each under the
 // path that the user knows it by.
 func Describe(r *cli.Run, in *ngff.Image, from string, out *ngff.Image, to string) {
-	r.Read(datasets.Describe(in.Levels[0].Array, from))
-	r.Wrote(datasets.Describe(out.Levels[0].Array, to))
+	r.Read(datasets.DescribeImage(in, from))
+	r.Wrote(datasets.DescribeImage(out, to))
 }
