@@ -18,10 +18,12 @@ type table struct {
 	Class   string
 }
 
-// column is the head of a column; numbers stand at the right.
+// column is the head of a column; numbers stand at the right. The page writes each time and size in the unit that suits
+// it; the CSV file has all of a column in one, which its head there names.
 type column struct {
 	Name   string
 	Number bool
+	Unit   string
 }
 
 // cell is a value as the page shows it and, where that is not the same, as the CSV file has it.
@@ -39,7 +41,7 @@ func text(s string) cell { return cell{Text: s} }
 
 // number returns a cell that shows a number in a form, and has all its digits in the CSV file.
 func number(v float64, form string) cell {
-	return cell{Text: form, Value: strconv.FormatFloat(v, 'g', -1, 64)}
+	return cell{Text: form, Value: strconv.FormatFloat(v, 'f', -1, 64)}
 }
 
 // whole returns a cell of a whole number.
@@ -48,11 +50,11 @@ func whole(n int) cell { return text(strconv.Itoa(n)) }
 // fixed returns a cell of a number with so many digits after the point.
 func fixed(v float64, digits int) cell { return number(v, strconv.FormatFloat(v, 'f', digits, 64)) }
 
-// columnsOf returns columns by their names; those after the first "|" of a name's end are numbers.
+// columnsOf returns columns of these names; "NAME|n" is one of numbers, "NAME|n|UNIT" one that is in a unit in the CSV file.
 func columnsOf(names ...string) (out []column) {
 	for _, n := range names {
-		name, isNumber := strings.CutSuffix(n, "|n")
-		out = append(out, column{name, isNumber})
+		name, rest, isNumber := strings.Cut(n, "|n")
+		out = append(out, column{name, isNumber, strings.TrimPrefix(rest, "|")})
 	}
 	return out
 }
@@ -70,7 +72,9 @@ func (t *table) csv() []byte {
 	w := csv.NewWriter(&b)
 	record := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		record[i] = harmless(c.Name)
+		if record[i] = harmless(c.Name); c.Unit != "" {
+			record[i] += ", " + c.Unit
+		}
 	}
 	_ = w.Write(record) // into memory
 	for _, r := range t.Rows {

@@ -86,7 +86,10 @@ func (r *Report) factTables() (out []*table) {
 			caption, how  string
 		}{{known, "Slice", "", k.caption, "facts known"}, {others, "File", "-files", k.others, "facts"}} {
 			names := columns(g.files)
-			t := &table{File: k.file + g.suffix + ".csv", Caption: g.caption, Columns: columnsOf(append([]string{g.first}, names...)...), Class: g.how}
+			t := &table{File: k.file + g.suffix + ".csv", Caption: g.caption, Columns: []column{{Name: g.first}}, Class: g.how}
+			for _, n := range names {
+				t.Columns = append(t.Columns, column{Name: n})
+			}
 			for _, f := range g.files {
 				row := []cell{text(f.Name)}
 				for _, n := range names {
@@ -105,7 +108,7 @@ func (r *Report) factTables() (out []*table) {
 // stageTable sums the runs up by program.
 func stageTable(all []*Stage) *table {
 	t := &table{File: "stages.csv", Caption: "All runs of each program. MB/s: uncompressed voxels of the inputs per second of wall time. Time spent: busy time of all workers.",
-		Columns: columnsOf("Program", "Runs|n", "Wall time|n", "Median|n", "Longest|n", "MB/s|n", "Read|n", "Written|n", "Peak memory|n", "Time spent")}
+		Columns: columnsOf("Program", "Runs|n", "Wall time|n|s", "Median|n|s", "Longest|n|s", "MB/s|n", "Read|n|bytes", "Written|n|bytes", "Peak memory|n|bytes", "Time spent")}
 	for _, s := range all {
 		runs := whole(s.Runs)
 		if s.Failed > 0 {
@@ -126,7 +129,7 @@ func stageTable(all []*Stage) *table {
 // runTable lists every run record.
 func (r *Report) runTable() *table {
 	t := &table{File: "runs.csv", Caption: "Every run record, in the order of their starts.",
-		Columns: columnsOf("Run", "Program", "Wall time|n", "Workers|n", "Peak memory|n", "Read|n", "Written|n", "Exit code|n", "Arguments")}
+		Columns: columnsOf("Run", "Program", "Wall time|n|s", "Workers|n", "Peak memory|n|bytes", "Read|n|bytes", "Written|n|bytes", "Exit code|n", "Arguments")}
 	for _, run := range r.Runs {
 		var args []string
 		for _, a := range run.Arguments {
