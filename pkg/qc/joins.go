@@ -25,7 +25,7 @@ func (r *Report) joins() (out []join) {
 		j := join{Fixed: m.Fixed, Moving: m.Moving, Overlap: m.Overlap, Correlation: m.Correlation, Measured: m.Correlation != 0 || m.Fallback}
 		switch {
 		case m.Fallback:
-			j.Doubt = "correlation too low, expected overlap used"
+			j.Doubt = "correlation too low: expected overlap used"
 		case m.Correlation != 0 && m.Correlation < lowCorrelation:
 			j.Doubt = "low correlation"
 		case m.Overlap == 0:
@@ -40,7 +40,7 @@ func (r *Report) joins() (out []join) {
 				j.Correlation, j.Measured = v, true
 			}
 			if d.OverlapSource == "correlation_fallback" {
-				j.Doubt = "correlation too low, expected overlap used"
+				j.Doubt = "correlation too low: expected overlap used"
 			}
 			out = append(out, j)
 		}
@@ -54,6 +54,17 @@ func (r *Report) joins() (out []join) {
 		}
 	}
 	return out
+}
+
+// result returns what is known of a join in words.
+func (j join) result() string {
+	switch {
+	case j.Doubt != "":
+		return j.Doubt
+	case j.Measured:
+		return "good"
+	}
+	return "not measured"
 }
 
 // verdict is what a reader should know first: a grade in one word, and the reasons.

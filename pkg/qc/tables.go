@@ -38,15 +38,7 @@ func (r *Report) matchTable() *table {
 		if j.Measured {
 			correlation = fixed(m.Correlation, 3)
 		}
-		result := j.Doubt
-		switch {
-		case result != "":
-		case j.Measured:
-			result = "good"
-		default:
-			result = "not measured"
-		}
-		t.Rows = append(t.Rows, []cell{text(pairName(m.Fixed, m.Moving)), d.cell(float64(m.Overlap)), d.cell(float64(m.BlendOverlap)), d.cell(float64(m.MovingZ)), correlation, text(result)})
+		t.Rows = append(t.Rows, []cell{text(pairName(m.Fixed, m.Moving)), d.cell(float64(m.Overlap)), d.cell(float64(m.BlendOverlap)), d.cell(float64(m.MovingZ)), correlation, text(j.result())})
 	}
 	return t.orNone()
 }
