@@ -151,8 +151,8 @@ func (v *view) Has(id string) bool {
 }
 
 // bands explains what a reader sees first in cuts along z.
-const bands = "Bands along z are expected: light is attenuated on its way through the tissue, so that each slice is brightest just below its cut surface and darker towards its bottom. " +
-	"No program corrects the attenuation yet; compare brightness at equal depths below the cuts."
+const bands = "Bands along z come from attenuation: light weakens on its way through the tissue, so that each slice is brightest just below its cut surface and darker towards its bottom. " +
+	"No program corrects this yet. Compare brightness at equal depths below the cuts only."
 
 // groups returns the cuts, then the projections, then those of the mosaics as they were
 // recorded; in each the pictures of volumes come first and large.
