@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -287,14 +288,18 @@ func (e *Engine) Times() []keyFigure {
 	}
 }
 
-// commands marks up what stands between backquotes in an advice as code.
+// flagInText is a flag that stands in an advice by itself.
+var flagInText = regexp.MustCompile(`--[a-z_]+`)
+
+// commands marks up what stands between backquotes in an advice, and flags, as code.
 func commands(s string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(s, "`") {
+		part = template.HTMLEscapeString(part)
 		if i%2 == 1 {
-			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+			b.WriteString("<code>" + part + "</code>")
 		} else {
-			b.WriteString(template.HTMLEscapeString(part))
+			b.WriteString(flagInText.ReplaceAllString(part, "<code>$0</code>"))
 		}
 	}
 	return template.HTML(b.String())
