@@ -115,7 +115,7 @@ type Dataset struct {
 	Format int             `json:"zarr_format,omitempty"`
 	// VoxelUM is the size of a voxel in µm, along the axes of Shape.
 	VoxelUM []float64 `json:"voxel_um,omitempty"`
-	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
+	Bytes   int64     `json:"bytes"` // size on storage; -1 if unknown
 }
 
 // Phases holds busy seconds, summed over workers.
