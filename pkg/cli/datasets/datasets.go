@@ -3,6 +3,7 @@ package datasets
 
 import (
 	"math"
+	"slices"
 
 	"strata/pkg/address"
 	"strata/pkg/ngff"
@@ -33,9 +34,12 @@ func Describe(a *zarr.Array, path string) record.Dataset {
 	return d
 }
 
-// DescribeImage describes level 0 of an image, with the size of its voxels.
+// DescribeImage describes level 0 of an image, with the size of its voxels where JSON has a form for it: metres of
+// 1e305 are more µm than a number can be.
 func DescribeImage(im *ngff.Image, path string) record.Dataset {
 	d := Describe(im.Levels[0].Array, path)
-	d.VoxelUM = im.VoxelSize
+	if !slices.ContainsFunc(im.VoxelSize, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) }) {
+		d.VoxelUM = im.VoxelSize
+	}
 	return d
 }
