@@ -23,6 +23,9 @@ func TestDescribeImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := w.WriteTile(t.Context(), []int{0, 0}, []int{4, 4}, make([]byte, 16)); err != nil {
+			t.Fatal(err)
+		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
