@@ -133,7 +133,7 @@ interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and
 test-nextflow: build ## the workflow on the real engine, local executor
 	@tests/nextflow/run.sh
 
-test-report: build ## the quality report in headless Chromium
+test-report: build ## the quality report in headless Chromium, and in MultiQC (from PyPI)
 	@tests/report/run.sh
 
 test-slurm: build ## the workflow on a one-node SLURM (root)

@@ -24,7 +24,7 @@ load=$(cut -d ' ' -f 1 /proc/loadavg)
 made="$slices $tiles $tile"
 if [ "$(cat "$dir/made" 2>/dev/null)" != "$made" ]; then
   rm -rf "$dir/mosaics" "$dir/made"
-  bin/phantom "$dir/mosaics" --slices "$slices" --tiles "$tiles" --tile "$tile" --quiet
+  bin/phantom "$dir/mosaics" --slices "$slices" --tiles "$tiles" --tile "$tile" --anatomy 0 --quiet
   echo "$made" >"$dir/made"
 fi
 input=$(awk -v n="$slices" -v tiles="$tiles" -v tile="$tile" 'BEGIN {

@@ -24,7 +24,7 @@ trap 'rm -rf "$out"' EXIT
 if [ ! -e "$large/made" ]; then
   rm -rf "$large"
   mkdir -p "$large"
-  bin/phantom "$large/make" -f -q --tiles 20,20 --tile 200,256,256
+  bin/phantom "$large/make" -f -q --anatomy 0 --tiles 20,20 --tile 200,256,256
   mv "$large/make/mosaic_grid_3d_z00.ome.zarr" "$large/mosaic_blosc.ome.zarr"
   rm -rf "$large/make"
   # the six slices ten times over: what grows is their number

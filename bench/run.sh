@@ -162,7 +162,7 @@ stages() {
   IFS=, read -r depth edge _ <<<"$tile"
   local shape=$depth,$((tiles * edge)),$((tiles * edge))
   make_mosaic() { # NAME FLAG...
-    bin/phantom "$data/make" -f -q --zarr_format 3 --tiles "$tiles,$tiles" --tile "$tile" "${@:2}"
+    bin/phantom "$data/make" -f -q --anatomy 0 --zarr_format 3 --tiles "$tiles,$tiles" --tile "$tile" "${@:2}"
     rm -rf "$data/mosaic_$1.ome.zarr"
     mv "$data/make/mosaic_grid_3d_z00.ome.zarr" "$data/mosaic_$1.ome.zarr"
     rm -rf "$data/make"
@@ -176,7 +176,7 @@ stages() {
   done
   # slices that each show twenty planes (70 µm) of the next
   make_slices() {
-    bin/phantom "$data/make" -f -q --slices "$slices" --tiles "$grid,$grid" --tile "$thin" --interval 140 --water 0 --relief 0 --jitter 0 --shift 8 --glitch 0 --truth_slices
+    bin/phantom "$data/make" -f -q --anatomy 0 --slices "$slices" --tiles "$grid,$grid" --tile "$thin" --interval 140 --water 0 --relief 0 --jitter 0 --shift 8 --glitch 0 --truth_slices
     rm -rf "$data/slices"
     mv "$data/make/truth" "$data/slices"
     mv "$data/make/shifts_xy.csv" "$data/"
@@ -258,7 +258,7 @@ czi() {
   mkdir -p "$data"
   python=$(scripts/venv.sh build/venv-czi bench/requirements-czi.txt)
   make_scan() { # NAME TILES SIDE FLAG...
-    bin/phantom "$data/make" -f -q --czi --tiles "$2" --tile "1,$3,$3" --overlap 0 --jitter 0 "${@:4}"
+    bin/phantom "$data/make" -f -q --anatomy 0 --czi --tiles "$2" --tile "1,$3,$3" --overlap 0 --jitter 0 "${@:4}"
     mv "$data/make/scan_z00.czi" "$data/$1"
     rm -rf "$data/make"
   }

@@ -61,4 +61,4 @@ run stack volume "$results/slices" "$results/volume/shifts_xy.csv" "$results/vol
 project "$results/volume/volume.ome.zarr" volume aip
 picture "$results/volume/volume.ome.zarr" volume
 echo qc-report
-qc-report "$results/qc-report.html" --run "$results" --quiet
+qc-report "$results/qc-report.html" --run "$results" --multiqc "$results/multiqc" --quiet

@@ -73,7 +73,7 @@ func (m *machine) inputs(ctx context.Context) error {
 			if err := os.MkdirAll(m.dir, 0o777); err != nil {
 				return err
 			}
-			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--tiles", fmt.Sprintf("%d,%d", grid[0], grid[1]),
+			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--anatomy", "0", "--tiles", fmt.Sprintf("%d,%d", grid[0], grid[1]),
 				"--tile", fmt.Sprintf("%d,%d,%d", tile[0], tile[1], tile[2]), "--slices", fmt.Sprint(slices),
 				"--interval", "500", "--codec", c.flag)
 			if out, err := phantom.CombinedOutput(); err != nil {

@@ -1,4 +1,4 @@
-// One HTML page about the run: pictures, shifts, decisions, maps, times, warnings.
+// One HTML page about the run: pictures, shifts, decisions, maps, times, warnings; and its summaries for MultiQC.
 process REPORT {
     label 'cpu'
     errorStrategy { Attempts.next(task) }
@@ -41,7 +41,7 @@ process REPORT {
     """
     ${missing ? "printf '%s\\n' ${missing} > missing_slices.tsv" : ''}
     mkdir -p reports
-    qc-report qc-report.html ${parts} --title ${quoted(title)} --report reports/run.qc-report.json ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
+    qc-report qc-report.html ${parts} --title ${quoted(title)} --multiqc . --report reports/run.qc-report.json ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  qc-report: "%s"\\n' '${task.process}' "\$(qc-report --version | sed 's/^qc-report //')" > versions.yml
     """
 

@@ -64,7 +64,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 	layout := oct.Layout{Levels: 3}
 	for name, stage := range map[string]func(out store.Writer, res oct.Resources) error{
 		"aip": func(out store.Writer, res oct.Resources) error {
-			_, err := aip.Run(octtest.Ctx, in, out, layout, io.Discard, res)
+			_, err := aip.Run(octtest.Ctx, in, out, layout, &aip.Picture{To: io.Discard, ScaleBar: true}, res)
 			return err
 		},
 		"resample": func(out store.Writer, res oct.Resources) error {

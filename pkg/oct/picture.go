@@ -18,11 +18,17 @@ import (
 var PNGPercentiles = [2]float64{0.1, 99.9}
 
 // WritePNG writes a 2-D float32 array as a 16-bit greyscale PNG, lo…hi mapped
-// to 0…65535 (see [filter.ToUint16]). It holds that many rows at a time.
-func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, hi float64) error {
+// to 0…65535 (see [filter.ToUint16]). It holds that many rows at a time. With
+// pixels of a size, in µm, a strip with a scale bar follows below the last row
+// of a picture that is wide enough; 0 leaves it out.
+func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, hi, pixel float64) error {
 	ny, nx := a.Shape()[0], a.Shape()[1]
 	b := &bands{ctx: ctx, array: a, ny: ny, nx: nx, lo: lo, hi: hi,
 		values: make([]float32, rows*nx), grey: make([]uint16, rows*nx), first: -1}
+	var err error
+	if b.strip, err = newStrip(nx, pixel); err != nil {
+		return err
+	}
 	out := bufio.NewWriterSize(dst, 1<<20)
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := enc.Encode(out, b); err != nil {
@@ -53,13 +59,17 @@ type bands struct {
 	values []float32
 	grey   []uint16
 	first  int // row of the band in memory; -1: none
+	strip  *strip
 	err    error
 }
 
 func (b *bands) ColorModel() color.Model { return color.Gray16Model }
-func (b *bands) Bounds() image.Rectangle { return image.Rect(0, 0, b.nx, b.ny) }
+func (b *bands) Bounds() image.Rectangle { return image.Rect(0, 0, b.nx, b.ny+b.strip.height()) }
 
 func (b *bands) At(x, y int) color.Color {
+	if y >= b.ny {
+		return b.strip.at(x, y-b.ny)
+	}
 	rows := len(b.grey) / b.nx
 	if first := y - y%rows; first != b.first {
 		b.load(first, min(rows, b.ny-first))

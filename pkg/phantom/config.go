@@ -1,7 +1,7 @@
 // Package phantom generates serial-sectioning OCT acquisitions with known ground truth.
 //
-// A [Specimen] is one virtual block of tissue: a random texture defined at every point of space, so that any
-// part can be recomputed without storing it. A virtual microscope images it slice by slice, tile by tile, and
+// A [Specimen] is one virtual block of tissue: a random texture, and on demand an anatomy of layers, tracts and
+// vessels, defined at every point of space, so that any part can be recomputed without storing it. A virtual microscope images it slice by slice, tile by tile, and
 // adds the effects of real ones: a curved focal plane, a flat-field, speckle, attenuation, water above the
 // tissue, agarose around it, stage rotation and jitter, motor shifts between slices. A number in [Config]
 // switches each effect off.
@@ -44,7 +44,8 @@ type Config struct {
 	Bowl    float64       `json:"curvature_um"`            // depth range of the focal-plane curvature, the same in every tile
 
 	Attenuation float64 `json:"attenuation_per_mm"` // μ in exp(−2μd), d the depth below the surface
-	Texture     float64 `json:"texture"`            // contrast of the tissue's structure, 0…1
+	Texture     float64 `json:"texture"`            // contrast of the tissue's random texture, 0…1
+	Anatomy     float64 `json:"anatomy,omitzero"`   // contrast of cortical layers, white matter, fibre tracts and vessels, 0…1; takes up to half of Texture's place
 	Speckle     float64 `json:"speckle"`            // speckle contrast (standard deviation / mean); 1 is fully developed
 	Floor       float64 `json:"floor"`              // detector floor, in reflectivities
 	Agarose     float64 `json:"agarose"`            // reflectivity of the embedding medium; tissue has 1
@@ -52,7 +53,9 @@ type Config struct {
 	FillTissue  bool    `json:"fill_tissue"`        // tissue everywhere, no agarose around it
 }
 
-// Default returns a small acquisition with every effect on.
+// Default returns a small acquisition of random texture with every imperfection
+// on. Anatomy is off: figures that are compared over years were measured on the
+// texture alone.
 func Default() Config {
 	return Config{
 		Seed: 1, Slices: 1, Tiles: [2]int{4, 4}, Tile: [3]int{96, 128, 128},
@@ -133,7 +136,7 @@ func (c *Config) Validate() error {
 	}{
 		{"jitter", c.Jitter, 1e6}, {"stage error", c.Stage, 1e9}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
 		{"water", c.Water, 1e9}, {"relief", c.Relief, 1e9}, {"curvature", c.Bowl, 1e9}, {"attenuation", c.Attenuation, 1e6},
-		{"texture", c.Texture, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
+		{"texture", c.Texture, 1}, {"anatomy", c.Anatomy, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
 		{"gain", c.Gain, 1e30},
 	} {
 		if !(f.v >= 0 && f.v <= f.max) {

@@ -41,6 +41,10 @@ const (
 	seedGlitchSize
 	seedWhite
 	seedStage
+	seedFolds
+	seedTracts
+	seedVessels
+	seedEntries
 )
 
 func (s *Specimen) seed(field, i int) uint64 {
@@ -84,7 +88,7 @@ type octave struct {
 
 // plane fills out with the octave's value at lattice depth k for the points
 // (y, x0+i), i = 0…len(out)-1, in voxels.
-func (o *octave) plane(out []float32, k int, y, x0, dx float64) {
+func (o *octave) plane(out []float32, k int, y, x0 float64) {
 	v := y / o.step[1]
 	j := math.Floor(v)
 	ty := float32(ease(v - j))
@@ -92,7 +96,7 @@ func (o *octave) plane(out []float32, k int, y, x0, dx float64) {
 	last := math.MinInt
 	var a, b float32
 	for i := range out {
-		u := (x0 + float64(i)*dx) / o.step[2]
+		u := (x0 + float64(i)) / o.step[2]
 		f := math.Floor(u)
 		if jx := int(f); jx != last {
 			if jx == last+1 {

@@ -52,7 +52,14 @@ func TestSameSeedSameVoxels(t *testing.T) {
 // Without imperfections, what two neighbouring tiles both see is the same, and
 // it is what RenderTruth says.
 func TestOverlapAgreesWithTruth(t *testing.T) {
-	c := small().Ideal()
+	for _, contrast := range []float64{0, 1} {
+		c := small().Ideal()
+		c.Anatomy = contrast
+		overlapAgrees(t, c)
+	}
+}
+
+func overlapAgrees(t *testing.T, c Config) {
 	c.Overlap = 0.2 // 24 px steps along y
 	s := mustNew(t, c)
 	a, b := tile(t, s, 0, 0, 0), tile(t, s, 0, 1, 0)
@@ -82,7 +89,14 @@ func TestOverlapAgreesWithTruth(t *testing.T) {
 
 // The next slice begins where the interval says, in the same tissue.
 func TestSlicesShareTheBlock(t *testing.T) {
-	c := small().Ideal()
+	for _, contrast := range []float64{0, 1} {
+		c := small().Ideal()
+		c.Anatomy = contrast
+		slicesShare(t, c)
+	}
+}
+
+func slicesShare(t *testing.T, c Config) {
 	c.Slices, c.Shift, c.Relief, c.Attenuation, c.FillTissue = 2, 0, 0, 0, true
 	c.Cut, c.Water = 10*c.Voxel[0], 5*c.Voxel[0]
 	s := mustNew(t, c)

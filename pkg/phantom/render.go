@@ -80,10 +80,18 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 	offset := make([]float32, nx) // depth of the surface in voxels
 	signal := make([]float32, nx) // reflectivity below the surface, before texture
 	mixing := make([]float32, nx) // how much of the texture shows
+	inside := make([]float32, nx) // how much of the A-line is tissue
 	gain := make([]float32, nx)   // flat-field and units
 	planes := make([]*lattice, len(s.octaves))
 	for k := range s.octaves {
-		planes[k] = newLattice(&s.octaves[k], nx)
+		planes[k] = newLattice(s.octaves[k].step[0], nx, s.octaves[k].plane)
+	}
+	var anatomy *anatomyRow
+	var structure *lattice
+	contrast := c.Texture
+	if s.anatomy != nil {
+		anatomy, structure = newAnatomyRow(s.anatomy, nx)
+		contrast *= 1 - c.Anatomy/2
 	}
 	// exp(−2μd) in quarter voxels; where the surface lies above plane 0, d exceeds nz
 	above := int((c.Relief + c.Bowl) / c.Voxel[0])
@@ -116,11 +124,17 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 			m := s.tissue(py, px)
 			offset[x] = float32(d)
 			signal[x] = float32(c.Agarose + (1-c.Agarose)*m)
-			mixing[x] = float32(c.Texture * m)
+			mixing[x] = float32(contrast * m)
+			inside[x] = float32(m)
 			gain[x] = float32(g)
 		}
+		bottom := base + max(0, float64(nz)-top) // base: water only
 		for _, l := range planes {
-			l.row(py, r.pos[1], base, base+max(0, float64(nz)-top)) // 0: water only
+			l.row(py, r.pos[1], base, bottom)
+		}
+		if anatomy != nil {
+			anatomy.row(py, r.pos[1], base, bottom)
+			structure.row(py, r.pos[1], base, bottom)
 		}
 		for z := r.first; z < nz; z++ {
 			row := out[(z-r.first)*plane+y*nx:][:nx]
@@ -131,13 +145,16 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 				if d > -1 {
 					depth := max(d, 0)
 					var t float32
-					for _, l := range planes {
-						t += float32(l.weight * l.at(depth, x))
+					for i, l := range planes {
+						t += float32(s.octaves[i].weight * l.at(depth, x))
 					}
 					q := float32(4 * depth)
 					k := int(q)
 					e := lerp(decay[k], decay[k+1], q-float32(k))
 					sig := float32(float32(signal[x]*e) * (1 + float32(mixing[x]*float32(2*t-1))))
+					if structure != nil {
+						sig = float32(sig * lerp(1, structure.at(depth, x), inside[x]))
+					}
 					if d < 0 { // the surface lies between two voxels
 						sig = float32(sig * (1 + d))
 					}
@@ -159,36 +176,39 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 	}
 }
 
-// lattice holds one octave's planes along a row of A-lines.
+// lattice holds planes of a function of space along a row of A-lines, and interpolates between them.
 type lattice struct {
-	*octave
+	fill  func(out []float32, k int, y, x0 float64) // computes plane k for the points (y, x0+i)
+	step  float64                                   // voxels between planes
 	nx    int
 	first int
 	inv   float32
-	start float32 // of the surface, in lattice planes after first
+	start float32 // of the surface, in planes after first
 	v     []float32
 }
 
-func newLattice(o *octave, nx int) *lattice { return &lattice{octave: o, nx: nx} }
+func newLattice(step float64, nx int, fill func([]float32, int, float64, float64)) *lattice {
+	return &lattice{fill: fill, step: step, nx: nx}
+}
 
-// row makes the planes for depths between lo and hi (voxels of the block) of
+// row computes the planes for depths between lo and hi (voxels of the block) of
 // the A-lines at (y, x0…x0+nx−1).
 func (l *lattice) row(y, x0, lo, hi float64) {
-	l.first = int(math.Floor(lo / l.step[0]))
-	last := int(math.Floor(hi/l.step[0])) + 2
+	l.first = int(math.Floor(lo / l.step))
+	last := int(math.Floor(hi/l.step)) + 2
 	n := last - l.first + 1
 	if cap(l.v) < n*l.nx {
 		l.v = make([]float32, n*l.nx)
 	}
 	l.v = l.v[:n*l.nx]
 	for k := range n {
-		l.plane(l.v[k*l.nx:][:l.nx], l.first+k, y, x0, 1)
+		l.fill(l.v[k*l.nx:][:l.nx], l.first+k, y, x0)
 	}
-	l.inv = float32(1 / l.step[0])
-	l.start = float32(lo/l.step[0] - float64(l.first))
+	l.inv = float32(1 / l.step)
+	l.start = float32(lo/l.step - float64(l.first))
 }
 
-// at returns the octave's value at a depth in voxels below the surface of A-line x.
+// at returns the value at a depth in voxels below lo of A-line x.
 func (l *lattice) at(depth float32, x int) float32 {
 	u := l.start + float32(depth*l.inv)
 	k := int(u)

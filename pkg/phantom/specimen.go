@@ -10,6 +10,7 @@ type Specimen struct {
 	cfg     Config
 	channel int // seeds of what channels do not share are this much further
 	octaves []octave
+	anatomy *anatomy // nil: random texture alone
 	speckle []float32
 	flat    []float32    // flat-field of a tile, (y, x)
 	bowl    []float32    // focal-plane curvature of a tile in voxels of depth, (y, x)
@@ -43,6 +44,7 @@ func New(cfg Config) (*Specimen, error) {
 		s.centre[d] = extent[d] / 2
 		s.radius[d] = 0.44 * extent[d]
 	}
+	s.makeAnatomy()
 	return s, nil
 }
 

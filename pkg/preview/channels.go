@@ -6,6 +6,7 @@ import (
 	"image/draw"
 	"strconv"
 
+	"strata/pkg/annotate"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 )
@@ -65,7 +66,7 @@ func isRGB(list []channel) bool {
 }
 
 // drawChannels writes the channels' names in their colours, from the right.
-func (c *canvas) drawChannels(small pen, list []channel) {
+func (c *canvas) drawChannels(small annotate.Pen, list []channel) {
 	right := c.size.X - c.margin
 	height := c.layout.bar()
 	for i := len(list) - 1; i >= 0; i-- {
@@ -73,12 +74,12 @@ func (c *canvas) drawChannels(small pen, list []channel) {
 		if name == "" {
 			name = "channel " + plain(list[i].index)
 		}
-		width := small.width(name)
+		width := small.Width(name)
 		left := right - width - height*3/2
-		if left < c.bar.Max.X+int(c.font) {
+		if left < c.bar.Box.Max.X+int(c.font) {
 			return
 		}
-		small.write(c.img, image.Pt(right-width, c.footer+height/2), name, words)
+		small.Write(c.img, image.Pt(right-width, c.footer+height/2), name, words)
 		draw.Draw(c.img, image.Rect(left, c.footer, left+height, c.footer+height), image.NewUniform(list[i].tint), image.Point{}, draw.Src)
 		right = left - int(c.font)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"strata/pkg/annotate"
 	"strata/pkg/colormap"
 	"strata/pkg/work"
 )
@@ -27,15 +28,14 @@ var (
 // canvas is a picture in the making.
 type canvas struct {
 	*layout
-	v         *volume
-	o         *Options
-	colours   *colormap.Map
-	window    [2]float64
-	img       *image.RGBA
-	empty     bool                     // some pixels have no number
-	dark      map[image.Rectangle]bool // panels to which colours are added
-	bar       image.Rectangle
-	barLength float64
+	v       *volume
+	o       *Options
+	colours *colormap.Map
+	window  [2]float64
+	img     *image.RGBA
+	empty   bool                     // some pixels have no number
+	dark    map[image.Rectangle]bool // panels to which colours are added
+	bar     annotate.ScaleBar
 }
 
 func newCanvas(lay *layout, v *volume, o *Options, colours *colormap.Map) *canvas {
@@ -61,7 +61,7 @@ func (c *canvas) words(planes []*plane, list []channel) error {
 	if !c.labels && !c.scaleBar {
 		return nil
 	}
-	small, err := newPen(regular, c.font)
+	small, err := annotate.NewPen(annotate.Regular, c.font)
 	if err != nil {
 		return err
 	}
@@ -71,11 +71,11 @@ func (c *canvas) words(planes []*plane, list []channel) error {
 	if !c.labels {
 		return nil
 	}
-	strong, err := newPen(bold, c.font)
+	strong, err := annotate.NewPen(annotate.Bold, c.font)
 	if err != nil {
 		return err
 	}
-	large, err := newPen(bold, math.Round(c.font*1.35))
+	large, err := annotate.NewPen(annotate.Bold, math.Round(c.font*1.35))
 	if err != nil {
 		return err
 	}
@@ -216,10 +216,10 @@ func newTaps(n, step, pixels int) []taps {
 }
 
 // drawTitle writes the name and, below it, the content of the picture.
-func (c *canvas) drawTitle(large, small pen) {
+func (c *canvas) drawTitle(large, small annotate.Pen) {
 	width := c.size.X - 2*c.margin
 	y := c.margin + int(c.font*0.7)
-	large.write(c.img, image.Pt(c.margin, y), large.fit(c.o.Title, width), words)
+	large.Write(c.img, image.Pt(c.margin, y), large.Fit(c.o.Title, width), words)
 	shape, size, what := c.v.Shape[:], c.v.Size[:], " voxels"
 	if c.v.Flat() {
 		shape, size, what = shape[1:], size[1:], " pixels"
@@ -229,26 +229,26 @@ func (c *canvas) drawTitle(large, small pen) {
 	if c.v.level > 0 || c.o.Level != Auto {
 		facts = append(facts, "level "+plain(c.v.level))
 	}
-	for len(facts) > 1 && small.width(strings.Join(facts, "   ")) > width {
+	for len(facts) > 1 && small.Width(strings.Join(facts, "   ")) > width {
 		facts = facts[:len(facts)-1]
 	}
 	y += int(c.font * 1.65)
-	small.write(c.img, image.Pt(c.margin, y), small.fit(strings.Join(facts, "   "), width), quiet)
+	small.Write(c.img, image.Pt(c.margin, y), small.Fit(strings.Join(facts, "   "), width), quiet)
 }
 
 // drawCaption names a panel and the position of its cut.
-func (c *canvas) drawCaption(strong, small pen, p *plane, at image.Rectangle) {
+func (c *canvas) drawCaption(strong, small annotate.Pen, p *plane, at image.Rectangle) {
 	y := at.Min.Y - c.line/2 - int(c.font*0.05)
-	x := strong.write(c.img, image.Pt(at.Min.X, y), strings.ToUpper(p.name), words)
+	x := strong.Write(c.img, image.Pt(at.Min.X, y), strings.ToUpper(p.name), words)
 	x += int(c.font * 0.6)
 	axis := "zyx"[p.across : p.across+1]
 	if p.index < 0 {
 		what := map[string]string{AIP: "average", MIP: "maximum"}[c.o.Projection]
-		small.write(c.img, image.Pt(x, y), what+" over "+axis, quiet)
+		small.Write(c.img, image.Pt(x, y), what+" over "+axis, quiet)
 		return
 	}
 	pos := c.v.Origin[p.across] + float64(p.index)*c.v.Size[p.across]
-	small.write(c.img, image.Pt(x, y), axis+" = "+micrometres(pos), axisHue[p.across])
+	small.Write(c.img, image.Pt(x, y), axis+" = "+annotate.Micrometres(pos), axisHue[p.across])
 }
 
 // drawCuts marks in a panel where the other ones cut it: a thin line in the hue
@@ -295,23 +295,20 @@ func (c *canvas) blend(x, y int, hue color.RGBA, alpha float64) {
 }
 
 // drawScaleBar puts the bar below the first panel, its length beside it.
-func (c *canvas) drawScaleBar(small pen) {
-	most := float64(min(c.panels[0].Dx(), (c.size.X-2*c.margin)/2))
-	if c.barLength = barLength(max(1, most*0.4) * c.pixel); c.barLength == 0 {
+func (c *canvas) drawScaleBar(small annotate.Pen) {
+	most := min(c.panels[0].Dx(), (c.size.X-2*c.margin)/2)
+	height := max(3, c.layout.bar()/2)
+	var ok bool
+	if c.bar, ok = annotate.NewScaleBar(image.Pt(c.margin, c.footer+(c.layout.bar()-height)/2), most*2/5, height, c.pixel); !ok {
 		return
 	}
-	width := max(1, int(math.Round(c.barLength/c.pixel)))
-	x, y := c.margin, c.footer
-	height := max(3, c.layout.bar()/2)
-	y += (c.layout.bar() - height) / 2
-	c.bar = image.Rect(x, y, x+width, y+height)
-	draw.Draw(c.img, c.bar, image.NewUniform(words), image.Point{}, draw.Src)
-	small.write(c.img, image.Pt(x, c.footer+c.layout.bar()+c.line/2), micrometres(c.barLength), words)
+	draw.Draw(c.img, c.bar.Box, image.NewUniform(words), image.Point{}, draw.Src)
+	small.Write(c.img, image.Pt(c.margin, c.footer+c.layout.bar()+c.line/2), c.bar.Label(), words)
 }
 
 // drawColours draws the colour bar at the right with the ends of the window below it and, if some pixels have
 // no number, their colour.
-func (c *canvas) drawColours(small pen, empty bool) {
+func (c *canvas) drawColours(small annotate.Pen, empty bool) {
 	right := c.size.X - c.margin
 	left := right - min(int(c.font*14), (c.size.X-2*c.margin)*2/5)
 	height := c.layout.bar()
@@ -321,17 +318,17 @@ func (c *canvas) drawColours(small pen, empty bool) {
 	}
 	y := c.footer + height + c.line/2
 	lo, hi := number(c.window[0]), number(c.window[1])
-	small.write(c.img, image.Pt(left, y), lo, quiet)
-	small.write(c.img, image.Pt(right-small.width(hi), y), hi, quiet)
+	small.Write(c.img, image.Pt(left, y), lo, quiet)
+	small.Write(c.img, image.Pt(right-small.Width(hi), y), hi, quiet)
 	if !empty {
 		return
 	}
 	word := "no data"
-	x := left - int(c.font*1.2) - small.width(word)
-	if x-height*2 < c.bar.Max.X+int(c.font) {
+	x := left - int(c.font*1.2) - small.Width(word)
+	if x-height*2 < c.bar.Box.Max.X+int(c.font) {
 		return
 	}
-	small.write(c.img, image.Pt(x, c.footer+height/2), word, quiet)
+	small.Write(c.img, image.Pt(x, c.footer+height/2), word, quiet)
 	box := image.Rect(x-height-height/2, c.footer, x-height/2, c.footer+height)
 	draw.Draw(c.img, box, image.NewUniform(quiet), image.Point{}, draw.Src)
 	draw.Draw(c.img, box.Inset(1), image.NewUniform(noData), image.Point{}, draw.Src)

@@ -136,7 +136,7 @@ func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{Image: c.img, Level: v.level, Window: c.window, Pixel: lay.pixel, ScaleBar: c.bar, ScaleBarMicrometres: c.barLength}
+	p := &Preview{Image: c.img, Level: v.level, Window: c.window, Pixel: lay.pixel, ScaleBar: c.bar.Box, ScaleBarMicrometres: c.bar.Length}
 	for i, pl := range planes {
 		p.Panels = append(p.Panels, Panel{Name: pl.name, Rect: lay.panels[i], Index: pl.index})
 	}

@@ -34,12 +34,11 @@ type Map struct {
 	Unit           string
 }
 
-// titles lists the titles of the maps that focal saves, and the units of their numbers.
-var titles = map[string][2]string{
-	"flatfield":  {"Flat-field", ""},
-	"z0":         {"Tissue interface", "planes"},
-	"correction": {"Curvature correction", "planes"},
-}
+// titles lists the titles of the maps that focal saves, and whether their numbers are depths, which it stores in planes.
+var titles = map[string]struct {
+	name  string
+	depth bool
+}{"flatfield": {"Flat-field", false}, "z0": {"Tissue interface", true}, "correction": {"Curvature correction", true}}
 
 // mapPixels is the size of the picture of a map in px.
 const mapPixels = 560
@@ -86,12 +85,14 @@ func (r *Report) loadMaps(ctx context.Context, list []found, res oct.Resources) 
 func (r *Report) mapSet(ctx context.Context, folder found, res oct.Resources) (*MapSet, error) {
 	set := &MapSet{Name: filepath.Base(folder.path)}
 	for _, kind := range []string{"flatfield", "correction", "z0"} {
-		m := &Map{Kind: kind, Title: titles[kind][0], Unit: titles[kind][1]}
+		m := &Map{Kind: kind, Title: titles[kind].name}
 		image, picture := filepath.Join(folder.path, kind+".ome.zarr"), filepath.Join(folder.path, kind+".png")
 		var err error
 		switch {
 		case isFolder(image):
-			err = m.draw(ctx, image, res)
+			if err = m.draw(ctx, image, res); err == nil && titles[kind].depth {
+				m.measured(r.depth("focal"))
+			}
 		case exists(picture):
 			m.Picture, err = readPNG(ctx, picture, res.Mem)
 		default:
@@ -131,6 +132,12 @@ func (m *Map) draw(ctx context.Context, path string, res oct.Resources) error {
 		return err
 	}
 	return m.measure(ctx, im.Levels[0].Array)
+}
+
+// measured turns the numbers of a map from planes into a depth.
+func (m *Map) measured(d depth) {
+	m.Unit = d.unit
+	m.Min, m.Mean, m.Max = m.Min*d.um, m.Mean*d.um, m.Max*d.um
 }
 
 // measure finds the smallest, mean and largest number of an image, NaN and
@@ -185,12 +192,13 @@ func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.
 func (r *Report) mapPlots() (plots []*page.Plot) {
+	unit := r.depth("focal").unit
 	for _, k := range []struct {
 		kind, title, label, caption string
 		value                       func(*Map) float64
 	}{
-		{"correction", "Curvature of the focal plane", "curvature, planes", "Curvature: the largest correction less the smallest one, of each slice.", func(m *Map) float64 { return m.Max - m.Min }},
-		{"z0", "Depth of the tissue interface under the mosaic", "depth, planes", "Mean depth of the tissue interface in each mosaic.", func(m *Map) float64 { return m.Mean }},
+		{"correction", "Curvature of the focal plane", "curvature, ", "Curvature of each slice: the largest correction minus the smallest.", func(m *Map) float64 { return m.Max - m.Min }},
+		{"z0", "Depth of the tissue interface in the mosaic", "depth, ", "Mean depth of the tissue interface in each mosaic.", func(m *Map) float64 { return m.Mean }},
 	} {
 		var sets []*Facts
 		for _, s := range r.Maps {
@@ -200,7 +208,7 @@ func (r *Report) mapPlots() (plots []*page.Plot) {
 				}
 			}
 		}
-		if p := perSlice(sets, k.title, k.label, "planes", k.caption, k.kind); p != nil {
+		if p := perSlice(sets, k.title, k.label+unit, unit, k.caption, k.kind); p != nil {
 			plots = append(plots, p)
 		}
 	}

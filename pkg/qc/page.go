@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"strata/pkg/page"
-	"strata/pkg/registration"
 )
 
 //go:embed page.html
@@ -21,38 +22,41 @@ var pageHTML string
 var pageCSS string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes": page.Size, "seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "overlapFrom": overlapFrom,
+	"seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "barLabel": barLabel, "do": commands,
 }).Parse(pageHTML))
 
 // view holds the content of the page in its order.
 type view struct {
 	*Report
-	CSS      template.CSS
-	Subtitle string
-	Key      []keyFigure
-	Notices  []*Notice
-	Worst    string
-	Stages   []*stageRow
-	Phases   []phaseKey
-	Timeline template.HTML
-	Engine   *Engine
-	Shift    []*page.Plot
-	Pairs    []pairRow
-	Match    []*page.Plot
-	Tables   []factTable
-	Depths   []*page.Plot
-	Curves   []*page.Plot
-	Sections []section
-	Groups   []group
+	CSS       template.CSS
+	Subtitle  string
+	Verdict   verdict
+	Key       []keyFigure
+	Notices   []*Notice
+	Stages    *table
+	Phases    []phaseKey
+	Timeline  template.HTML
+	Engine    *Engine
+	Shift     []*page.Plot
+	Pairs     *table
+	Match     []*page.Plot
+	Joins     *table
+	Decisions *table
+	Tables    []*table
+	Depths    []*page.Plot
+	Curves    []*page.Plot
+	Records   *table
+	Sections  []section
+	Groups    []group
 }
 
 // section is a part of the page: its anchor, and its name in the navigation.
 type section struct{ ID, Name string }
 
-// group is pictures of one kind.
+// group is pictures of one kind, and what a reader should know of them.
 type group struct {
-	Name     string
-	Pictures []*Picture
+	Name, Note string
+	Pictures   []*Picture
 }
 
 // fewPictures is the maximum number of pictures of a kind that are shown at once; of more, only the first
@@ -72,11 +76,6 @@ func (g group) Others() []*Picture { return g.Pictures[len(g.First()):] }
 
 type keyFigure struct{ Name, Value, Note string }
 
-type stageRow struct {
-	*Stage
-	Parts []part
-}
-
 // part is a phase's share of a stage's busy time.
 type part struct {
 	Class, Name string
@@ -85,25 +84,6 @@ type part struct {
 }
 
 type phaseKey struct{ Class, Name string }
-
-type pairRow struct {
-	registration.PairShift
-	DriftX, DriftY float64 // µm, of the moving slice
-}
-
-// XMicrometres returns the shift along X.
-func (p pairRow) XMicrometres() float64 { return p.X * 1000 }
-
-// YMicrometres returns the shift along Y.
-func (p pairRow) YMicrometres() float64 { return p.Y * 1000 }
-
-type factTable struct {
-	First   string // what the rows are
-	Caption string
-	Columns []string
-	Rows    []*Facts
-	Known   bool // short values in our words
-}
 
 // Cell returns a value, or a dash.
 func (f *Facts) Cell(column string) string {
@@ -119,49 +99,15 @@ func (r *Report) WriteHTML(w io.Writer) error {
 }
 
 func (r *Report) view() *view {
-	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Notices: r.notices(), Engine: engine(r.Trace), Shift: r.shiftPlots(), Match: r.matchPlots()}
-	if len(v.Notices) > 0 {
-		v.Worst = v.Notices[0].Grade
-	}
+	notices := r.notices()
+	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
+		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(),
+		Tables: r.factTables(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
 	for i, name := range phaseNames {
 		v.Phases = append(v.Phases, phaseKey{"p" + strconv.Itoa(i+1), name})
 	}
-	for _, s := range stages(r.Runs) {
-		row := &stageRow{Stage: s}
-		total := 0.0
-		for _, p := range s.Phases {
-			total += p
-		}
-		for i, p := range s.Phases {
-			if total > 0 && p > 0 {
-				row.Parts = append(row.Parts, part{"p" + strconv.Itoa(i+1), phaseNames[i], 100 * p / total, p})
-			}
-		}
-		v.Stages = append(v.Stages, row)
-	}
 	if len(r.Runs) > 1 {
 		v.Timeline = r.timeline()
-	}
-	if r.Shifts != nil {
-		at, _ := r.Shifts.Positions(r.positionIDs())
-		for _, p := range r.Shifts.Pairs() {
-			v.Pairs = append(v.Pairs, pairRow{p, at[p.Moving][0] * 1000, at[p.Moving][1] * 1000})
-		}
-	}
-	for _, t := range []struct {
-		files           []*Facts
-		caption, others string
-	}{
-		{r.Stitch, "Stitching, slice by slice. Difference at seams: mean of the absolute difference of two tiles where they overlap, as a part of the mean there.", "Transforms and other files of stitching."},
-		{r.Crop, "Cropping, slice by slice.", "Other files of cropping."},
-	} {
-		known, others := apart(t.files)
-		if len(known) > 0 {
-			v.Tables = append(v.Tables, factTable{"Slice", t.caption, columns(known), known, true})
-		}
-		if len(others) > 0 {
-			v.Tables = append(v.Tables, factTable{"File", t.others, columns(others), others, false})
-		}
 	}
 	for _, p := range []*page.Plot{
 		perSlice(r.Stitch, "Difference of tiles at their seams", "difference, %", "%", "Difference of neighbouring tiles where they overlap, mean and worst seam of each slice.", seamMean, seamWorst),
@@ -178,14 +124,14 @@ func (r *Report) view() *view {
 		section
 		there bool
 	}{
+		{section{"previews", "Pictures"}, len(r.Previews) > 0},
 		{section{"warnings", "Warnings"}, true},
-		{section{"previews", "Previews"}, len(r.Previews) > 0},
 		{section{"shifts", "Shifts"}, r.Shifts != nil},
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
-		{section{"decisions", "Decisions"}, len(r.Decisions) > 0},
+		{section{"decisions", "Decisions"}, v.Decisions != nil},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},
-		{section{"slices", "Stitch and crop"}, len(v.Tables) > 0},
-		{section{"stages", "Stages"}, len(v.Stages) > 0 || v.Engine != nil},
+		{section{"slices", "Stitching and cropping"}, len(v.Tables) > 0},
+		{section{"stages", "Stages"}, v.Stages != nil || v.Engine != nil},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
 		if s.there {
@@ -205,10 +151,14 @@ func (v *view) Has(id string) bool {
 	return false
 }
 
-// groups returns the cuts, then the projections, then those of the mosaics as they were recorded; in each the
-// pictures of volumes come first and large.
+// bands explains what a reader sees first in cuts along z.
+const bands = "Bands along z come from attenuation: light weakens on its way through the tissue, so that each slice is brightest just below its cut surface and darker towards its bottom. " +
+	"No program corrects this yet. Compare brightness at equal depths below the cuts only."
+
+// groups returns the cuts, then the projections, then those of the mosaics as they were
+// recorded; in each the pictures of volumes come first and large.
 func groups(all []*Picture) []group {
-	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
+	g := []group{{Name: "Cuts", Note: bands}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
 	for _, p := range all {
 		i := 0
 		switch {
@@ -271,6 +221,10 @@ func (r *Report) keyFigures() (out []keyFigure) {
 	if d := r.volume(); d != nil {
 		s := d.Shape
 		add("Volume", fmt.Sprintf("%d × %d × %d", s[0], s[1], s[2]), d.DType+", z × y × x voxels")
+		if v, ok := voxelOf(*d); ok {
+			um := func(i int) string { return strconv.FormatFloat(math.Round(float64(s[i])*v[i]), 'f', 0, 64) }
+			add("Volume, µm", um(0)+" × "+um(1)+" × "+um(2), fmt.Sprintf("voxels of %s × %s × %s µm", page.Short(v[0]), page.Short(v[1]), page.Short(v[2])))
+		}
 	}
 	if len(r.Runs) == 0 {
 		return out
@@ -288,7 +242,7 @@ func (r *Report) keyFigures() (out []keyFigure) {
 	}
 	_, length := extent(r.Runs)
 	add("Wall time", page.Seconds(length), "first start to last end")
-	add("Programs ran", page.Seconds(busy), page.Plural(len(r.Runs), "run"))
+	add("Program time", page.Seconds(busy), "sum of "+page.Plural(len(r.Runs), "run"))
 	add("Read", page.Size(read), "from storage")
 	add("Written", page.Size(written), "to storage")
 	if peak > 0 {
@@ -303,7 +257,7 @@ func overlapFrom(source string) string {
 	case "":
 		return "–"
 	case "correlation_fallback":
-		return "expected (low correlation)"
+		return "expected (correlation too low)"
 	}
 	return strings.ReplaceAll(source, "_", " ")
 }
@@ -314,19 +268,6 @@ func (s *Stage) MBs() string {
 		return "–"
 	}
 	return page.Short(s.Throughput / 1e6)
-}
-
-// Reading returns an interpretation of the overlap's correlation.
-func (r *Report) Reading(m registration.Match) string {
-	switch {
-	case m.Fallback:
-		return "too low: expected overlap taken"
-	case m.Correlation == 0:
-		return "not measured"
-	case m.Correlation < lowCorrelation:
-		return "low"
-	}
-	return "good"
 }
 
 // Times returns the engine's numbers for display.
@@ -345,4 +286,21 @@ func (e *Engine) Times() []keyFigure {
 		{"Some task running", page.Seconds(e.Busy.Seconds()), share},
 		{"Beside the tasks", page.Seconds(each.Seconds()), "per task: queue, staging, publishing"},
 	}
+}
+
+// flagInText is a flag that stands in an advice by itself.
+var flagInText = regexp.MustCompile(`--[a-z_]+`)
+
+// commands marks up what stands between backquotes in an advice, and flags, as code.
+func commands(s string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(s, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			b.WriteString("<code>" + part + "</code>")
+		} else {
+			b.WriteString(flagInText.ReplaceAllString(part, "<code>$0</code>"))
+		}
+	}
+	return template.HTML(b.String())
 }

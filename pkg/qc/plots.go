@@ -33,7 +33,7 @@ func (r *Report) shiftPlots() (plots []*page.Plot) {
 			py.Points = append(py.Points, page.Point{X: float64(s.Moving), Y: s.Y * 1000, Tip: tip, Bad: s.Contradicted})
 		}
 		series = append(series, px, py)
-		caption = "Shift of each slice against the one before it, by the motors and as pictures of both show it. A ring marks pairs for which they clearly differ."
+		caption = "Shift of each slice against the one before it, as the motors recorded it and as the pictures of both slices show it. A ring marks pairs for which the two clearly differ."
 	}
 	add := func(p *page.Plot) {
 		if p != nil {
@@ -67,28 +67,29 @@ func (r *Report) positionIDs() []int {
 
 // matchPlots returns the overlap and the correlation of each pair.
 func (r *Report) matchPlots() (plots []*page.Plot) {
+	thick := r.depth("stack")
 	overlap, blend, corr := page.Series{Name: "overlap", Joined: true}, page.Series{Name: "blended"}, page.Series{Name: "correlation"}
 	measured := false
 	for _, m := range r.Matches {
-		tip := fmt.Sprintf("slices %d–%d: overlap %d voxels, blended %d, correlation %s", m.Fixed, m.Moving, m.Overlap, m.BlendOverlap, page.Short(m.Correlation))
+		tip := fmt.Sprintf("slices %d–%d: overlap %s, blended %s, correlation %s", m.Fixed, m.Moving, thick.of(float64(m.Overlap)), thick.of(float64(m.BlendOverlap)), page.Short(m.Correlation))
 		if m.Fallback {
-			tip += ", expected overlap taken"
+			tip += ", expected overlap used"
 		}
-		overlap.Points = append(overlap.Points, page.Point{X: float64(m.Moving), Y: float64(m.Overlap), Tip: tip})
-		blend.Points = append(blend.Points, page.Point{X: float64(m.Moving), Y: float64(m.BlendOverlap), Tip: tip})
+		overlap.Points = append(overlap.Points, page.Point{X: float64(m.Moving), Y: float64(m.Overlap) * thick.um, Tip: tip})
+		blend.Points = append(blend.Points, page.Point{X: float64(m.Moving), Y: float64(m.BlendOverlap) * thick.um, Tip: tip})
 		if m.Correlation != 0 || m.Fallback {
 			measured = true
 			corr.Points = append(corr.Points, page.Point{X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || m.Correlation < lowCorrelation})
 		}
 	}
-	if p := (&page.Chart{Title: "Overlap of each slice with the one before it", XLabel: "slice", YLabel: "overlap, voxels", Whole: true, Zero: true, Series: []page.Series{overlap, blend}}).
+	if p := (&page.Chart{Title: "Overlap of each slice with the one before it", XLabel: "slice", YLabel: "overlap, " + thick.unit, Whole: true, Zero: true, Series: []page.Series{overlap, blend}}).
 		Plot("Overlap of each slice with the one before it, and how much of it is blended."); p != nil {
 		plots = append(plots, p)
 	}
 	if measured {
 		c := &page.Chart{Title: "Correlation of each overlap", XLabel: "slice", YLabel: "correlation", Whole: true, Zero: true, Series: []page.Series{corr},
-			Limits: []page.Limit{{Y: lowCorrelation, Name: "low under here"}}}
-		plots = append(plots, c.Plot("Correlation of the overlap, where it was measured. A ring marks low values and pairs for which the expected overlap was taken."))
+			Limits: []page.Limit{{Y: lowCorrelation, Name: "low below this line"}}}
+		plots = append(plots, c.Plot("Correlation of the overlap, where it was measured. A ring marks low values and pairs for which the expected overlap was used."))
 	}
 	return plots
 }

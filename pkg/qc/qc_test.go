@@ -293,7 +293,7 @@ func TestHostile(t *testing.T) {
 // An empty report is a page too.
 func TestEmpty(t *testing.T) {
 	page := write(t, &Report{Title: "nothing"})
-	if !strings.Contains(page, "No warning.") || strings.Contains(page, "<table") || strings.Contains(page, "key-figures\">") {
+	if !strings.Contains(page, "No warnings.") || strings.Contains(page, "<table") || strings.Contains(page, "key-figures\">") {
 		t.Errorf("%s", page)
 	}
 }
@@ -490,9 +490,9 @@ func TestNotices(t *testing.T) {
 		"error|z04|missing: FOCAL ended with 3: broken|",
 		"error|aip|exit code 1: disk full|z03",
 		"warning|aip|odd unit|z00,z01,z02",
-		"warning|slices 1–2|the recorded shift, (0.500, -0.100) mm, is contradicted by the slices' pictures, which show (0.010, 0.002) mm|",
-		"warning|slices 1–2|correlation 0.20 is too low: the expected overlap of 7 voxels was taken|",
-		"warning|slices 2–5|correlation 0.04 of the overlap is low (under 0.1)|",
+		"warning|slices 1–2|the recorded shift, (500, -100) µm, is contradicted by the slices' pictures, which show (10, 2) µm|",
+		"warning|slices 1–2|correlation 0.20 is too low: the expected overlap of 7 planes was used|",
+		"warning|slices 2–5|the overlap's correlation of 0.04 is low (under 0.1)|",
 		"warning|slices 5–7|no overlap|",
 		"warning|shifts|" + shiftsFile + ": no shift between slices 1 and 2: taken as none|",
 		"warning|shifts|" + shiftsFile + ": no shift for slices [5 7]: they are put at the position of the first|",
@@ -523,7 +523,7 @@ func TestSaidOnce(t *testing.T) {
 	}
 	r.Matches, r.Shifts = nil, nil
 	if n := r.notices(); !slices.ContainsFunc(n, func(n *Notice) bool {
-		return n.Where == "slices 10–11" && strings.Contains(n.Text, "expected overlap of 7 voxels")
+		return n.Where == "slices 10–11" && strings.Contains(n.Text, "expected overlap of 7 planes")
 	}) ||
 		slices.ContainsFunc(n, func(n *Notice) bool { return n.Where == "slices 0–1" }) {
 		t.Errorf("%+v", n)
@@ -537,7 +537,7 @@ func TestSimilar(t *testing.T) {
 		r.Matches = append(r.Matches, registration.Match{Fixed: i, Moving: i + 1, Correlation: 0.1 + float64(i)/100, Fallback: true, Overlap: 7})
 	}
 	n := r.notices()
-	if len(n) != 1 || len(n[0].Similar) != 5 || n[0].Similar[4] != "slices 5–6: correlation 0.15 is too low: the expected overlap of 7 voxels was taken" {
+	if len(n) != 1 || len(n[0].Similar) != 5 || n[0].Similar[4] != "slices 5–6: correlation 0.15 is too low: the expected overlap of 7 planes was used" {
 		t.Errorf("%d notices, %q", len(n), n[0].Similar)
 	}
 	if page := write(t, r); !strings.Contains(page, "5 more like this") || !strings.Contains(page, "slices 5–6: correlation 0.15") {
@@ -597,7 +597,7 @@ func TestSlices(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	page := write(t, r)
-	for _, want := range []string{"slice_z01: 4 %", "slice_z02: 10 %", "<td>plane 12</td>", "<td>42.5</td>", "60 of 96", "7 of 10", ">spread_px</th>", "<td>many</td>"} {
+	for _, want := range []string{"slice_z01: 4 %", "slice_z02: 10 %", "<td>found</td>", "<td>42.5</td>", "60 of 96", "7 of 10", ">spread_px</th>", "<td>many</td>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -660,7 +660,7 @@ func TestManyMaps(t *testing.T) {
 	r := &Report{}
 	for i := range 6 {
 		m := func(kind string) *Map {
-			return &Map{Kind: kind, Title: titles[kind][0], Picture: &Picture{Name: "p", Alt: "a", encoded: []byte("x")}, HasNumbers: true, Min: -1, Mean: float64(i), Max: float64(2 * i)}
+			return &Map{Kind: kind, Title: titles[kind].name, Picture: &Picture{Name: "p", Alt: "a", encoded: []byte("x")}, HasNumbers: true, Min: -1, Mean: float64(i), Max: float64(2 * i)}
 		}
 		r.Maps = append(r.Maps, &MapSet{Name: fmt.Sprintf("slice_z%02d", i), Maps: []*Map{m("flatfield"), m("correction"), m("z0")}})
 	}
@@ -716,7 +716,7 @@ func TestManyPictures(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	for source, want := range map[string]string{"": "–", "correlation": "correlation", "correlation_fallback": "expected (low correlation)", "expected": "expected"} {
+	for source, want := range map[string]string{"": "–", "correlation": "correlation", "correlation_fallback": "expected (correlation too low)", "expected": "expected"} {
 		if got := overlapFrom(source); got != want {
 			t.Errorf("%q: %q", source, got)
 		}

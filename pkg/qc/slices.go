@@ -25,11 +25,15 @@ func (f *Facts) stitched(b []byte) bool {
 	}
 	f.clear()
 	f.set("Tiles", fmt.Sprintf("%d × %d", s.Grid[0], s.Grid[1]))
-	f.set("Slice, px", fmt.Sprintf("%d × %d", s.Size[0], s.Size[1]))
+	pixel, unit := s.Voxel, "µm"
+	if pixel[0] <= 0 || pixel[1] <= 0 { // of a file that does not say
+		pixel, unit = [2]float64{1, 1}, "px"
+	}
+	f.set("Slice, "+unit, page.Short(float64(s.Size[0])*pixel[0])+" × "+page.Short(float64(s.Size[1])*pixel[1]))
 	f.set("Blending", string(s.Blending))
 	residual, empty := 0.0, 0
 	for _, t := range s.Tiles {
-		residual = max(residual, math.Hypot(t.Residual[0], t.Residual[1]))
+		residual = max(residual, math.Hypot(t.Residual[0]*pixel[0], t.Residual[1]*pixel[1]))
 		if t.Empty {
 			empty++
 		}
@@ -38,7 +42,7 @@ func (f *Facts) stitched(b []byte) bool {
 	if s.Holes > 0 {
 		f.set("Pixels without a tile", strconv.FormatInt(s.Holes, 10))
 	}
-	f.number("Largest residual, px", residual)
+	f.number("Largest residual, "+unit, residual)
 	if len(s.Pairs) > 0 {
 		used := 0
 		for _, p := range s.Pairs {
@@ -78,7 +82,7 @@ func (f *Facts) cropped(b []byte) bool {
 		return false
 	}
 	f.clear()
-	f.set("Interface", yesNo(c.Found, "plane "+strconv.Itoa(c.Interface), "not found"))
+	f.set("Interface", yesNo(c.Found, "found", "not found"))
 	f.number("Interface depth, µm", c.InterfaceUM)
 	f.set("A-lines used", strconv.FormatInt(c.ALinesUsed, 10)+" of "+strconv.FormatInt(c.ALines, 10))
 	f.set("First plane kept", strconv.Itoa(c.First))

@@ -16,6 +16,7 @@ type Notice struct {
 	Grade string // "error", "warning" or "note"
 	Where string // the program or the pair of slices
 	Text  string
+	Do    string   // what may be done about it; "" for notes that ask for nothing
 	Runs  []string // runs with the same notice; empty if it does not belong to a run
 	// Similar holds further texts that differ only in numbers.
 	Similar []string
@@ -28,7 +29,7 @@ const lowCorrelation = 0.1
 // notices returns everything that went wrong or may have, the worst first.
 func (r *Report) notices() []*Notice {
 	var all []*Notice
-	add := func(grade, where, run, format string, args ...any) {
+	add := func(grade, where, run, do, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		for _, n := range all {
 			if n.Grade == grade && n.Where == where && n.Text == text && run != "" {
@@ -38,80 +39,87 @@ func (r *Report) notices() []*Notice {
 				return
 			}
 		}
-		n := &Notice{Grade: grade, Where: where, Text: text}
+		n := &Notice{Grade: grade, Where: where, Text: text, Do: do}
 		if run != "" {
 			n.Runs = []string{run}
 		}
 		all = append(all, n)
 	}
 	for _, m := range r.Missing {
-		add("error", m.Slice, "", "missing: %s ended with %s: %s", m.Process, m.Exit, m.Reason)
+		add("error", m.Slice, "", "Read the task's log below the workflow's work folder, mend its cause, and start the workflow again with -resume.",
+			"missing: %s ended with %s: %s", m.Process, m.Exit, m.Reason)
 	}
 	for _, run := range r.Runs {
 		if run.ExitCode != 0 || run.Error != "" {
-			add("error", run.Tool, run.slice(), "exit code %d: %s", run.ExitCode, run.Error)
+			add("error", run.Tool, run.slice(), doExit[run.ExitCode], "exit code %d: %s", run.ExitCode, run.Error)
 		}
 		if f := run.Fallback; f != nil {
 			where, what := run.Tool, run.slice()
 			if !run.warnedOf(f.Reason) { // it is a matter of course on this machine: said once for all programs
 				where, what = "GPU", run.Tool
 			}
-			add("note", where, what, "%s instead of %s: %s", strings.ToUpper(f.To), strings.ToUpper(f.From), f.Reason)
+			add("note", where, what, "", "%s instead of %s: %s", strings.ToUpper(f.To), strings.ToUpper(f.From), f.Reason)
 		}
 		for _, w := range run.Warnings {
 			if f := run.Fallback; f != nil && strings.Contains(w, f.Reason) {
 				continue // said above
 			}
-			add("warning", run.Tool, run.slice(), "%s", w)
+			add("warning", run.Tool, run.slice(), adviceFor(w, run.Tool), "%s", w)
 		}
 		if run.NonFinite > 0 {
-			add("note", run.Tool, run.slice(), "%d voxels of the input are NaN or infinite", run.NonFinite)
+			add("note", run.Tool, run.slice(), "", "%d voxels of the input are NaN or infinite", run.NonFinite)
 		}
 	}
 	for _, s := range r.Found {
 		if s.Contradicted && !r.said(fmt.Sprintf("slices %d and %d: recorded", s.Fixed, s.Moving)) {
-			add("warning", fmt.Sprintf("slices %d–%d", s.Fixed, s.Moving), "", "the recorded shift, (%.3f, %.3f) mm, is contradicted by the slices' pictures, which show (%.3f, %.3f) mm",
-				s.RecordedX, s.RecordedY, s.X, s.Y)
+			add("warning", fmt.Sprintf("slices %d–%d", s.Fixed, s.Moving), "", doShift, "the recorded shift, (%.0f, %.0f) µm, is contradicted by the slices' pictures, which show (%.0f, %.0f) µm",
+				1000*s.RecordedX, 1000*s.RecordedY, 1000*s.X, 1000*s.Y)
 		}
 	}
-	for _, m := range r.Matches {
-		pair := fmt.Sprintf("slices %d–%d", m.Fixed, m.Moving)
-		switch {
-		case m.Fallback && r.said(fmt.Sprintf("slices %d and %d:", m.Fixed, m.Moving)):
-		case m.Fallback:
-			add("warning", pair, "", "correlation %.2f is too low: the expected overlap of %d voxels was taken", m.Correlation, m.Overlap)
-		case m.Correlation != 0 && m.Correlation < lowCorrelation:
-			add("warning", pair, "", "correlation %.2f of the overlap is low (under %.1f)", m.Correlation, lowCorrelation)
-		}
-		if m.Overlap == 0 {
-			add("warning", pair, "", "no overlap")
-		}
-	}
-	for _, d := range r.Decisions {
-		if d.OverlapSource == "correlation_fallback" && len(r.Matches) == 0 && !r.said(fmt.Sprintf("slices %d and %d:", d.Fixed, d.Slice)) {
-			add("warning", fmt.Sprintf("slices %d–%d", d.Fixed, d.Slice), "", "the correlation is too low: the expected overlap of %d voxels was taken", d.Overlap)
-		}
-	}
+	r.joinNotices(add)
 	for _, w := range r.shiftWarnings() {
 		if _, text, _ := strings.Cut(w, ": "); !r.said(text) {
-			add("warning", "shifts", "", "%s", w)
+			add("warning", "shifts", "", adviceFor(w, ""), "%s", w)
 		}
 	}
 	for _, gap := range gaps(r.sliceNumbers()) {
-		add("note", "slices", "", "%s", gap)
+		add("note", "slices", "", "", "%s", gap)
 	}
 	if stacked := r.stacked(); r.Shifts != nil && len(stacked) > 0 {
 		if _, outside := r.Shifts.Absent(stacked); len(outside) > 0 {
-			add("note", "slices", "", "the shifts name slices %v, the volume begins or ends without them", outside)
+			add("note", "slices", "", "", "the shifts name slices %v, the volume begins or ends without them", outside)
 		}
 	}
 	for _, p := range r.Problems {
-		add("warning", "this report", "", "%s", p)
+		add("warning", "this report", "", adviceFor(p, "qc-report"), "%s", p)
 	}
 	all = together(all)
 	grade := func(n *Notice) int { return slices.Index([]string{"error", "warning", "note"}, n.Grade) }
 	slices.SortStableFunc(all, func(a, b *Notice) int { return grade(a) - grade(b) })
 	return all
+}
+
+// joinNotices tells of joins that are uncertain.
+func (r *Report) joinNotices(add func(grade, where, run, do, format string, args ...any)) {
+	thick := r.depth("stack")
+	for _, m := range r.Matches {
+		pair := fmt.Sprintf("slices %d–%d", m.Fixed, m.Moving)
+		switch {
+		case m.Fallback && r.said(fmt.Sprintf("slices %d and %d:", m.Fixed, m.Moving)):
+		case m.Fallback:
+			add("warning", pair, "", doOverlap, "correlation %.2f is too low: the expected overlap of %s was used", m.Correlation, thick.of(float64(m.Overlap)))
+		case m.Correlation != 0 && m.Correlation < lowCorrelation:
+			add("warning", pair, "", doOverlap, "the overlap's correlation of %.2f is low (under %.1f)", m.Correlation, lowCorrelation)
+		}
+		if m.Overlap == 0 {
+			add("warning", pair, "", "Keep more planes by `crop --depth`, or check the distance that was cut (`stack --slicing_interval_mm`).", "no overlap")
+		}
+	}
+	for _, d := range r.Decisions {
+		if d.OverlapSource == "correlation_fallback" && len(r.Matches) == 0 && !r.said(fmt.Sprintf("slices %d and %d:", d.Fixed, d.Slice)) {
+			add("warning", fmt.Sprintf("slices %d–%d", d.Fixed, d.Slice), "", doOverlap, "the correlation is too low: the expected overlap of %s was used", thick.of(float64(d.Overlap)))
+		}
+	}
 }
 
 // fewSimilar is the maximum number of similar notices that are listed individually.

@@ -70,7 +70,7 @@ func (v round) run(ctx context.Context, s *settings, r *record) error {
 	}
 	defer os.RemoveAll(work)
 	folder, report := filepath.Join(work, "phantom"), filepath.Join(work, "run.json")
-	err = program(ctx, s.bin, "phantom", folder, "-q", "-f", "--slices", "2", "--tiles", s.tiles, "--tile", s.tile, "--codec", v.codec, "--dtype", "uint16")
+	err = program(ctx, s.bin, "phantom", folder, "-q", "-f", "--anatomy", "0", "--slices", "2", "--tiles", s.tiles, "--tile", s.tile, "--codec", v.codec, "--dtype", "uint16")
 	if err != nil {
 		return err
 	}

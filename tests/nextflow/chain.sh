@@ -21,7 +21,7 @@ chain_results() {
       is_png "$results/aip/mosaic_grid_3d_z0$i.png" && is_png "$results/aip/slices/slice_z0$i.png" &&
       is_png "$results/previews/slice_z0$i.png" && [ -n "$(ls "$results/focal/mosaic_grid_3d_z0$i")" ] || return 1
   done
-  filled "$results"/{stitch/transform.json,aip/volume.ome.zarr/zarr.json,qc-report.html,reports/estimate.stitch.json} \
+  filled "$results"/{stitch/transform.json,aip/volume.ome.zarr/zarr.json,qc-report.html,reports/estimate.stitch.json,multiqc/strata_{run,joins,slices}_mqc.json} \
     "$results"/reports/volume.{stack,aip,preview}.json "$results"/volume/{shifts_xy,shifts_found,z_matches,stacking_decisions}.csv &&
     is_png "$results/previews/volume.png" && is_png "$results/aip/volume.png"
 }

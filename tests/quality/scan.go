@@ -17,7 +17,7 @@ import (
 type scanCase struct{ name, flags, tolerance string }
 
 // scanFlags make tiles of one plane, 10 % of which overlap and which lie up to 3 % of a tile beside an even grid.
-const scanFlags = "--tile 1,512,512 --dtype uint16 --gain 12000 --voxel 3.5,0.65,0.65 --overlap 0.1 --jitter 8 --water 0 --relief 0 --curvature 0 --shift 0 --vignette 0.05"
+const scanFlags = "--anatomy 0 --tile 1,512,512 --dtype uint16 --gain 12000 --voxel 3.5,0.65,0.65 --overlap 0.1 --jitter 8 --water 0 --relief 0 --curvature 0 --shift 0 --vignette 0.05"
 
 var scans = []scanCase{
 	{"small", "--tiles 3,3 --speckle 0.005 --fill_tissue --stage_error 3 --seed 2", "20"},

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"strata/tests/browser"
 )
@@ -45,15 +46,21 @@ const findings = `(() => {
   }
   for (const t of document.querySelectorAll('table')) {
     if (!t.caption) bad.push('table without a caption');
+    if (!t.querySelector('caption a[download$=".csv"]')) bad.push('table without a CSV file: ' + t.caption?.textContent);
     if ([...t.querySelectorAll('th')].some(h => !h.scope)) bad.push('table head without a scope');
     if (t.scrollWidth > t.parentElement.clientWidth + 1 && getComputedStyle(t.parentElement).overflowX !== 'auto') bad.push('table sticks out');
   }
   for (const s of document.querySelectorAll('svg[role=img]')) if (!s.getAttribute('aria-label')) bad.push('chart without a label');
   for (const a of document.querySelectorAll('a[href]')) {
     const h = a.getAttribute('href');
+    if (a.download) { if (!h.startsWith('data:text/csv;base64,')) bad.push('download from elsewhere: ' + h.slice(0, 40)); continue; }
     if (!h.startsWith('#') || !document.getElementById(h.slice(1))) bad.push('link to nowhere: ' + h);
   }
   if (document.scripts.length) bad.push('there are scripts');
+  const verdict = document.querySelector('main > .verdict strong');
+  if (!verdict || !['Good', 'Check', 'Failed'].includes(verdict.textContent)) bad.push('no verdict on top');
+  for (const n of document.querySelectorAll('.notices > .warning, .notices > .error')) if (!n.querySelector('.do')) bad.push('nothing to do about: ' + n.textContent.slice(0, 60));
+  if (/\d\s*mm\b/.test(document.body.innerText)) bad.push('millimetres: ' + document.body.innerText.match(/.{20}\d\s*mm\b/)?.[0]);
   if (document.querySelectorAll('h1').length !== 1) bad.push('want one h1');
   if (document.documentElement.scrollWidth > innerWidth + 1) bad.push('page is wider than the window: ' + document.documentElement.scrollWidth);
   return {bad, images: images.length, charts: document.querySelectorAll('svg[role=img]').length, tables: document.querySelectorAll('table').length};
@@ -148,6 +155,9 @@ func check(page, shot string) (err error) {
 			}
 		}
 	}
+	if err := saved(b, &problems); err != nil {
+		return err
+	}
 	ok := false
 	if err := b.Eval(zoom, &ok); err != nil {
 		return err
@@ -167,5 +177,42 @@ func check(page, shot string) (err error) {
 		return fmt.Errorf("%s:\n  %s", page, strings.Join(problems, "\n  "))
 	}
 	fmt.Printf("%s: %d pictures, %d charts, %d tables; nothing loaded, nothing logged\n", page, found.Images, found.Charts, found.Tables)
+	return nil
+}
+
+// saved selects the first table's link and reads what Chromium saves.
+func saved(b *browser.Browser, problems *[]string) error {
+	var want struct{ Name, Head string }
+	if err := b.Eval(`(() => {
+  const a = document.querySelector('caption a[download]');
+  if (!a) return {};
+  for (const d of document.querySelectorAll('details')) d.open = true;
+  return {name: a.download, head: [...a.closest('table').querySelectorAll('thead th')][0].textContent};
+})()`, &want); err != nil || want.Name == "" {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "report-saved-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := b.Call("Page.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": dir}, nil); err != nil {
+		return err
+	}
+	var clicked bool
+	if err := b.Eval(`(document.querySelector('caption a[download]').click(), true)`, &clicked); err != nil {
+		return err
+	}
+	for range 200 {
+		text, err := os.ReadFile(filepath.Join(dir, want.Name))
+		if err == nil {
+			if !strings.HasPrefix(string(text), "\ufeff"+want.Head) {
+				*problems = append(*problems, fmt.Sprintf("%s begins with %.60q, want %q", want.Name, text, want.Head))
+			}
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	*problems = append(*problems, want.Name+": is not saved when its link is selected")
 	return nil
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: run.sh [PAGE.html [SCREENSHOT.png]]   (make test-report)
-# Opens a quality report in headless Chromium and checks what only a browser knows.
+# Opens a quality report in headless Chromium and checks what only a browser knows, and reads its summaries with MultiQC.
 # Without a page it makes one first: phantom mosaics, their projections and previews,
 # tables of a stack with hostile names in them.
 set -euo pipefail
@@ -54,3 +54,6 @@ bin/qc-report "$tmp/tight.html" --run "$run" --max_pictures 100KiB -q
 go run ./tests/report "$tmp/tight.html"
 size=$(stat -c %s "$tmp/tight.html")
 [ "$size" -lt 200000 ] || { echo "a page of $size bytes, its pictures may take 102400" >&2; exit 1; }
+# MultiQC reads the summaries of runs.
+scripts/venv.sh build/venv-multiqc tests/report/requirements.txt >/dev/null
+CGO_ENABLED=0 go test -count=1 -run TestMultiQC ./cmd/internal/qcreport

@@ -4,7 +4,6 @@ package aip
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -29,6 +28,7 @@ func Command() *cli.Command {
 		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "png", Value: "FILE", Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
+			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "add a strip with a scale bar in µm below the rows of --png"},
 		},
 		Examples: []cli.Example{
 			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection with a pyramid, and a picture"},
@@ -49,7 +49,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	var png io.Writer
+	var png *aip.Picture
 	finish := func() error { return nil }
 	if name := r.String("png"); name != "" {
 		file, err := r.OutputFile(name)
@@ -61,7 +61,7 @@ func run(ctx context.Context, r *cli.Run) error {
 			return err
 		}
 		defer f.Close() // of a run that failed
-		png, finish = f, f.Close
+		png, finish = &aip.Picture{To: f, ScaleBar: r.Bool("scale_bar")}, f.Close
 	}
 	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
 	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", in))

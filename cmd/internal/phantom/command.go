@@ -64,7 +64,8 @@ func Command() *cli.Command {
 			{Name: "relief", Kind: cli.Float, Default: num(d.Relief), Check: positive, Usage: "height of the undulation of the tissue surface, in µm"},
 			{Name: "curvature", Kind: cli.Float, Default: num(d.Bowl), Check: positive, Usage: "depth range of the focal-plane curvature over a tile, in µm"},
 			{Name: "attenuation", Kind: cli.Float, Default: num(d.Attenuation), Check: positive, Usage: "attenuation coefficient of tissue, in 1/mm"},
-			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the structure of tissue, 0 to 1"},
+			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the random texture of tissue, 0 to 1"},
+			{Name: "anatomy", Kind: cli.Float, Default: "1", Check: fraction, Usage: "contrast of cortical layers, white matter, fibre tracts and vessels, 0 to 1; 0 makes random texture alone"},
 			{Name: "speckle", Kind: cli.Float, Default: num(d.Speckle), Check: fraction, Usage: "speckle contrast, 0 to 1; 1 is fully developed speckle"},
 			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "brightness of the detector floor, where tissue has 1"},
 			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue, where tissue has 1"},
@@ -93,7 +94,7 @@ func config(r *cli.Run) (phantom.Config, error) {
 		Seed: uint64(r.Int("seed")), Slices: r.Int("slices"), Gain: r.Float("gain"), Noise: r.Bool("noise"), FillTissue: r.Bool("fill_tissue"),
 		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Stage: r.Float("stage_error"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
 		Water: r.Float("water"), Relief: r.Float("relief"), Bowl: r.Float("curvature"), Attenuation: r.Float("attenuation"),
-		Texture: r.Float("texture"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
+		Texture: r.Float("texture"), Anatomy: r.Float("anatomy"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
 	}
 	var err error
 	if c.DType, err = dtype.Parse(r.String("dtype")); err != nil {

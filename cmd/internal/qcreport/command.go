@@ -40,12 +40,14 @@ func Command() *cli.Command {
 			{Name: "missing", Value: "TSV", Usage: "TSV of missing slices, which the workflow writes"},
 			{Name: "trace", Value: "TSV", Usage: "TSV in which Nextflow traces its tasks"},
 			{Name: "title", Value: "TEXT", Note: "the run folder's name", Usage: "title of the page"},
+			{Name: "multiqc", Value: "DIR", Usage: "also write summaries of the run, its joins and its slices for MultiQC into this folder (strata_*_mqc.json)"},
 			{Name: "max_pictures", Kind: cli.Size, Default: "12MiB", Check: cli.AtLeast(64 << 10), Usage: "limit on the bytes of all pictures in the page together, at least 64KiB"},
 		},
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "qc-report report.html --run results", Usage: "everything that a run wrote"},
 			{Command: "qc-report report.html --reports results/reports --previews results/previews", Usage: "only times and pictures"},
+			{Command: "qc-report report.html --run results --multiqc results/multiqc && multiqc results", Usage: "report, and the run as a row of a lab's MultiQC page"},
 			{Command: "qc-report stack.html --shifts shifts_xy.csv --z_matches z_matches.csv --decisions decisions.csv --title 'Subject 12'", Usage: "only the stack"},
 		},
 		Run: run,
@@ -93,8 +95,33 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	return summaries(r, report)
+}
+
+// summaries writes the files for MultiQC.
+func summaries(r *cli.Run, report *qc.Report) error {
+	dir := r.String("multiqc")
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for _, m := range report.MultiQC(strings.TrimPrefix(report.Title, titlePrefix)) {
+		out, err := r.OutputFile(filepath.Join(dir, m.Name))
+		if err != nil {
+			return err
+		}
+		if err := out.Write(m.WriteJSON); err != nil {
+			return err
+		}
+		r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	}
 	return nil
 }
+
+// titlePrefix stands before the name of the run.
+const titlePrefix = "Quality report: "
 
 // inputs notes what is read. The page may lie in a folder that is looked through,
 // which is where it belongs, but in the place of nothing that it is made of.
@@ -151,5 +178,5 @@ func title(r *cli.Run) string {
 	if name == "results" { // the folder of the acquisition says more
 		name = filepath.Base(filepath.Dir(path))
 	}
-	return "Quality report: " + strings.TrimSpace(name)
+	return titlePrefix + strings.TrimSpace(name)
 }

@@ -169,7 +169,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		return err
 	}
 	for _, s := range in.Slices {
-		r.Read(datasets.Describe(s.Image.Levels[0].Array, s.Path))
+		r.Read(datasets.DescribeImage(s.Image, s.Path))
 	}
 	for _, flag := range []string{"transforms_dir", "manual_transforms_dir"} {
 		if name := r.String(flag); name != "" {

@@ -194,7 +194,7 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		}
 		all = append(all, in)
 		total += datasets.Bytes(in.Levels[0].Array)
-		r.Read(datasets.Describe(in.Levels[0].Array, path))
+		r.Read(datasets.DescribeImage(in, path))
 	}
 	out, err := r.OutputFile(r.String("estimate_only"))
 	if err != nil {

@@ -3,6 +3,7 @@ package datasets
 
 import (
 	"math"
+	"slices"
 
 	"strata/pkg/address"
 	"strata/pkg/ngff"
@@ -23,7 +24,18 @@ func Bytes(a *zarr.Array) int64 {
 	return n
 }
 
-// DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by.
+// Describe returns the record of an array under the path that the user knows it by.
+// Its stored size is measured when the record is written.
+func Describe(a *zarr.Array, path string) record.Dataset {
+	d := record.Dataset{Path: address.Address(path), Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
+	for _, c := range a.Codecs() {
+		d.Codecs = append(d.Codecs, c.Name())
+	}
+	return d
+}
+
+// DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by. Voxel sizes
+// for which JSON has no form are left out: metres of 1e305 are more µm than a number can be.
 func DescribeImage(im *ngff.Image, path string) record.Dataset {
 	d := Describe(im.Levels[0].Array, path)
 	d.Levels = len(im.Levels)
@@ -32,15 +44,8 @@ func DescribeImage(im *ngff.Image, path string) record.Dataset {
 			d.VoxelSize = append(d.VoxelSize, im.VoxelSize[i])
 		}
 	}
-	return d
-}
-
-// Describe is the record of an array under the path that the user knows it by.
-// Its stored size is measured when the record is written.
-func Describe(a *zarr.Array, path string) record.Dataset {
-	d := record.Dataset{Path: address.Address(path), Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
-	for _, c := range a.Codecs() {
-		d.Codecs = append(d.Codecs, c.Name())
+	if slices.ContainsFunc(d.VoxelSize, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) }) {
+		d.VoxelSize = nil
 	}
 	return d
 }

@@ -28,7 +28,7 @@ import (
 // Each worker takes a chunk column, reads it in pieces that stay in the cache
 // where the storage allows it, and needs memory for one piece and two planes. On a device a tile goes up once; its
 // mean, as it is stored, and 8 bytes come back, or the mean as it is, where there is a picture to be made.
-func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png io.Writer, res oct.Resources) (*ngff.Image, error) {
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
 		return nil, err
@@ -61,11 +61,17 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 		return nil, err
 	}
 	if png != nil {
-		if err := p.picture(ctx, png, result.Levels[0].Array); err != nil {
+		if err := p.picture(ctx, png, result); err != nil {
 			return nil, err
 		}
 	}
 	return result, nil
+}
+
+// Picture says where the PNG of a projection goes, and whether a scale bar in µm follows below its last row.
+type Picture struct {
+	To       io.Writer
+	ScaleBar bool
 }
 
 // projection is a running AIP.
@@ -114,8 +120,12 @@ func (p *projection) project(w machine.Worker, tile oct.Rectangle) {
 
 // picture makes the PNG from the stored projection: once more through its
 // numbers for the exact percentiles, then row by row.
-func (p *projection) picture(ctx context.Context, dst io.Writer, a *zarr.Array) error {
+func (p *projection) picture(ctx context.Context, png *Picture, im *ngff.Image) error {
 	p.range16.Refine()
+	a, pixel := im.Levels[0].Array, 0.0
+	if png.ScaleBar {
+		pixel = im.VoxelSize[1]
+	}
 	ny, nx := a.Shape()[0], a.Shape()[1]
 	rows := oct.BandRows(a, p.res.Mem)
 	v := make([]float32, rows*nx)
@@ -126,5 +136,5 @@ func (p *projection) picture(ctx context.Context, dst io.Writer, a *zarr.Array) 
 		}
 		p.range16.Add(v[:n*nx])
 	}
-	return oct.WritePNG(ctx, dst, a, rows, p.range16.Value(0), p.range16.Value(1))
+	return oct.WritePNG(ctx, png.To, a, rows, p.range16.Value(0), p.range16.Value(1), pixel)
 }

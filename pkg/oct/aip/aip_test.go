@@ -28,7 +28,7 @@ func TestAIPGolden(t *testing.T) {
 	for _, c := range golden.Cases(t, "aip") {
 		t.Run(c.Name, func(t *testing.T) {
 			var picture bytes.Buffer
-			out, err := Run(octtest.Ctx, octtest.Open(t, store.Folder(golden.Input(t, c))), store.Memory(), oct.Layout{Levels: 5}, &picture, octtest.Small())
+			out, err := Run(octtest.Ctx, octtest.Open(t, store.Folder(golden.Input(t, c))), store.Memory(), oct.Layout{Levels: 5}, &Picture{To: &picture}, octtest.Small())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestAIPOfNonFiniteVoxels(t *testing.T) {
 	})
 	m := &meter.Meter{}
 	var picture bytes.Buffer
-	out, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &picture, oct.Resources{Workers: 1, Mem: 64 << 20, Meter: m})
+	out, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &picture}, oct.Resources{Workers: 1, Mem: 64 << 20, Meter: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestPictureLeavesNaNOut(t *testing.T) {
 		return float32(i%2000*7919%2003)*0.5 - 100
 	})
 	var picture bytes.Buffer
-	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &picture, octtest.Small()); err != nil {
+	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &picture}, octtest.Small()); err != nil {
 		t.Fatal(err)
 	}
 	var all []float64
@@ -244,7 +244,7 @@ func TestPictureLeavesNaNOut(t *testing.T) {
 func TestAIPOfConstantImage(t *testing.T) {
 	in, _ := octtest.Made(t, []int{4, 16, 16}, []int{4, 16, 16}, nil, nil, func(int) uint8 { return 7 })
 	var picture bytes.Buffer
-	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &picture, octtest.Small()); err != nil {
+	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &picture}, octtest.Small()); err != nil {
 		t.Fatal(err)
 	}
 	im, err := png.Decode(&picture)
@@ -305,11 +305,11 @@ func TestAIPWithoutPermission(t *testing.T) {
 func TestPictureInBands(t *testing.T) {
 	in, _ := octtest.Made(t, []int{2, 64, 7200}, []int{2, 32, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
 	var narrow, whole bytes.Buffer
-	out, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &narrow, oct.Resources{Workers: 1, Mem: 2 << 20})
+	out, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &narrow, ScaleBar: true}, oct.Resources{Workers: 1, Mem: 2 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &whole, octtest.Small()); err != nil {
+	if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &whole, ScaleBar: true}, octtest.Small()); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(narrow.Bytes(), whole.Bytes()) {
@@ -319,6 +319,49 @@ func TestPictureInBands(t *testing.T) {
 	for mem, want := range map[int64]int{1 << 30: 32, 2 << 20: 7, 1 << 10: 1} {
 		if got := oct.BandRows(a, mem); got != want {
 			t.Errorf("%d bytes of memory: %d rows at a time, want %d", mem, got, want)
+		}
+	}
+}
+
+// The scale bar stands below the picture, whose own pixels stay as they are, and is as long as it says. A picture
+// that is too narrow has none.
+func TestScaleBar(t *testing.T) {
+	for _, c := range []struct {
+		width, bar int // px; of voxels of 2 µm (see octtest.Made)
+	}{{640, 250}, {95, 0}, {96, 25}} {
+		in, _ := octtest.Made(t, []int{2, 64, c.width}, []int{2, 32, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
+		var pictures [2]image.Image
+		for i, scaleBar := range []bool{false, true} {
+			var b bytes.Buffer
+			if _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, &Picture{To: &b, ScaleBar: scaleBar}, octtest.Small()); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if pictures[i], err = png.Decode(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plain, barred := pictures[0].(*image.Gray16), pictures[1].(*image.Gray16)
+		if plain.Rect != image.Rect(0, 0, c.width, 64) || (barred.Rect.Dy() > 64) != (c.bar > 0) || !bytes.Equal(plain.Pix, barred.Pix[:len(plain.Pix)]) {
+			t.Fatalf("%v without a bar, %v with one: want the same rows and more below", plain.Rect, barred.Rect)
+		}
+		most := 0
+		text := false
+		for y := 64; y < barred.Rect.Dy(); y++ {
+			run := 0
+			for x := range c.width {
+				g := barred.Gray16At(x, y).Y
+				if text = text || g > 0 && x > c.bar+12; g == math.MaxUint16 {
+					if run++; run > most {
+						most = run
+					}
+				} else {
+					run = 0
+				}
+			}
+		}
+		if most != c.bar || text != (c.bar > 0) {
+			t.Errorf("%d px wide: a bar of %d px, want %d, text beside it: %v", c.width, most, c.bar, text)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestStagesOnDevice(t *testing.T) {
 		t.Run("aip/"+c.Name, func(t *testing.T) {
 			in := octtest.Open(t, store.Folder(golden.Input(t, c)))
 			onBoth(t, d, in, func(out store.Writer, png io.Writer, res oct.Resources) (*ngff.Image, error) {
-				return Run(octtest.Ctx, in, out, oct.Layout{Levels: 3}, png, res)
+				return Run(octtest.Ctx, in, out, oct.Layout{Levels: 3}, &Picture{To: png}, res)
 			})
 		})
 	}
@@ -169,7 +169,7 @@ func onDevice[T dtype.Element](t *testing.T, d *gpu.Device) {
 		return T(float64(i*7919%1013) / 3)
 	})
 	onBoth(t, d, in, func(out store.Writer, png io.Writer, res oct.Resources) (*ngff.Image, error) {
-		return Run(octtest.Ctx, in, out, oct.Layout{Levels: 2}, png, res)
+		return Run(octtest.Ctx, in, out, oct.Layout{Levels: 2}, &Picture{To: png}, res)
 	})
 	for _, layout := range []oct.Layout{{Levels: 2}, {Levels: 3, Codec: "raw", Chunks: []int{10, 16}}, {Levels: 1, Codec: "zstd", Format: 3, Chunks: []int{10, 32}, Shard: []int{20, 64}}} {
 		onBoth(t, d, in, func(out store.Writer, _ io.Writer, res oct.Resources) (*ngff.Image, error) {

@@ -64,7 +64,7 @@ func mapPicture(ctx context.Context, to MapTarget, res oct.Resources) error {
 			q.Refine()
 		}
 	}
-	return oct.WritePNG(ctx, to.PNG, a, rows, q.Value(0), q.Value(1))
+	return oct.WritePNG(ctx, to.PNG, a, rows, q.Value(0), q.Value(1), 0)
 }
 
 // maxCorrection is the largest shift of a saved correction, in voxels: beyond

@@ -1,0 +1,65 @@
+package qc
+
+import "strings"
+
+// advice is what a reader may do about warnings that have a text in common. Where several fit, the first counts.
+var advice = []struct{ part, do string }{
+	{"the best overlap of", doOverlap},
+	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
+	{"have no pixels in common", "Check the shift of this pair in shifts_xy.csv (mm), or run `stack --repair_shifts fix`."},
+	{"is far from the median of", "Compare the join in `view volume.ome.zarr`; give the true distance by `stack --slicing_interval_mm`."},
+	{"were expected (--slicing_interval_mm", "Give `stack` the distance that was cut by --slicing_interval_mm, and the first plane that is used by --moving_z_first_index."},
+	{"where their pictures correlate by", doShift},
+	{"are missing: the slices beside them", "Nothing, if the slices were lost; else repeat their stages, and `stack` again."},
+	{"are missing: the volume begins or ends", "Nothing, if the slices were lost; else repeat their stages, and `stack` again."},
+	{"no transform for slices", "Add their transforms to --transforms_dir, or accept that the motors' shifts place them."},
+	{"no .tfm file", "Repeat the registration of this slice, or accept that the motors' shifts place it."},
+	{"no shift between slices", "Add the missing line to shifts_xy.csv, or run `stack --repair_shifts fix`."},
+	{"no shift for slices", "Add the missing lines to shifts_xy.csv, or run `stack --repair_shifts fix`."},
+	{"are larger than the", "Check that every slice was made with the same options."},
+	{"are left out: none is used", "Lower --moving_z_first_index of `stack`, or keep more planes by `crop --depth`."},
+	{"is larger than the slice", "Keep more planes by `crop --depth`, or lower the overlap by `stack --slicing_interval_mm`."},
+	{"is larger than slice", "Keep more planes by `crop --depth`, or lower the overlap by `stack --slicing_interval_mm`."},
+	{"the image brightens nowhere", "Look at the slice in `view`; if its tissue is there, check that `crop` got the stitched slice, and raise --max_interface_fraction."},
+	{"--pad_after adds zeros", "Ask `crop` for a smaller --depth, or add --pad_after."},
+	{"of neighbouring tiles do not touch", "Check --overlap of `stitch` against the microscope's setting, or give a --transform of another slice."},
+	{"the matrix stays as it began", "Give `stitch` a --transform that was estimated on slices with more tissue."},
+	{"the tiles stay where the matrix", "Nothing, if the seams look right; else give `stitch` a --transform of another slice."},
+	{"neighbours along", "Nothing, if the mosaic has one row or column of tiles."},
+	{"has no position for", "Complete the file of positions; the tiles named are left out."},
+	{"there is only one whole tile", "Give `focal` a mosaic of several tiles, or leave `focal` out."},
+	{"are NaN or infinite", "Find where they come from: `zarr-tool info` on the inputs of this stage, from the first one on."},
+	{"read as the fill value", "Run `zarr-tool validate` on the input, and copy the missing chunks again."},
+	{"no usable", "Nothing: the result is the same. `doctor` says what the GPU lacks; --no-use_gpu silences this."},
+	{"did not finish replacing it", "Repeat that run, or remove what it left."},
+	{"one of them is of another run", "Repeat the stage that wrote the file, so that records and results agree."},
+	{"nothing in this folder that a report shows", "Give --run the workflow's --outdir."},
+	{"the JSON ends in the middle", "Repeat the run that wrote the file: it was interrupted."},
+	{"not used, ", "Name the file that counts (see `qc-report --help`), or remove the other one."},
+}
+
+const (
+	doOverlap = "Look at the join: `view volume.ome.zarr`. If tissue jumps there, repeat `stack` with a larger --search_range_mm, or leave the slice out by --slice_config."
+	doShift   = "Repeat `stack` with --repair_shifts fix, which takes the shift that the pictures show."
+)
+
+// adviceFor returns what to do about a warning: what is known of its text, or where more is said.
+func adviceFor(text, tool string) string {
+	for _, a := range advice {
+		if strings.Contains(text, a.part) {
+			return a.do
+		}
+	}
+	if tool == "" {
+		return "See docs/troubleshooting.md."
+	}
+	return "Read what `" + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
+}
+
+// doExit is what to do about a run that failed, by its exit code.
+var doExit = map[int]string{
+	1: "Check free disk space and memory (`doctor`), then repeat the run.",
+	2: "Correct the option that the message names, then repeat the run.",
+	3: "Check the input with `zarr-tool validate`, then repeat the run.",
+	4: "Run `doctor` to see what the GPU lacks, or leave --require_gpu out.",
+}

@@ -1,0 +1,160 @@
+package qc
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/page"
+	"strata/pkg/record"
+)
+
+// join is where a slice meets the one before it.
+type join struct {
+	Fixed, Moving int
+	Overlap       int // planes
+	Correlation   float64
+	Measured      bool
+	Doubt         string // why it is uncertain; "" where it is not
+}
+
+// joins returns the joins of the stack, by the matches or, where there are none, by the decisions.
+func (r *Report) joins() (out []join) {
+	for _, m := range r.Matches {
+		j := join{Fixed: m.Fixed, Moving: m.Moving, Overlap: m.Overlap, Correlation: m.Correlation, Measured: m.Correlation != 0 || m.Fallback}
+		switch {
+		case m.Fallback:
+			j.Doubt = "correlation too low: expected overlap used"
+		case m.Correlation != 0 && m.Correlation < lowCorrelation:
+			j.Doubt = "low correlation"
+		case m.Overlap == 0:
+			j.Doubt = "no overlap"
+		}
+		out = append(out, j)
+	}
+	if len(r.Matches) == 0 {
+		for _, d := range r.Decisions {
+			j := join{Fixed: d.Fixed, Moving: d.Slice, Overlap: d.Overlap}
+			if v, err := strconv.ParseFloat(d.Correlation, 64); err == nil && page.Finite(v) && v != 0 {
+				j.Correlation, j.Measured = v, true
+			}
+			if d.OverlapSource == "correlation_fallback" {
+				j.Doubt = "correlation too low: expected overlap used"
+			}
+			out = append(out, j)
+		}
+	}
+	for i := range out {
+		j := &out[i]
+		for _, s := range r.Found {
+			if s.Fixed == j.Fixed && s.Moving == j.Moving && s.Contradicted && j.Doubt == "" {
+				j.Doubt = "recorded shift contradicted by the pictures"
+			}
+		}
+	}
+	return out
+}
+
+// result returns what is known of a join in words.
+func (j join) result() string {
+	switch {
+	case j.Doubt != "":
+		return j.Doubt
+	case j.Measured:
+		return "good"
+	}
+	return "not measured"
+}
+
+// verdict is what a reader should know first: a grade in one word, and the reasons.
+type verdict struct {
+	Grade string // the class of its colours: good, warning or error
+	Word  string
+	Text  string
+}
+
+// verdict sums the notices and the joins up.
+func (r *Report) verdict(all []*Notice) verdict {
+	v := verdict{"good", "Good", ""}
+	count := map[string]int{}
+	for _, n := range all {
+		count[n.Grade] += 1 + len(n.Similar)
+	}
+	var parts []string
+	if joins := r.joins(); len(joins) > 0 {
+		doubtful := len(slices.DeleteFunc(slices.Clone(joins), func(j join) bool { return j.Doubt == "" }))
+		measured := slices.ContainsFunc(joins, func(j join) bool { return j.Measured })
+		switch {
+		case doubtful > 0:
+			parts = append(parts, fmt.Sprintf("%s, %d uncertain", page.Plural(len(joins), "join"), doubtful))
+			v.Grade, v.Word = "warning", "Check"
+		case !measured:
+			parts = append(parts, page.Plural(len(joins), "join")+", not measured")
+		default:
+			parts = append(parts, page.Plural(len(joins), "join")+", none uncertain")
+		}
+	}
+	if n := len(r.missing()); n > 0 {
+		parts = append(parts, page.Plural(n, "slice")+" missing")
+		v.Grade, v.Word = "warning", "Check"
+	}
+	if n := count["warning"]; n > 0 {
+		parts = append(parts, page.Plural(n, "warning"))
+		v.Grade, v.Word = "warning", "Check"
+	}
+	if n := count["error"]; n > 0 {
+		parts = append(parts, page.Plural(n, "error"))
+		v.Grade, v.Word = "error", "Failed"
+	}
+	if v.Text = strings.Join(parts, " · "); v.Text == "" {
+		v.Text = "nothing to report"
+	} else if v.Grade == "good" {
+		v.Text += " · no warnings"
+	}
+	return v
+}
+
+// voxel returns the voxel size (z, y, x) in µm of what a program wrote, by its records; false where they do not say.
+func (r *Report) voxel(tool string) (v [3]float64, ok bool) {
+	for _, run := range r.Runs {
+		if run.Tool != tool {
+			continue
+		}
+		for _, d := range slices.Concat(run.Outputs, run.Inputs) {
+			if size, ok := voxelOf(d); ok {
+				return size, true
+			}
+		}
+	}
+	return v, false
+}
+
+// voxelOf returns the voxel size of a 3-D image in a record.
+func voxelOf(d record.Dataset) (v [3]float64, ok bool) {
+	if len(d.VoxelSize) != 3 {
+		return v, false
+	}
+	copy(v[:], d.VoxelSize)
+	return v, page.Finite(v[0]) && v[0] > 0
+}
+
+// depth writes a number of planes along z of a program's images as a length in µm, or in planes where the records do
+// not say how thick they are.
+type depth struct {
+	um   float64 // of a plane; 1 where it is not known
+	unit string
+}
+
+func (r *Report) depth(tool string) depth {
+	if v, ok := r.voxel(tool); ok {
+		return depth{v[0], "µm"}
+	}
+	return depth{1, "planes"}
+}
+
+// of returns so many planes as they are shown, with the unit.
+func (d depth) of(planes float64) string { return page.Short(planes*d.um) + " " + d.unit }
+
+// cell returns so many planes as a table has them; the unit stands at the head of the column.
+func (d depth) cell(planes float64) cell { return number(planes*d.um, page.Short(planes*d.um)) }
