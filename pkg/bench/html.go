@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"strata/pkg/page"
 	"strata/pkg/units"
@@ -18,7 +19,8 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+// pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
 
 // view holds the content of the page.
 type view struct {
@@ -75,7 +77,7 @@ func (d *Document) HTML(w io.Writer) error {
 			v.Key = append(v.Key, figure{name, GiBs(best.Rate()) + " GiB/s", strings.Join(dropEmpty(part.label(*best), byWhom(g, best)), ", ")})
 		}
 	}
-	return pageTemplate.Execute(w, v)
+	return pageTemplate().Execute(w, v)
 }
 
 // ours are our results, or all where there is none of ours.
@@ -250,7 +252,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 	for i, g := range groups(list) {
 		v.Sections = append(v.Sections, &section{ID: fmt.Sprintf("r%d", i+1), Name: g.name, Same: g.same.String(), Plots: g.plots()})
 	}
-	return pageTemplate.Execute(w, v)
+	return pageTemplate().Execute(w, v)
 }
 
 // whose returns the programs of the pairs.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"strata/pkg/page"
@@ -21,9 +22,12 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "barLabel": barLabel, "do": commands,
-}).Parse(pageHTML))
+// pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "barLabel": barLabel, "do": commands,
+	}).Parse(pageHTML))
+})
 
 // view holds the content of the page in its order.
 type view struct {
@@ -95,7 +99,7 @@ func (f *Facts) Cell(column string) string {
 
 // WriteHTML writes the page. Call [Report.Fit] first.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return pageTemplate.Execute(w, r.view())
+	return pageTemplate().Execute(w, r.view())
 }
 
 func (r *Report) view() *view {

@@ -113,7 +113,7 @@ func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool
 	case slices.Contains(v.o.Origins, origin) && strings.HasPrefix(rest, "zarr/"):
 		return allow(w, r, origin)
 	}
-	http.Error(w, "pages of other origins are not answered; view --allow-origin lets one read the stored images", http.StatusForbidden)
+	http.Error(w, "pages of other origins are not answered; view --allow_origin lets one read the stored images", http.StatusForbidden)
 	return false
 }
 

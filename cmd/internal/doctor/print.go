@@ -99,9 +99,9 @@ func (s *state) printGPU(b *strings.Builder, d *device) {
 		fmt.Fprintf(b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
 	}
 	if d.Straight {
-		fmt.Fprintf(b, "     files come straight to it: %s\n", bench.Plain(d.StraightReason))
+		fmt.Fprintf(b, "     files reach it directly: %s\n", bench.Plain(d.StraightReason))
 	} else if s.Root == "/" {
-		fmt.Fprintf(b, "     files come by way of the host: %s\n", bench.Plain(d.StraightReason))
+		fmt.Fprintf(b, "     files reach it through host memory: %s\n", bench.Plain(d.StraightReason))
 	}
 }
 
