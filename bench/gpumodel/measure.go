@@ -35,10 +35,10 @@ var stages = []stage{
 const slices = 3
 
 // phantoms are the mosaics to measure, by their tiles along y and x. What a run does for more tiles is the difference between the two: the start of a
-// process, and the first chunk of each array, which nvCOMP and the host decode to be compared, are in both. Tiles are as deep as real ones.
-var phantoms = map[string][2]int64{"few": {2, 2}, "many": {3, 3}}
+// process, and the first chunk of each array, which nvCOMP and the host decode to be compared, are in both. Tiles are those that are predicted for.
+var phantoms = map[string][2]int64{"few": {1, 2}, "many": {2, 2}}
 
-var tile = [3]int64{200, 128, 128}
+var tile = [3]int64{region / 4 / 256 / 256, 256, 256}
 
 // more says how many tiles, and how many decoded bytes, many has and few has not.
 func more() (tiles, bytes float64) {
@@ -129,25 +129,23 @@ func (m *machine) measure(ctx context.Context, s stage, c input) (measured, erro
 		mosaics = slices
 	}
 	cpu, clock := map[string]float64{}, map[string]cudaemu.Clock{}
-	for range rounds {
-		for size := range phantoms {
+	for size := range phantoms {
+		for range rounds {
 			seconds, err := m.program(ctx, s, m.input(size, c), nil, "--no-use_gpu")
 			if err != nil {
 				return r, err
 			}
 			cpu[size] = shortest(cpu[size], seconds)
-			now, err := m.onDouble(ctx, s, m.input(size, c))
-			if err != nil {
-				return r, err
-			}
-			now.Host.Worked = shortest(clock[size].Host.Worked, now.Host.Worked)
-			clock[size] = now
-			if size != "many" {
-				continue
-			}
-			if err := r.sizes(m.dir, m.input(size, c), mosaics); err != nil {
-				return r, err
-			}
+		}
+		var err error
+		if clock[size], err = m.onDouble(ctx, s, m.input(size, c)); err != nil {
+			return r, err
+		}
+		if size != "many" {
+			continue
+		}
+		if err := r.sizes(m.dir, m.input(size, c), mosaics); err != nil {
+			return r, err
 		}
 	}
 	few, many := clock["few"], clock["many"]
@@ -175,8 +173,8 @@ func (m *machine) input(size string, c input) string {
 	return filepath.Join(m.dir, size+"-"+string(c.codec))
 }
 
-// rounds is how often a program runs; the shortest processor time counts, for others use the machine, too.
-const rounds = 2
+// rounds is how often a program runs on the host; the shortest processor time counts, for others use the machine, too.
+const rounds = 3
 
 func shortest(before, now float64) float64 {
 	if before == 0 {
