@@ -2,7 +2,7 @@ package oct
 
 import "math"
 
-// Digits rounds a number of a report to six significant digits; infinities and NaN become 0.
+// Digits rounds a number for a report to six significant digits. It returns 0 for infinities and NaN.
 func Digits(v float64) float64 {
 	if v == 0 || v-v != 0 {
 		return 0

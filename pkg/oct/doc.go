@@ -1,9 +1,7 @@
-// Package oct holds what the stages of the pipeline share. The stages are packages below it, library calls: each reads
-// OME-Zarr images and writes one, streaming, in bounded memory, with as many
-// workers as it is given. The numbers do not depend on the workers, the memory
-// or the way the input is stored.
+// Package oct holds the code that the pipeline's stages share. Each stage is a package below it: a library call
+// that reads OME-Zarr images and writes one, streaming in bounded memory with a given number of workers. The
+// numbers depend neither on the workers and the memory nor on how the input is stored.
 //
-// A stage says which tiles it needs (package tile), what to do with them
-// (package filter) and where the result goes (package ngff). Command lines, logs
-// and atomic outputs are the business of the binaries.
+// A stage decides which tiles it needs (package tile), what to compute from them (package filter) and where the
+// result goes (package ngff). Command lines, logs and atomic outputs belong to the binaries.
 package oct

@@ -6,36 +6,35 @@ import (
 	"io/fs"
 )
 
-// ErrInput is wrapped by errors that are the fault of the input: trying again
-// does not help.
+// ErrInput is wrapped by errors caused by the input: retrying does not help.
 var ErrInput = errors.New("unsuitable input")
 
-// inputError is an error of the input, without the words "unsuitable input".
+// inputError is an error that matches ErrInput without adding its text.
 type inputError struct{ error }
 
 func (e inputError) Is(target error) bool { return target == ErrInput }
 func (e inputError) Unwrap() error        { return e.error }
 
-// InputFault makes an error one of the input.
+// InputFault returns err as an error that wraps [ErrInput].
 func InputFault(err error) error { return inputError{err} }
 
-// BadInput makes an error of the input, as fmt.Errorf does.
+// BadInput formats an error, like fmt.Errorf, that wraps [ErrInput].
 func BadInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// ErrLayout is wrapped by errors of a [Layout] that the output cannot have, and of parameters that no output has.
-// Errors of stores, files and devices never wrap it.
+// ErrLayout is wrapped by errors about a [Layout] or parameter that the output cannot have. Errors of stores,
+// files and devices never wrap it.
 var ErrLayout = errors.New("unsuitable layout")
 
 type layoutError struct{ error }
 
-// LayoutErrorf makes an error of the layout, as fmt.Errorf does.
+// LayoutErrorf formats an error, like fmt.Errorf, that wraps [ErrLayout].
 func LayoutErrorf(format string, args ...any) error { return layoutError{fmt.Errorf(format, args...)} }
 
 func (e layoutError) Is(target error) bool { return target == ErrLayout }
 func (e layoutError) Unwrap() error        { return e.error }
 
-// Readable makes a chunk that may not be read an error of the input; of the output
-// it would be another matter.
+// Readable returns an error of reading a chunk. If reading is not permitted, the result wraps [ErrInput]; apply it
+// to the input only, not to the output.
 func Readable(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return InputFault(err)

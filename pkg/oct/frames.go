@@ -6,17 +6,17 @@ import (
 	"strata/pkg/ngff"
 )
 
-// Frames says how the planes of a mosaic grid lie in an image of more axes, or fewer, than (z, y, x): its channels and
-// times follow each other, each a mosaic of its own whose tiles lie at the same places; an image without z has one plane.
-// The zero value is an image (z, y, x).
+// A Frames maps the mosaic grid (z, y, x) to the axes of an image that has more or fewer. Each combination of
+// channel and time is a frame: a mosaic of its own, with its tiles at the same places. An image without z has one
+// plane. The zero value describes an image (z, y, x).
 type Frames struct {
 	Lengths []int // of the axes before z
-	At      []int // along these: the frame that the mosaic shows
-	Flat    bool  // there is no axis z
+	At      []int // indices along these: the current frame
+	Flat    bool  // the image has no axis z
 }
 
-// OpenFrames opens a mosaic grid with axes t and c before, and with or without z. It shows the given channel of the
-// first time.
+// OpenFrames opens a mosaic grid with optional axes t and c first, and with or without z. The result shows the
+// given channel of the first time. Errors wrap [ErrInput], or [ErrLayout] if there is no such channel.
 func OpenFrames(in *ngff.Image, channel int) (*Mosaic, error) {
 	a := in.Levels[0].Array
 	shape, lead := a.Shape(), 0
@@ -43,7 +43,7 @@ func OpenFrames(in *ngff.Image, channel int) (*Mosaic, error) {
 	return newMosaic(in, f)
 }
 
-// Count is the number of frames.
+// Count returns the number of frames.
 func (f *Frames) Count() int {
 	n := 1
 	for _, k := range f.Lengths {
@@ -52,7 +52,7 @@ func (f *Frames) Count() int {
 	return n
 }
 
-// Number is that of the frame that is shown, in C order.
+// Number returns the index of the current frame, in C order.
 func (f *Frames) Number() (n int) {
 	for d, k := range f.Lengths {
 		n = n*k + f.At[d]
@@ -60,7 +60,7 @@ func (f *Frames) Number() (n int) {
 	return n
 }
 
-// Frame is the mosaic that shows frame n.
+// Frame returns a copy of the mosaic that shows frame n.
 func (m *Mosaic) Frame(n int) *Mosaic {
 	out := *m
 	out.At = make([]int, len(m.Lengths))
@@ -71,7 +71,7 @@ func (m *Mosaic) Frame(n int) *Mosaic {
 	return &out
 }
 
-// Index is that of the image for an index (z, y, x), of voxels or of tiles, in the frame that is shown.
+// Index returns the image's index for an index (z, y, x), of voxels or of tiles, in the current frame.
 func (f *Frames) Index(z, y, x int) []int {
 	out := append(make([]int, 0, len(f.At)+3), f.At...)
 	if !f.Flat {
@@ -80,7 +80,7 @@ func (f *Frames) Index(z, y, x int) []int {
 	return append(out, y, x)
 }
 
-// BoxShape is the shape in the image of a box (z, y, x) of one frame.
+// BoxShape returns the shape in the image of a box (z, y, x) of one frame.
 func (f *Frames) BoxShape(z, y, x int) []int {
 	out := f.Index(z, y, x)
 	for d := range f.At {
@@ -89,14 +89,14 @@ func (f *Frames) BoxShape(z, y, x int) []int {
 	return out
 }
 
-// Whole is the shape of an image of all frames.
+// Whole returns the shape of an image of all frames, each of shape (z, y, x).
 func (f *Frames) Whole(z, y, x int) []int {
 	out := f.Index(z, y, x)
 	copy(out, f.Lengths)
 	return out
 }
 
-// Planes is how many planes a box of the image has.
+// Planes returns the number of planes in a box of the image.
 func (f *Frames) Planes(shape []int) int {
 	if f.Flat {
 		return 1
@@ -104,7 +104,7 @@ func (f *Frames) Planes(shape []int) int {
 	return shape[len(f.At)]
 }
 
-// First is the first plane of a box of the image that begins at start.
+// First returns the first plane of a box of the image that begins at start.
 func (f *Frames) First(start []int) int {
 	if f.Flat {
 		return 0
@@ -112,8 +112,8 @@ func (f *Frames) First(start []int) int {
 	return start[len(f.At)]
 }
 
-// Layout is the layout of an image of all frames, of which the flags name the chunks of one. It has 3 axes for the plan,
-// and those of the image for the writer.
+// Layout converts a layout whose chunks and shards are given for one frame. It returns one with 3 axes for
+// planning, and one with the image's axes for the writer.
 func (f *Frames) Layout(l Layout) (plan, image Layout, err error) {
 	plan, image = l, l
 	for _, shape := range []struct {

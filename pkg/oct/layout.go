@@ -9,16 +9,16 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Layout says how a stage stores its output. Zero values mean: as the input,
-// or as the stage does by default.
+// Layout describes how a stage stores its output. Zero values select the input's layout or the stage's default.
 type Layout struct {
 	Format int    // Zarr format 2 or 3; 0: the input's
-	Codec  string // as the flag --codec; "": blosc-zstd:1
+	Codec  string // in the syntax of the flag --codec; "": blosc-zstd:1
 	Chunks []int  // one number per axis of the output
 	Shard  []int  // likewise; format 3 only
-	Levels int    // pyramid levels below level 0
+	Levels int    // number of pyramid levels below level 0
 }
 
+// CodecFlag returns the codec in the syntax of the flag --codec, with the default filled in.
 func (l *Layout) CodecFlag() string {
 	if l.Codec == "" {
 		return "blosc-zstd:1"
@@ -26,8 +26,8 @@ func (l *Layout) CodecFlag() string {
 	return l.Codec
 }
 
-// Check reports chunks that do not divide the pieces in which the output is
-// written, and what else cannot be stored. The messages name the flags.
+// Check returns an error that wraps [ErrLayout] if the chunks do not divide piece, the shape that the stage writes
+// at a time, or if the layout cannot be stored otherwise. The message names the flag.
 func (l *Layout) Check(piece []int) error {
 	bad := LayoutErrorf
 	for d, n := range l.Chunks {
@@ -56,12 +56,11 @@ func (l *Layout) Check(piece []int) error {
 	return nil
 }
 
-// VastBytes is the size from which an output that is much larger than its input
-// is taken for a mistake.
+// VastBytes is the size in bytes above which an output much larger than its input is refused as a mistake.
 const VastBytes = 1 << 40
 
-// MovedBy is the translation of an image that begins so many voxels behind the origin of
-// another; nil where that has none, and it begins there as well.
+// MovedBy returns the translation of an image that begins the given number of voxels after the origin of an image
+// with transform t. It returns nil if t has no translation and all numbers are 0.
 func MovedBy(t ngff.Transform, voxels []int) []float64 {
 	if t.Translation == nil && !slices.ContainsFunc(voxels, func(n int) bool { return n != 0 }) {
 		return nil
@@ -74,10 +73,9 @@ func MovedBy(t ngff.Transform, voxels []int) []float64 {
 	return out
 }
 
-// Create starts an output image. The spec has the stage's own format, chunks and
-// budget, which the layout overrides; piece is what the stage writes at a time,
-// which the chunks must divide. The stage's workers write in parallel, so the
-// writer starts none of its own.
+// Create starts an output image. The layout overrides the format, chunks and budget that the stage put into spec;
+// piece is the shape that the stage writes at a time, which the chunks must divide. The writer starts no workers
+// of its own, because the stage's workers write in parallel.
 func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec, piece []int, res Resources) (*ngff.Writer, error) {
 	if layout.Format == 0 {
 		layout.Format = spec.Format

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// Mosaic is a mosaic grid: an image whose chunk grid along Y and X is the grid
-// of microscope tiles (stages specification, "Mosaic grid").
+// A Mosaic is a mosaic grid: an image whose chunk grid along Y and X is the grid of microscope tiles (stages
+// specification, "Mosaic grid").
 type Mosaic struct {
 	Image *ngff.Image
 	Shape [3]int // (z, y, x)
@@ -18,10 +18,11 @@ type Mosaic struct {
 	DType dtype.Type
 	Where string
 	Frames
-	Recorded [][2]float64 // position (y, x) of each tile's first voxel, in px, as the stage recorded it; nil: nominal
+	Recorded [][2]float64 // position (y, x) of each tile's first voxel in px, as recorded by the microscope's stage; nil: nominal
 	Absent   []bool       // tiles without a recorded position
 }
 
+// OpenMosaic returns the mosaic grid of an image with axes z, y and x. Errors wrap [ErrInput].
 func OpenMosaic(in *ngff.Image) (*Mosaic, error) {
 	a := in.Levels[0].Array
 	if n := len(a.Shape()); n != 3 {
@@ -35,7 +36,7 @@ func OpenMosaic(in *ngff.Image) (*Mosaic, error) {
 	return newMosaic(in, Frames{})
 }
 
-// newMosaic is a mosaic grid of the frames of an image.
+// newMosaic returns the mosaic grid that shows a frame of an image.
 func newMosaic(in *ngff.Image, f Frames) (*Mosaic, error) {
 	a := in.Levels[0].Array
 	m := &Mosaic{Image: in, DType: a.DType(), Where: a.Location(), Frames: f, Shape: [3]int{1, 1, 1}, Chunk: [3]int{1, 1, 1}}
@@ -61,7 +62,7 @@ func newMosaic(in *ngff.Image, f Frames) (*Mosaic, error) {
 	return m, nil
 }
 
-// Computable refuses types of elements that no stage computes with.
+// Computable returns an error for element types that the stages do not support; where names the array.
 func Computable(t dtype.Type, where string) error {
 	if !t.IsNumber() || t == dtype.Float16 {
 		return BadInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", where, t)
@@ -69,19 +70,18 @@ func Computable(t dtype.Type, where string) error {
 	return nil
 }
 
-// Tiles is the number of tiles along y and x, partial ones included.
+// Tiles returns the number of tiles along y and x, including partial ones.
 func (m *Mosaic) Tiles() (ny, nx int) {
 	return (m.Shape[1] + m.Chunk[1] - 1) / m.Chunk[1], (m.Shape[2] + m.Chunk[2] - 1) / m.Chunk[2]
 }
 
-// Format is the Zarr format that the mosaic is stored in.
+// Format returns the Zarr format of the mosaic.
 func (m *Mosaic) Format() int { return m.Image.Levels[0].Array.Format() }
 
-// Axes are the mosaic's axes with the unit that their numbers are in, stated or
-// guessed.
+// Axes returns the mosaic's axes with their stated or assumed units.
 func (m *Mosaic) Axes() []ngff.Axis { return ImageAxes(m.Image) }
 
-// ImageAxes are an image's axes with the unit that their numbers are in.
+// ImageAxes returns an image's axes with their stated or assumed units.
 func ImageAxes(im *ngff.Image) []ngff.Axis {
 	axes := slices.Clone(im.Axes)
 	for d := range axes {
@@ -90,21 +90,21 @@ func ImageAxes(im *ngff.Image) []ngff.Axis {
 	return axes
 }
 
-// Tile is the shape (z, y, x) of a whole tile in its full depth.
+// Tile returns the shape (z, y, x) of a whole tile in its full depth.
 func (m *Mosaic) Tile() []int { return []int{m.Shape[0], m.Chunk[1], m.Chunk[2]} }
 
-// TileBytes is the size of a whole tile in its full depth.
+// TileBytes returns the size of a whole tile in its full depth.
 func (m *Mosaic) TileBytes() int64 {
 	return int64(m.Shape[0]) * int64(m.Chunk[1]) * int64(m.Chunk[2]) * int64(m.DType.Size())
 }
 
-// Extent is where tile (i, j) lies.
+// Extent returns the rectangle of tile (i, j).
 func (m *Mosaic) Extent(i, j int) Rectangle {
 	y, x := i*m.Chunk[1], j*m.Chunk[2]
 	return Rectangle{y, min(y+m.Chunk[1], m.Shape[1]), x, min(x+m.Chunk[2], m.Shape[2])}
 }
 
-// EachTile is a function that returns where one tile after the other lies, row by row, and then false.
+// EachTile returns a function that returns the rectangles of the tiles, row by row, and then false.
 func (m *Mosaic) EachTile() func() (Rectangle, bool) {
 	ny, nx := m.Tiles()
 	k := -1
@@ -116,7 +116,8 @@ func (m *Mosaic) EachTile() func() (Rectangle, bool) {
 	}
 }
 
-// Record notes where the stage recorded the tiles. Places of the grid that the record leaves out have no tile.
+// Record stores the positions of the tiles that the microscope's stage recorded. Tiles without a recorded position
+// become Absent, with a warning unless the record states the grid.
 func (m *Mosaic) Record(p *registration.TilePositions, res Resources) error {
 	ny, nx := m.Tiles()
 	if p.Grid != [2]int{} && p.Grid != [2]int{ny, nx} {
@@ -147,7 +148,7 @@ func (m *Mosaic) Record(p *registration.TilePositions, res Resources) error {
 	return nil
 }
 
-// Voxel is the size (y, x) of a voxel in µm; zero where the image says nothing that can be one.
+// Voxel returns the size (y, x) of a voxel in µm, or zero if the image states no valid one.
 func (m *Mosaic) Voxel() [2]float64 {
 	v := [2]float64(m.Image.VoxelSize[len(m.Image.VoxelSize)-2:])
 	if !(min(v[0], v[1]) > 0 && max(v[0], v[1]) <= math.MaxFloat64) {

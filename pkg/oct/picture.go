@@ -14,13 +14,11 @@ import (
 	"strata/pkg/zarr"
 )
 
-// PNGPercentiles is the range that the PNG of an AIP shows.
+// PNGPercentiles are the percentiles that the PNG of an AIP maps to black and white.
 var PNGPercentiles = [2]float64{0.1, 99.9}
 
-// WritePNG writes a 2-D float32 array as a 16-bit greyscale PNG, lo…hi mapped
-// to 0…65535 (see [filter.ToUint16]). It holds that many rows at a time. With
-// pixels of a size, in µm, a strip with a scale bar follows below the last row
-// of a picture that is wide enough; 0 leaves it out.
+// WritePNG writes a 2-D float32 array as a 16-bit greyscale PNG, with lo…hi mapped to 0…65535 (see
+// [filter.ToUint16]). It holds the given number of rows in memory.
 func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, hi, pixel float64) error {
 	ny, nx := a.Shape()[0], a.Shape()[1]
 	b := &bands{ctx: ctx, array: a, ny: ny, nx: nx, lo: lo, hi: hi,
@@ -40,17 +38,16 @@ func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, h
 	return out.Flush()
 }
 
-// BandRows is how many rows of a 2-D float32 array are read at a time for its
-// picture: a row of chunks, so that each is decoded once, or of a very wide
-// array what a quarter of mem holds of rows twice in float32 and once in grey.
+// BandRows returns how many rows of a 2-D float32 array to read at a time for its picture: a row of chunks, so
+// that each chunk is decoded once. Of a very wide array it is what a quarter of mem holds, with each row twice in
+// float32 and once in grey.
 func BandRows(a *zarr.Array, mem int64) int {
 	ny, nx := a.Shape()[0], a.Shape()[1]
 	return int(max(1, min(int64(a.Chunks()[0]), int64(ny), mem/4/(int64(nx)*(4+4+2)))))
 }
 
-// bands is an image that reads its rows when the encoder comes to them. The
-// encoder asks for the rows from top to bottom and cannot be told of an error,
-// so that the first one is kept.
+// bands is an image that reads its rows when the encoder requests them, from top to bottom. It keeps the first
+// error, because image.Image cannot return one.
 type bands struct {
 	ctx    context.Context
 	array  *zarr.Array

@@ -1,9 +1,9 @@
 package oct
 
-// Rectangle is a part of a mosaic's plane: y0 ≤ y < y1, x0 ≤ x < x1.
+// Rectangle is a part of a mosaic's plane: Y0 ≤ y < Y1, X0 ≤ x < X1.
 type Rectangle struct{ Y0, Y1, X0, X1 int }
 
-// Rect is the rectangle y0 ≤ y < y1, x0 ≤ x < x1.
+// Rect returns the rectangle y0 ≤ y < y1, x0 ≤ x < x1.
 func Rect(y0, y1, x0, x1 int) Rectangle { return Rectangle{y0, y1, x0, x1} }
 
 func (r Rectangle) Height() int { return r.Y1 - r.Y0 }
@@ -12,6 +12,7 @@ func (r Rectangle) Width() int { return r.X1 - r.X0 }
 
 func (r Rectangle) Area() int { return r.Height() * r.Width() }
 
+// And returns the intersection of two rectangles, which may be Empty.
 func (r Rectangle) And(s Rectangle) Rectangle {
 	return Rectangle{max(r.Y0, s.Y0), min(r.Y1, s.Y1), max(r.X0, s.X0), min(r.X1, s.X1)}
 }

@@ -1,4 +1,5 @@
-// Package aip is the stage that projects a mosaic grid along z: the mean of each A-line.
+// Package aip projects a mosaic grid along z: each output pixel is the mean of an A-line. It is the pipeline's aip
+// stage; [Run] does all of it.
 package aip
 
 import (
@@ -15,19 +16,18 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Run writes the average intensity projection of a mosaic grid (z, y, x):
+// Run writes the average intensity projection of a mosaic grid (z, y, x),
 //
 //	out[y, x] = mean over z of in[z, y, x]
 //
-// as a 2-D float32 OME-Zarr image (axes y, x; chunks: the tile's; voxel size:
-// the input's), and to png, unless it is nil, as a 16-bit greyscale PNG between
-// the percentiles 0.1 and 99.9 of its numbers. Sums are float64 in increasing z,
-// divided once and rounded once to float32. NaN and infinite voxels stay in the
-// mean; they are counted in the meter.
+// as a 2-D float32 OME-Zarr image with axes y and x, the tiles as chunks and the input's voxel size. Unless png is
+// nil, it also writes a 16-bit greyscale PNG that spans the percentiles 0.1 to 99.9. Sums are float64 in
+// increasing z, divided once and rounded once to float32. NaN and infinite voxels stay in the mean and are counted
+// in the meter.
 //
-// Each worker takes a chunk column, reads it in pieces that stay in the cache
-// where the storage allows it, and needs memory for one piece and two planes. On a device a tile goes up once; its
-// mean, as it is stored, and 8 bytes come back, or the mean as it is, where there is a picture to be made.
+// Each worker processes one chunk column at a time. It reads the column in pieces that fit the cache if the
+// storage allows it, and needs memory for one piece and two planes. On a device each tile is uploaded once; its
+// mean in stored form and 8 bytes come back, or the raw mean if png is not nil.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -74,7 +74,7 @@ type Picture struct {
 	ScaleBar bool
 }
 
-// projection is a running AIP.
+// projection holds the state of a running projection.
 type projection struct {
 	mosaic  *oct.Mosaic
 	res     oct.Resources
@@ -83,10 +83,10 @@ type projection struct {
 	range16 *filter.Quantiles // nil: no PNG
 }
 
-// pyramid is the memory for the levels below level 0.
+// pyramid returns the bytes of memory for the pyramid levels below level 0.
 func (p *projection) pyramid() int64 { return p.res.Mem / 4 }
 
-// The blocks of a worker.
+// Indices of a worker's blocks.
 const (
 	sums = iota // float64, of a part of a tile
 	mean        // float32, of a tile
@@ -105,7 +105,7 @@ func (p *projection) plan() *machine.Plan {
 	return plan
 }
 
-// project makes the mean of a tile, and writes it.
+// project computes the mean of a tile and writes it.
 func (p *projection) project(w machine.Worker, tile oct.Rectangle) {
 	depth := p.mosaic.Shape[0]
 	for _, part := range p.source.Parts(tile) {
@@ -118,8 +118,8 @@ func (p *projection) project(w machine.Worker, tile oct.Rectangle) {
 	w.Write([]int{tile.Y0, tile.X0}, []int{tile.Height(), tile.Width()}, mean)
 }
 
-// picture makes the PNG from the stored projection: once more through its
-// numbers for the exact percentiles, then row by row.
+// picture writes the PNG from the stored projection: it reads all values once for the exact percentiles, then once
+// more row by row.
 func (p *projection) picture(ctx context.Context, png *Picture, im *ngff.Image) error {
 	p.range16.Refine()
 	a, pixel := im.Levels[0].Array, 0.0

@@ -1,4 +1,4 @@
-// Package crop is the stage that cuts an image below the tissue surface.
+// Package crop cuts an image below the tissue surface. It is the pipeline's crop stage; [Run] does all of it.
 package crop
 
 import (
@@ -21,21 +21,21 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options says what [Run] keeps.
+// Options selects what [Run] keeps.
 type Options struct {
 	Depth           float64 // kept below the interface, µm
-	BeforeInterface bool    // what lies above the interface is cut off too
-	PadAfter        bool    // zeros where the image ends before that depth
-	// PercentileMax is the percentile of all magnitudes |v| beyond which the
-	// search clips them, 0…100; 100 clips nothing.
+	BeforeInterface bool    // also cut off everything above the interface
+	PadAfter        bool    // append zeros if the image ends before that depth
+	// PercentileMax is the percentile of all magnitudes |v|, 0…100, beyond which the search clips them; 100 clips
+	// nothing.
 	PercentileMax float64
-	MaxFraction   float64 // part of the planes, from the first, that may hold the interface: 0…1
+	MaxFraction   float64 // fraction of the planes, counted from the first, that may hold the interface: 0…1
 
 	SigmaXY, SigmaZ float64 // of the search, as in package focal
 	Log             bool
 }
 
-// Metrics is what [Run] found and did. Planes are counted from the input's first.
+// Metrics reports what [Run] found and kept. Planes are counted from the input's first.
 type Metrics struct {
 	Interface   int     `json:"interface_plane"`
 	InterfaceUM float64 `json:"interface_um"` // from the first plane
@@ -46,42 +46,37 @@ type Metrics struct {
 	Missing     int     `json:"planes_missing"`
 	InputPlanes int     `json:"input_planes"`
 	VoxelZ      float64 `json:"voxel_size_z_um"`
-	Depth       float64 `json:"depth_um"` // asked for
+	Depth       float64 `json:"depth_um"` // requested
 
 	Median       float64 `json:"interface_median"` // before rounding
 	ALines       int64   `json:"a_lines"`
-	ALinesUsed   int64   `json:"a_lines_used"`       // whose gradient stands out
-	Threshold    float64 `json:"gradient_threshold"` // from which on it does
-	Clip         float64 `json:"clip"`               // magnitude that the search clipped at; 0: none
-	Percentile   float64 `json:"percentile_max"`     // that it is
+	ALinesUsed   int64   `json:"a_lines_used"`       // with a gradient of at least Threshold
+	Threshold    float64 `json:"gradient_threshold"` // separates tissue from background
+	Clip         float64 `json:"clip"`               // magnitude at which the search clipped; 0: none
+	Percentile   float64 `json:"percentile_max"`     // percentile that Clip was taken from
 	SearchPlanes int     `json:"planes_searched"`    // that may hold the interface
 	Found        bool    `json:"interface_found"`    // false: no A-line brightens anywhere
 	NonFinite    int64   `json:"non_finite_voxels,omitempty"`
 }
 
-// Run cuts an image (z, y, x), a mosaic grid or a stitched slice, below the
-// tissue interface, and writes it as an OME-Zarr image of the same type and
-// chunks (stages specification, crop).
+// Run cuts an image (z, y, x), a mosaic grid or a stitched slice, below the tissue interface and writes it as an
+// OME-Zarr image of the same type and chunks (stages specification, crop).
 //
-// The interface of an A-line is that of focal's step 1, its largest gradient
-// in the first MaxFraction of the planes, with magnitudes clipped at PercentileMax
-// of all magnitudes of the image (exact, linear between order statistics; a
-// percentile of 0 clips nothing). The interface of the image is the median over
-// the A-lines whose gradient stands out from the background by Otsu's method
-// (1024 bins from 0 to the first power of two above the largest gradient, or
-// twice that; A-lines that never brighten have no say), rounded half to even,
-// and not behind the last plane. An image that brightens nowhere has its interface
-// at plane 0, with a warning.
+// The interface of an A-line is defined as in focal's step 1: its largest gradient in the first MaxFraction of the
+// planes, with magnitudes clipped at PercentileMax of all magnitudes of the image (exact, linear between order
+// statistics; a percentile of 0 clips nothing). The interface of the image is the median over the A-lines whose
+// gradient stands out from the background by Otsu's method (1024 bins from 0 to the first power of two above the
+// largest gradient, or twice that; A-lines that never brighten are ignored), rounded half to even, and at most the
+// last plane. An image that brightens nowhere has its interface at plane 0, with a warning.
 //
-// Kept are the planes from the interface, or from 0, to interface +
-// Depth/voxel size, rounded half to even, at least one. NaN and infinite voxels
-// count as 0 in the search, are counted in the meter and stay as they are.
+// Run keeps the planes from the interface, or from 0, to interface + Depth/voxel size, rounded half to even, at
+// least one. NaN and infinite voxels count as 0 in the search, are counted in the meter and stay unchanged in the
+// output.
 //
-// The image is read up to three times, tile by tile: whole for the percentile (not
-// at 100; again where a look at the tile in the middle does not say roughly where it
-// lies), the planes that the search sees, and the planes that are kept. Raw chunks
-// and those that are decoded block by block give only those planes. A worker needs
-// memory for a tile and its encoded form.
+// Run reads the image up to three times, tile by tile: completely for the percentile (not at 100; twice if a
+// sample from the middle tile does not locate it roughly), the planes that the search needs, and the planes that
+// are kept. Of raw chunks, and of chunks that can be decoded block by block, it reads only those planes. A worker
+// needs memory for a tile and its encoded form.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, Metrics, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -112,7 +107,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	return im, p.metrics, err
 }
 
-// cropper is a running Crop.
+// cropper holds the state of a running crop.
 type cropper struct {
 	*transfer.Columns
 	c         Options
@@ -151,8 +146,8 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	return p, nil
 }
 
-// workers is how many workers with a tile each fit into memory, in which others
-// need a part.
+// workers returns how many workers fit into memory, with each bytes for every worker and reserved bytes for other
+// uses.
 func (p *cropper) workers(each, reserved int64) (int, error) {
 	if each > p.res.Mem-reserved {
 		return 0, p.res.TooLittle((each+reserved)*4/3, "%s: cropping tiles of %v voxels", p.Mosaic.Where, p.Mosaic.Tile())
@@ -160,7 +155,7 @@ func (p *cropper) workers(each, reserved int64) (int, error) {
 	return int(min(int64(p.res.Workers), (p.res.Mem-reserved)/each)), nil
 }
 
-// find does the search.
+// find searches the interface and fills in the metrics.
 func (p *cropper) find(ctx context.Context) error {
 	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
 	if p.c.PercentileMax < 100 {
@@ -196,7 +191,7 @@ func (p *cropper) find(ctx context.Context) error {
 	return nil
 }
 
-// percentile is the magnitude at which the search clips.
+// percentile returns the magnitude at which the search clips.
 func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 	m, res := p.Mosaic, p.res
 	source, err := machine.NewSource(m, &res, res.Meter)
@@ -248,7 +243,7 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 	}
 }
 
-// decide says which planes are kept.
+// decide determines the planes to keep.
 func (p *cropper) decide() error {
 	r := &p.metrics
 	depth := max(1, math.RoundToEven(p.c.Depth/p.voxel))
@@ -273,7 +268,8 @@ func (p *cropper) decide() error {
 	return nil
 }
 
-// piece is what is written at a time: along Z a tile ends with the image.
+// piece returns the shape written at a time: a tile in the output's full depth, rounded up to whole chunks along
+// z.
 func (p *cropper) piece(planes int, layout oct.Layout) []int {
 	piece := []int{planes, p.Mosaic.Chunk[1], p.Mosaic.Chunk[2]}
 	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 {
@@ -282,8 +278,8 @@ func (p *cropper) piece(planes int, layout oct.Layout) []int {
 	return piece
 }
 
-// write copies the planes that are kept. The host does it, with a device as well: nothing
-// is computed, so that the voxels would go there and come back as they were.
+// write copies the kept planes. It works on the host even with a device: nothing is computed, so an upload would
+// be wasted.
 func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout) error {
 	m, r := p.Mosaic, &p.metrics
 	level := m.Image.Levels[0]

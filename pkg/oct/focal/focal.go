@@ -1,4 +1,5 @@
-// Package focal is the stage that takes the curvature of the focal plane out of a mosaic grid.
+// Package focal removes the curvature of the focal plane from a mosaic grid. It is the pipeline's focal stage;
+// [Run] does all of it.
 package focal
 
 import (
@@ -22,53 +23,49 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options says how [Run] finds the curvature.
+// Options configures how [Run] finds the curvature.
 type Options struct {
 	SigmaXY float64 // size of the mean filter along Y and X, px
 	SigmaZ  float64 // of the derivative of Gaussian along Z, voxels
-	Log     bool    // search in ln(v)
+	Log     bool    // search in the logarithm, ln(v)
 
-	// Correction is a correction that an earlier run saved, (y, x) in voxels, of
-	// the tile's shape: nothing is estimated then. nil: estimate.
+	// Correction is a correction saved by an earlier run: (y, x) in voxels, of the tile's shape. If it is set, nothing
+	// is estimated.
 	Correction *ngff.Image
-	// Maps is where the maps go; nil: nowhere.
+	// Maps receives the maps; nil: none are saved.
 	Maps *Maps
 }
 
-// Maps is where [Run] saves what it found, each as a float32 OME-Zarr
-// image (y, x) and as a 16-bit greyscale PNG between the percentiles 0.1 and
-// 99.9. With a correction of an earlier run only that is saved.
+// Maps holds the destinations of what [Run] finds. Each map is saved as a float32 OME-Zarr image (y, x) and as a
+// 16-bit greyscale PNG that spans the percentiles 0.1 to 99.9. With a saved correction, only Correction is
+// written.
 type Maps struct {
 	Depth      MapTarget // interface depth z0 of the mosaic plane, voxels
 	FlatField  MapTarget // of the tile
 	Correction MapTarget // of the tile, voxels
 }
 
-// MapTarget is where one map goes.
+// MapTarget holds the destinations of one map.
 type MapTarget struct {
 	Image store.Writer
 	PNG   io.Writer
 }
 
-// Run takes the focal-plane curvature out of a mosaic grid (z, y, x), and
-// writes it as an OME-Zarr image of the same type, grid and chunks (stages
-// specification, focal):
+// Run removes the focal-plane curvature from a mosaic grid (z, y, x) and writes the result as an OME-Zarr image of
+// the same type, grid and chunks (stages specification, focal):
 //
-//  1. The depth z0(y, x) of the tissue interface, with a mean filter that reaches
-//     across tile borders.
-//  2. What all whole tiles have in common of z0/Z: a flat-field F, by BaSiC.
-//  3. corr = (F − 1)·mean(z0), mean over the mosaic plane.
-//  4. Every A-line rolled circularly along Z by −corr, linearly interpolated in
-//     float32; integers are rounded half to even and clamped. Partial tiles use
-//     the leading part of corr.
+// 1. Find the depth z0(y, x) of the tissue interface, with a mean filter that reaches across tile borders.
+// 2. Estimate what the z0/Z of all whole tiles have in common: a flat-field F, by BaSiC.
+// 3. Compute corr = (F − 1)·mean(z0), with the mean over the mosaic plane.
+// 4. Roll every A-line circularly along Z by −corr, linearly interpolated in float32; integers are rounded half
+// to even and clamped. Partial tiles use the leading part of corr.
 //
-// NaN and infinite voxels count as 0 in the search, and reach the two voxels that
-// are interpolated from them; they are counted in the meter, with a warning. A
-// volume without any gradient has its interface at the first plane. Of a single
-// tile all relief is taken for curvature, with a warning.
+// NaN and infinite voxels count as 0 in the search and spread to the two voxels interpolated from them; they are
+// counted in the meter, with a warning. A volume without any gradient has its interface at the first plane. With a
+// single whole tile, all relief is taken for curvature, with a warning.
 //
-// The mosaic is read twice, tile by tile, once with a saved correction. A
-// worker needs memory for a tile and its encoded form; the estimate takes 448 KiB a tile.
+// Run reads the mosaic twice, tile by tile, or once with a saved correction. A worker needs memory for a tile and
+// its encoded form; the estimate takes 448 KiB a tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -112,7 +109,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 }
 
-// estimate finds the correction, the first pass over the mosaic.
+// estimate returns the correction, in the first pass over the mosaic.
 func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, res oct.Resources) ([]float32, error) {
 	whole := (m.Shape[1] / m.Chunk[1]) * (m.Shape[2] / m.Chunk[2])
 	if whole == 1 {
@@ -162,7 +159,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 	return corr, saveTileMap(ctx, m, c.Maps.Correction, "correction", corr, layout, res)
 }
 
-// depths collects the interfaces of the tiles.
+// depths collects the interface depths of the tiles.
 type depths struct {
 	mosaic *oct.Mosaic
 	images []float32    // whole tiles' z0/Z at BaSiC's working size
@@ -173,13 +170,13 @@ type depths struct {
 	open map[[2]int]*depthTile
 }
 
-// depthTile is a tile whose interfaces are coming in.
+// depthTile holds a tile whose interface depths are still incomplete.
 type depthTile struct {
 	depth []float32
-	left  int // A-lines to come
+	left  int // A-lines missing
 }
 
-// take is given the interfaces of a rectangle.
+// take distributes the interface depths of a rectangle over the tiles that it overlaps.
 func (d *depths) take(ctx context.Context, r oct.Rectangle, depth []int32, _ []float32) error {
 	var sum int64
 	for _, z := range depth {
@@ -197,7 +194,7 @@ func (d *depths) take(ctx context.Context, r oct.Rectangle, depth []int32, _ []f
 	return nil
 }
 
-// put takes over a rectangle's part in one tile.
+// put copies a rectangle's depths into tile (i, j) and completes the tile if they were the last.
 func (d *depths) put(ctx context.Context, i, j int, r oct.Rectangle, depth []int32) error {
 	at := d.mosaic.Extent(i, j)
 	d.mu.Lock()
@@ -228,7 +225,7 @@ func (d *depths) put(ctx context.Context, i, j int, r oct.Rectangle, depth []int
 	return d.complete(ctx, i, j, at, t.depth)
 }
 
-// complete hands on a tile whose interfaces are all there.
+// complete writes a tile's depths to the map, and shrinks those of a whole tile for BaSiC.
 func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth []float32) error {
 	m := d.mosaic
 	if d.writer != nil {
@@ -248,7 +245,7 @@ func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth
 	return nil
 }
 
-// rolling is the second pass: every A-line moved by the correction.
+// rolling holds the second pass, which moves every A-line by the correction.
 type rolling struct {
 	mosaic    *oct.Mosaic
 	res       oct.Resources
@@ -256,7 +253,7 @@ type rolling struct {
 	nonFinite atomic.Int64
 }
 
-// planRoll plans the pass and starts the output.
+// planRoll plans the second pass and starts the output.
 func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Layout, res oct.Resources) (*rolling, error) {
 	chunk := m.TileBytes()
 	if layout.Chunks == nil {

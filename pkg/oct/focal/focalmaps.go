@@ -14,8 +14,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// createMap starts a map (y, x) of float32 with the voxel size of the mosaic and
-// the tile as chunk.
+// createMap starts a float32 map (y, x) with the mosaic's voxel size and the tile as chunk.
 func createMap(ctx context.Context, m *oct.Mosaic, to store.Writer, name string, shape []int, budget int64, levels int, layout oct.Layout, res oct.Resources) (*ngff.Writer, error) {
 	own := oct.Layout{Format: layout.Format, Codec: layout.Codec, Levels: levels}
 	res.Warn = nil // of the cap of the levels; the volume's says it
@@ -25,7 +24,7 @@ func createMap(ctx context.Context, m *oct.Mosaic, to store.Writer, name string,
 	}, m.Chunk[1:], res)
 }
 
-// saveTileMap writes a map of the tile.
+// saveTileMap writes a map of the tile, and its PNG.
 func saveTileMap(ctx context.Context, m *oct.Mosaic, to MapTarget, name string, v []float32, layout oct.Layout, res oct.Resources) error {
 	w, err := createMap(ctx, m, to.Image, name, m.Chunk[1:], 0, 0, layout, res)
 	if err != nil {
@@ -41,7 +40,7 @@ func saveTileMap(ctx context.Context, m *oct.Mosaic, to MapTarget, name string, 
 	return mapPicture(ctx, to, res)
 }
 
-// mapPicture makes the PNG of a map that has been written.
+// mapPicture writes the PNG of a map that has been written.
 func mapPicture(ctx context.Context, to MapTarget, res oct.Resources) error {
 	im, err := ngff.Open(ctx, to.Image, "", zarr.Workers(1), zarr.Meter(res.Meter))
 	if err != nil {
@@ -67,11 +66,11 @@ func mapPicture(ctx context.Context, to MapTarget, res oct.Resources) error {
 	return oct.WritePNG(ctx, to.PNG, a, rows, q.Value(0), q.Value(1), 0)
 }
 
-// maxCorrection is the largest shift of a saved correction, in voxels: beyond
-// it float32 has no fractions.
+// maxCorrection is the largest shift accepted in a saved correction, in voxels: beyond it float32 has no
+// fractions.
 const maxCorrection = 1 << 23
 
-// readCorrection reads a saved correction for the tiles of a mosaic.
+// readCorrection reads a saved correction, and checks that it fits the tiles of the mosaic.
 func readCorrection(ctx context.Context, m *oct.Mosaic, im *ngff.Image) ([]float32, error) {
 	a := im.Levels[0].Array
 	shape, tile := a.Shape(), m.Chunk[1:]

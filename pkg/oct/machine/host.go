@@ -15,17 +15,17 @@ type host struct {
 	plan   *Plan
 	ctx    context.Context
 	err    error
-	in     []byte               // planes that stream by
-	tile   *transfer.TileBuffer // or what is loaded whole
+	in     []byte               // streamed planes
+	tile   *transfer.TileBuffer // or tiles loaded whole
 	blocks []Block
-	turn   bool // it may compute
+	turn   bool // it holds a turn to compute
 	resize hostResizer
 	roll   filter.RollWorkspace
 	finder hostFinder
-	piece  []float32 // elements that are counted
+	piece  []float32 // float32 elements being counted
 }
 
-// onHost is the memory that a worker takes on the host.
+// onHost returns the bytes of host memory that a worker takes.
 func (p *Plan) onHost() int64 {
 	each := p.resizeOnHost() + p.rollOnHost() + p.searchOnHost()
 	if n := p.loaded(); n > 0 {
@@ -42,7 +42,7 @@ func (p *Plan) onHost() int64 {
 	return each
 }
 
-// loaded returns the bytes that a worker on the host loads at a time; 0: planes stream by.
+// loaded returns the bytes that a worker on the host loads at a time, or 0 if planes are streamed.
 func (p *Plan) loaded() int64 {
 	switch {
 	case p.Roll != nil:
@@ -79,7 +79,7 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 	}, workers, err
 }
 
-// memory is memory for as long as the worker works.
+// memory allocates n bytes until the worker ends.
 func (w *host) memory(n int) []byte {
 	if w.err != nil {
 		return nil
@@ -95,7 +95,7 @@ func (w *host) failed() error { return w.err }
 func (w *host) start()        { w.take() }
 func (w *host) next()         { w.leave() }
 
-// take waits for the worker's turn to compute: others may be reading meanwhile.
+// take waits for the worker's turn to compute. More workers read than compute.
 func (w *host) take() {
 	if w.plan.turns == nil || w.err != nil {
 		return
@@ -108,7 +108,7 @@ func (w *host) take() {
 	}
 }
 
-// leave ends its turn.
+// leave ends the worker's turn.
 func (w *host) leave() {
 	if w.turn {
 		<-w.plan.turns

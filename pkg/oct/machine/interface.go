@@ -15,33 +15,36 @@ import (
 
 // finder finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on every machine.
 type finder interface {
-	// Load reads those planes of a box of A-lines that the search sees. The box is a piece of the mosaic, or one that [Search.Fits].
-	// The voxels stay until the next Load.
+	// Load reads the planes of a box of A-lines that the search needs. The box is a piece of the mosaic or one that
+	// [Search.Fits]. The voxels are valid until the next Load.
 	Load(box oct.Rectangle) Voxels
-	// CountNonFinite adds the voxels that are NaN or infinite to the plan's count.
+	// CountNonFinite adds the number of NaN and infinite voxels to the plan's count.
 	CountNonFinite(v Voxels)
-	// FindInterfaces searches a rectangle of A-lines, at most as many as a piece has, in voxels that hold all that their windows cover.
-	// The search's Found gets the result when what Bring brings is handed over.
+	// FindInterfaces searches a rectangle of A-lines, at most as many as a piece has. The voxels must cover all their
+	// windows. The result is passed to the search's Found when the data of Bring is handed over.
 	FindInterfaces(in Voxels, r oct.Rectangle)
-	// Gather copies the voxels of a piece into a seam, where the two overlap.
+	// Gather copies the voxels of a piece into the part of a seam that it overlaps.
 	Gather(seam, piece Voxels)
-	// FindInSeam searches a seam that is complete, and returns when Found has had the result. Only what Then calls may call it.
+	// FindInSeam searches a complete seam and returns after Found. It must only be called from a function passed to
+	// Then.
 	FindInSeam(seam Voxels, r oct.Rectangle) error
-	// Then calls f on the host once all is done that the piece of work asked for before. The worker keeps its error.
+	// Then calls f on the host once all work requested before by this piece of work is done. The worker keeps f's
+	// error.
 	Then(f func() error)
 }
 
-// Voxels holds a box of A-lines in the machine's memory.
+// Voxels is a box of A-lines in the machine's memory.
 type Voxels struct {
 	Box   oct.Rectangle
 	block Block
-	seam  bool // on the host it holds magnitudes in float32
+	seam  bool // on the host, holds float32 magnitudes
 }
 
-// swapped reports whether magnitudes are stored (z, x, y): those of narrow upright strips.
+// swapped reports whether magnitudes are stored as (z, x, y), which is the case for narrow upright strips.
 func (v *Voxels) swapped() bool { return v.seam && v.Box.Width() < v.Box.Height() }
 
-// Seam lends memory for a box that lies in several pieces, until release is called. A nil release says that there is no room.
+// Seam allocates memory for a box that spans several pieces, until release is called. A nil release means that
+// there is no room.
 func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
 	n := p.bytes(box)
 	if p.source.columns == nil {
@@ -51,14 +54,14 @@ func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
 	return Voxels{Box: box, block: b, seam: true}, release, err
 }
 
-// hostFinder holds what a worker on the host needs for one rectangle after the other.
+// hostFinder holds the buffers with which a worker on the host searches rectangles.
 type hostFinder struct {
 	workspace filter.Workspace
 	depth     []int32
 	gradient  []float32
 }
 
-// The search by type.
+// Search functions by element type.
 var (
 	interfaces = map[dtype.Type]func(s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, src filter.Slab[byte], rows, columns []int){
 		dtype.Uint8: interfacesOf[uint8], dtype.Int8: interfacesOf[int8], dtype.Uint16: interfacesOf[uint16], dtype.Int16: interfacesOf[int16],
@@ -78,7 +81,7 @@ func interfacesOf[T dtype.Element](s *filter.InterfaceSearch, w *filter.Workspac
 	filter.Interfaces(s, w, depth, peak, slab, rows, columns)
 }
 
-// magnitudesOf stores the magnitudes of voxels in a seam, where their box overlaps it.
+// magnitudesOf stores the magnitudes of voxels in the part of a seam that their box overlaps.
 func magnitudesOf[T dtype.Element](s *Search, seam Voxels, voxels []byte, at oct.Rectangle) {
 	part, box := seam.Box.And(at), seam.Box
 	column := make([]T, part.Height())
@@ -159,7 +162,7 @@ func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
 	return p.Found(w.ctx, r, depth, gradient)
 }
 
-// turn brings the results of a swapped slab into C order.
+// turn transposes the results of a swapped slab into C order.
 func turn[T any](v []T, r oct.Rectangle) {
 	from := slices.Clone(v)
 	for x := range r.Width() {
@@ -184,8 +187,9 @@ func (w *host) Then(f func() error) {
 	}
 }
 
-// deviceFinder holds the voxels and results of a worker on a device. Each voxel that the search sees goes there once; per A-line 4 bytes
-// come back, 8 where gradients are wanted. Seams are searched on a stream of their own, while the next piece is on the other.
+// deviceFinder holds the voxels and results of a worker on a device. Each voxel that the search needs is uploaded
+// once; 4 bytes per A-line come back, or 8 if gradients are wanted. Seams are searched on a stream of their own,
+// concurrently with the next piece.
 type deviceFinder struct {
 	piece, result, scratch  gpu.Span
 	counts                  gpu.Span // behind the results
@@ -194,7 +198,7 @@ type deviceFinder struct {
 	asideResult, asideSpace gpu.Span
 }
 
-// beginSearching takes the memory. Of scratch it takes what the device has, if that is less than planned.
+// beginSearching allocates the memory. It accepts less scratch memory than planned if the device has no more.
 func (w *onDevice) beginSearching() (err error) {
 	p, f := w.plan.Search, &w.finder
 	m, row := &p.memory, p.row()
@@ -263,7 +267,7 @@ func (p *Search) find(s *gpu.Stream, result, scratch gpu.Span, in Voxels, r oct.
 	return nil
 }
 
-// found hands results that came back to the search's Found.
+// found passes downloaded results to the search's Found.
 func (w *onDevice) found(r oct.Rectangle, arg, peak []byte) error {
 	p, depth := w.plan.Search, dtype.Slice[int32](arg)
 	for i, z := range depth {

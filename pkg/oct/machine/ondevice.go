@@ -15,45 +15,45 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// onDevice is a worker on a device. It reads a region, queues what is done with it, and reads the next while the device works: as
-// many regions as it has slots are read or worked on. What came of a piece of work is written by a goroutine of its own.
+// onDevice is a worker on a device. It reads a region, queues its processing, and reads the next while the device
+// works; it has as many regions in flight as slots. A separate goroutine writes the result of each piece of work.
 type onDevice struct {
 	dev     *transfer.DeviceWorker
 	plan    *Plan
 	ctx     context.Context
 	err     error
-	staging gpu.Span // planes that stream by
-	bad     gpu.Span // uint64: voxels of the piece of work that are not finite
+	staging gpu.Span // streamed planes
+	bad     gpu.Span // uint64: non-finite voxels of the piece of work
 	some    gpu.Span // uint64: 0 if sums are
 	blocks  []Block
 	resize  deviceResizer
 	roll    deviceRoller
 	finder  deviceFinder
-	places  [][]byte // page-locked: bad, and behind it what is brought
+	places  [][]byte // page-locked: bad, followed by downloaded blocks
 	leaving *transfer.DeviceOutput
 	writing *deviceWriting
 
-	steps  int       // regions that were fetched
-	now    stretch   // that is being queued
-	queued []stretch // those before it, each up to a mark, the oldest first
+	steps  int       // regions fetched
+	now    stretch   // being queued
+	queued []stretch // before it, each up to a mark, oldest first
 	piece  *deviceTile
 }
 
-// stretch is what a device does with a region, and up to the next one.
+// stretch is the device's work on one region, up to the next region.
 type stretch struct {
 	region int64       // bytes
-	piece  *deviceTile // that ends with it; nil: none does
+	piece  *deviceTile // piece of work that ends with it; nil: none
 }
 
 const countsBytes = 16 // of bad and some
 
-// deviceTile is what a piece of work leaves.
+// deviceTile holds the results of a piece of work.
 type deviceTile struct {
 	place   int
 	counted bool // bad counts
-	filled  int  // bytes of the place
+	filled  int  // bytes used in the place
 	brought []func()
-	write   func() error // nil: there is nothing to write
+	write   func() error // nil: nothing to write
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
@@ -85,7 +85,7 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 	return p.starting(output), workers, err
 }
 
-// starting is how workers on a device begin, who write by output unless it is nil.
+// starting returns a function that starts workers on a device. They write to output unless it is nil.
 func (p *Plan) starting(output *ngffgpu.Writer) func(ctx context.Context, _ int) (running, error) {
 	team := &transfer.DeviceTeam{}
 	return func(ctx context.Context, _ int) (running, error) {
@@ -105,7 +105,7 @@ func (p *Plan) starting(output *ngffgpu.Writer) func(ctx context.Context, _ int)
 	}
 }
 
-// look is how many bytes of what is written are looked at on the host, at a time.
+// look returns the size in bytes of a tile that Look inspects on the host, or 0 without Look.
 func (p *Plan) look() int64 {
 	if p.Look == nil {
 		return 0
@@ -117,7 +117,7 @@ func (p *Plan) look() int64 {
 	return n
 }
 
-// begin takes the memory.
+// begin allocates the worker's memory.
 func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 	c := w.plan.Source.columns
 	switch {
@@ -162,7 +162,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 func (w *onDevice) failed() error { return cmp.Or(w.err, w.writing.failed()) }
 func (w *onDevice) start()        {}
 
-// try does something unless something has failed.
+// try calls f unless an error has occurred, and keeps its error.
 func (w *onDevice) try(f func() error) {
 	if w.err == nil {
 		err := f()
@@ -170,7 +170,7 @@ func (w *onDevice) try(f func() error) {
 	}
 }
 
-// tile is what the piece of work leaves that is being queued.
+// tile returns the results of the piece of work being queued. It waits for a free place if needed.
 func (w *onDevice) tile() *deviceTile {
 	for w.piece == nil {
 		place, ok := w.writing.place(len(w.queued) == 0)
@@ -183,7 +183,7 @@ func (w *onDevice) tile() *deviceTile {
 	return w.piece
 }
 
-// nonFinite is where voxels of the piece of work are counted that are not finite.
+// nonFinite returns the counter of the non-finite voxels in the piece of work.
 func (w *onDevice) nonFinite() gpu.Span {
 	if t := w.tile(); !t.counted {
 		w.dev.Stream.Zero(w.bad)
@@ -198,7 +198,8 @@ func (w *onDevice) Stream(part oct.Rectangle, take func(z, n int, planes Block))
 	w.load(part, func(int, int64) gpu.Span { return w.staging }, take)
 }
 
-// load brings regions of a part to where they go: planes from z on, of so many bytes each.
+// load fetches the regions of a part and copies each to the span that to returns for its first plane z and the
+// size of a plane in bytes; then it calls take.
 func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span, take func(z, n int, planes Block)) {
 	s := w.plan.Source
 	plane := s.columns.Bytes(s.mosaic.BoxShape(1, part.Height(), part.Width()))
@@ -225,14 +226,14 @@ func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span
 	}
 }
 
-// mark ends the stretch that is being queued.
+// mark ends the stretch being queued.
 func (w *onDevice) mark() {
 	w.dev.Stream.Mark()
 	w.queued = append(w.queued, w.now)
 	w.now = stretch{}
 }
 
-// pass waits for the oldest stretch, and hands over what came of the piece of work that it ends.
+// pass waits for the oldest stretch, and delivers the piece of work that ends with it.
 func (w *onDevice) pass() {
 	s, res := w.queued[0], w.plan.Source.res
 	w.queued = w.queued[1:]
@@ -247,7 +248,7 @@ func (w *onDevice) pass() {
 	}
 }
 
-// settle waits for all that is queued.
+// settle waits for everything queued.
 func (w *onDevice) settle() {
 	w.mark()
 	for len(w.queued) > 0 {
@@ -255,7 +256,7 @@ func (w *onDevice) settle() {
 	}
 }
 
-// deliver hands over what came of a piece of work that the device is done with.
+// deliver hands over the results of a piece of work that the device has completed.
 func (w *onDevice) deliver(t *deviceTile) {
 	if t.counted && w.err == nil {
 		w.plan.nonFinite(int64(binary.LittleEndian.Uint64(w.places[t.place])))
@@ -307,7 +308,7 @@ func (w *onDevice) Bring(b Block, f func([]byte)) {
 	})
 }
 
-// down queues the copy of a block to where the piece of work leaves it on the host.
+// down queues the download of a block to the piece of work's place on the host, and returns its bytes there.
 func (w *onDevice) down(t *deviceTile, b Block) []byte {
 	to := w.places[t.place][t.filled:][:b.device.Bytes()]
 	t.filled += len(to)

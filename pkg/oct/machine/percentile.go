@@ -14,8 +14,8 @@ import (
 	"strata/pkg/meter"
 )
 
-// Percentile finds a percentile of the magnitudes of elements, exactly, by counting all of them, more than once if a
-// look at some does not say where it lies.
+// A Percentile finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
+// look at some elements does not locate it, all are counted more than once.
 type Percentile struct {
 	kind    dtype.Type
 	host    *filter.MagnitudePercentile
@@ -26,7 +26,7 @@ type Percentile struct {
 	bad     atomic.Int64
 }
 
-// NewPercentile makes a search for a percentile of the source's magnitudes, 0…100. Close gives its memory back.
+// NewPercentile returns a search for a percentile, 0…100, of the source's magnitudes. Close releases its memory.
 func (s *Source) NewPercentile(percent float64) (*Percentile, error) {
 	p := &Percentile{kind: s.mosaic.DType, looking: true}
 	if s.res.Device == nil {
@@ -50,7 +50,7 @@ func (s *Source) NewPercentile(percent float64) (*Percentile, error) {
 	return p, nil
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (p *Percentile) Close() error {
 	if p.device == nil {
 		return nil
@@ -59,7 +59,7 @@ func (p *Percentile) Close() error {
 	return p.stream.Close()
 }
 
-// HostBytes is the memory of the host that the search takes.
+// HostBytes returns the host memory of the search.
 func (p *Percentile) HostBytes() int64 {
 	if p.device != nil {
 		return 0
@@ -67,7 +67,7 @@ func (p *Percentile) HostBytes() int64 {
 	return p.bytes + 1<<20
 }
 
-// onDevice is the memory of a device that the search takes.
+// onDevice returns the device memory of the search.
 func (p *Percentile) onDevice() int64 {
 	if p == nil {
 		return 0
@@ -75,10 +75,10 @@ func (p *Percentile) onDevice() int64 {
 	return kernels.PercentileBytes(p.kind, p.bytes)
 }
 
-// Looks reports whether a look at some elements, before Begin, spares a pass over all.
+// Looks reports whether a look at some elements before Begin saves a pass over all.
 func (p *Percentile) Looks() bool { return p.device == nil || p.device.Looks() }
 
-// Begin begins a pass over all elements; false: the percentile is known.
+// Begin begins a pass over all elements. It returns false if the percentile is known.
 func (p *Percentile) Begin() (bool, error) {
 	p.looking = false
 	if p.device != nil {
@@ -91,7 +91,7 @@ func (p *Percentile) Begin() (bool, error) {
 	return more, nil
 }
 
-// Value is the percentile.
+// Value returns the percentile.
 func (p *Percentile) Value() float32 {
 	if p.device != nil {
 		return p.device.Value()
@@ -99,7 +99,7 @@ func (p *Percentile) Value() float32 {
 	return p.host.Value()
 }
 
-// NonFinite is how many elements are not finite: they do not count.
+// NonFinite returns the number of non-finite elements, which are ignored.
 func (p *Percentile) NonFinite() int64 {
 	if p.device != nil {
 		return p.device.NonFinite()
@@ -109,11 +109,11 @@ func (p *Percentile) NonFinite() int64 {
 
 // counter counts magnitudes, with the same result on every machine.
 type counter interface {
-	// Count counts the elements of planes in the plan's search for a percentile.
+	// Count counts the elements of planes for the plan's Percentile.
 	Count(planes Block)
 }
 
-// countedAtATime is how many elements are brought to float32 at a time: they stay in the cache.
+// countedAtATime is the number of elements converted to float32 at a time, chosen to fit the cache.
 const countedAtATime = 64 << 10
 
 func (w *host) Count(planes Block) {
@@ -132,8 +132,8 @@ func (w *host) Count(planes Block) {
 	w.plan.Source.res.Meter.Since(meter.Compute, start)
 }
 
-// inFloat32 hands elements to take, by way of piece where they are of another type.
-// What is finite in float64 only is 0.
+// inFloat32 passes elements to take as float32, converted in piece if they have another type. A float64 that is
+// finite but overflows float32 becomes 0.
 func inFloat32(v []byte, kind dtype.Type, piece []float32, take func(v []float32)) {
 	if kind == dtype.Float32 {
 		take(dtype.Slice[float32](v))
@@ -161,7 +161,8 @@ func (w *onDevice) Count(planes Block) {
 	})
 }
 
-// fewerRows lets fewer rows of a tile come to the device at a time, where it has no room for all beside so much.
+// fewerRows reduces the rows of a tile that are on the device at a time until they fit besides the given number of
+// bytes.
 func (s *Source) fewerRows(beside int64) {
 	for {
 		region := s.columns.Bytes(s.columns.SlotShape())

@@ -7,7 +7,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// Pool lends blocks of the machine's memory that outlive a piece of work, within a budget.
+// A Pool lends blocks of the machine's memory that outlive a piece of work, within a budget. It is safe for
+// concurrent use.
 type Pool struct {
 	get    func(n int64) (Block, func(), error)
 	budget int64
@@ -18,13 +19,13 @@ type Pool struct {
 	host *mem.Pool
 }
 
-// loan notes a block that is lent.
+// loan records a lent block.
 type loan struct {
 	bytes   int64
 	release func()
 }
 
-// NewPool makes a pool with a budget of so many bytes.
+// NewPool returns a pool with a budget in bytes.
 func NewPool(res *oct.Resources, budget int64) *Pool {
 	p := &Pool{budget: budget, left: budget, lent: map[*loan]struct{}{}}
 	if d := res.Device; d != nil {
@@ -48,7 +49,7 @@ func NewPool(res *oct.Resources, budget int64) *Pool {
 	return p
 }
 
-// Get lends n bytes with undefined content until release is called. A nil release says that there is no room.
+// Get lends n bytes with undefined content until release is called. A nil release means that there is no room.
 func (p *Pool) Get(n int64) (b Block, release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +69,7 @@ func (p *Pool) Get(n int64) (b Block, release func(), err error) {
 	}, nil
 }
 
-// giveBack takes a block back, once. p.mu is held.
+// giveBack releases a block once. p.mu must be held.
 func (p *Pool) giveBack(l *loan) {
 	if _, lent := p.lent[l]; lent {
 		delete(p.lent, l)
@@ -77,7 +78,7 @@ func (p *Pool) giveBack(l *loan) {
 	}
 }
 
-// Close takes all blocks back, once nothing works on them any more.
+// Close releases all blocks. None may be in use.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

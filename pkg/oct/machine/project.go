@@ -10,18 +10,18 @@ import (
 	"strata/pkg/meter"
 )
 
-// projector adds planes up, with the same bits on every machine.
+// projector sums planes, with the same bits on every machine.
 type projector interface {
-	// AddPlanes adds n planes of the source's elements, of so many pixels, to float64 sums, in increasing z; with begin the sums are
-	// those of these planes. Voxels that are not finite are counted in the meter.
+	// AddPlanes adds n planes of the source's element type, each of the given number of pixels, to float64 sums in
+	// increasing z. With begin, it overwrites the sums. Non-finite voxels are counted in the meter.
 	AddPlanes(sums, planes Block, n, pixels int, begin bool)
-	// Mean divides sums by n, rounded once to float32.
+	// Mean divides the sums by n and rounds once to float32.
 	Mean(mean, sums Block, n, pixels int)
-	// AnySum tells f whether any of the sums is not zero.
+	// AnySum tells f whether any of the sums is non-zero.
 	AnySum(sums Block, f func(some bool))
 }
 
-// addPlanes is filter.AddPlanes by type.
+// addPlanes maps an element type to its filter.AddPlanes.
 var addPlanes = map[dtype.Type]func(sums []float64, planes []byte) int64{
 	dtype.Uint8: addPlanesOf[uint8], dtype.Int8: addPlanesOf[int8], dtype.Uint16: addPlanesOf[uint16], dtype.Int16: addPlanesOf[int16],
 	dtype.Uint32: addPlanesOf[uint32], dtype.Int32: addPlanesOf[int32], dtype.Uint64: addPlanesOf[uint64], dtype.Int64: addPlanesOf[int64],

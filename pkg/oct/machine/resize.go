@@ -13,17 +13,17 @@ import (
 
 // resizer resamples tiles, with the same bits on every machine.
 type resizer interface {
-	// Resize reads a tile and resamples it along z, y and x in float32, by those of the plan's weights that fit its height and width.
-	// The result is of the source's element type (z, y, x), and the worker's until the piece of work ends.
-	// Voxels of the tile that are not finite are counted in the meter.
+	// Resize reads a tile and resamples it along z, y and x in float32 with those of the plan's weights that fit its
+	// height and width. The result (z, y, x) has the source's element type and is valid until the piece of work ends.
+	// Non-finite voxels of the tile are counted in the meter.
 	Resize(tile oct.Rectangle) Block
 }
 
-// Resizing says what Resize makes of tiles.
+// Resizing configures Resize.
 type Resizing struct {
-	Tile [3]int // the largest result (z, y, x)
-	// Weights are those of an axis, 0 to 2, for whole tiles, or partial ones at the far edges; nil where there are none. It is called once the
-	// memory is known to hold a tile.
+	Tile [3]int // shape of the largest result (z, y, x)
+	// Weights returns the weights of an axis, 0 to 2, for whole tiles or, with edge, for partial tiles at the far
+	// edge; nil if there are none. It is called after checking that the memory holds a tile.
 	Weights func(axis int, edge bool) *filter.Weights
 
 	z    *filter.Weights
@@ -41,7 +41,7 @@ func (r *Resizing) begin() {
 	}
 }
 
-// of are the weights of a tile.
+// of returns the weights for a tile.
 func (r *Resizing) of(tile oct.Rectangle) (y, x *filter.Weights) {
 	y, x = r.y[0], r.x[0]
 	if y == nil || y.In() != tile.Height() {
@@ -53,17 +53,17 @@ func (r *Resizing) of(tile oct.Rectangle) (y, x *filter.Weights) {
 	return y, x
 }
 
-// resized is how many elements the largest result has.
+// resized returns the number of elements of the largest result.
 func (p *Plan) resized() int64 {
 	t := p.Resize.Tile
 	return int64(t[0]) * int64(t[1]) * int64(t[2])
 }
 
-// resizeGroup is how many bytes of float32 planes pass through the filters at
-// a time: they stay in the cache from one pass to the next.
+// resizeGroup is the number of bytes of float32 planes that pass through the filters at a time, chosen to stay in
+// the cache from one pass to the next.
 const resizeGroup = 256 << 10
 
-// resizeOnHost is the memory that a worker takes on the host: for what is resampled, and its encoded form.
+// resizeOnHost returns the host memory that a worker takes for resampled tiles and their encoded form.
 func (p *Plan) resizeOnHost() int64 {
 	if p.Resize == nil {
 		return 0
@@ -78,19 +78,19 @@ func (p *Plan) resizeOnHost() int64 {
 	return each
 }
 
-// resizedAtATime is how many planes are resampled at a time.
+// resizedAtATime returns the number of planes resampled at a time.
 func resizedAtATime(m *oct.Mosaic) int {
 	return min(m.Shape[0], max(1, resizeGroup/(4*m.Chunk[1]*m.Chunk[2])))
 }
 
-// hostResizer is the memory in which one tile after the other is resampled.
+// hostResizer holds the memory in which a worker resamples tiles.
 type hostResizer struct {
 	*filter.Resizer
-	planes []float32 // some planes as float32; nil where they are
-	out    []byte    // the result; nil where the filter's is it
+	planes []float32 // some planes as float32; nil if the source is float32
+	out    []byte    // the result; nil if the Resizer holds it
 }
 
-// Conversions by type.
+// Conversions by element type.
 var (
 	toFloat32 = map[dtype.Type]func(dst []float32, src []byte){
 		dtype.Uint8: toFloat32Of[uint8], dtype.Int8: toFloat32Of[int8], dtype.Uint16: toFloat32Of[uint16], dtype.Int16: toFloat32Of[int16],
@@ -113,7 +113,7 @@ func fromFloat32To[T dtype.Element](dst []byte, src []float32) {
 }
 func nonFiniteOf[T dtype.Element](v []byte) int64 { return filter.CountNonFinite(dtype.Slice[T](v)) }
 
-// NonFinite counts the elements that are NaN or infinite: of integers none.
+// NonFinite returns the number of NaN and infinite elements, which is 0 for integer types.
 func NonFinite(kind dtype.Type, v []byte) int64 {
 	if !kind.IsFloat() {
 		return 0
@@ -153,8 +153,8 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 	return Block{host: r.out}
 }
 
-// addResized takes the next planes of the tile into the sums, some at a time so that
-// they stay in the cache from one pass to the next.
+// addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one
+// pass to the next.
 func (w *host) addResized(v []byte, area int) {
 	s, r := w.plan.Source, &w.resize
 	kind := s.mosaic.DType
@@ -178,13 +178,14 @@ func (w *host) addResized(v []byte, area int) {
 	s.res.Meter.Since(meter.Compute, start)
 }
 
-// deviceResizer is the memory in which one tile after the other is resampled: its voxels go there once, and the result comes back.
+// deviceResizer holds the memory in which a worker resamples tiles: voxels are uploaded once, and the result comes
+// back.
 type deviceResizer struct {
 	tile, result gpu.Span                    // of the mosaic's type
 	byShape      map[[2]int]*kernels.Resizer // by the tile's height and width
 }
 
-// resizeOnDevice is the memory that a worker takes of the host and of a device, beside slots.
+// resizeOnDevice returns the host and device memory that a worker takes besides slots.
 func (p *Plan) resizeOnDevice() (host, device int64) {
 	m := p.Source.mosaic
 	result := p.resized() * int64(m.DType.Size())
@@ -197,7 +198,7 @@ func (p *Plan) resizeOnDevice() (host, device int64) {
 	return result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.Tile) + 1<<20
 }
 
-// beginResizing takes the memory and brings the weights to the device.
+// beginResizing allocates the memory and uploads the weights.
 func (w *onDevice) beginResizing() (err error) {
 	p, r := w.plan, &w.resize
 	kind := p.Source.mosaic.DType
@@ -223,7 +224,7 @@ func (w *onDevice) beginResizing() (err error) {
 	return nil
 }
 
-// release gives the memory of the weights back.
+// release releases the memory of the weights.
 func (r *deviceResizer) release() {
 	for _, k := range r.byShape {
 		k.Release()

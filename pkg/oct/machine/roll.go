@@ -19,18 +19,18 @@ import (
 
 // roller rolls the A-lines of tiles, with the same bits on every machine.
 type roller interface {
-	// RollTile reads a tile, rolls its A-lines by the plan's shifts and writes it.
-	// Voxels that are not finite are counted by the plan.
+	// RollTile reads a tile, rolls its A-lines by the plan's shifts and writes it. The plan counts non-finite voxels.
 	RollTile(tile oct.Rectangle)
 }
 
-// Rolling says how far RollTile rolls A-lines.
+// Rolling configures RollTile.
 type Rolling struct {
-	Shifts Block // of a tile's pixels, float32 (y, x), in a whole tile's pitch; made by [Shared]
+	Shifts Block // shifts of a tile's pixels, float32 (y, x), with the pitch of a whole tile; made by [Shared]
 	Chunk  int64 // bytes of a chunk of the output
 }
 
-// Shared is a block of float32 that all workers use, and how it is given back.
+// Shared returns a block with the float32 values v that all workers can use, and a function that frees it. On a
+// device it uploads them; on the host it shares v.
 func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
 	if res.Device == nil {
 		return Block{host: dtype.Bytes(v)}, func() {}, nil
@@ -58,7 +58,8 @@ func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
 	return Block{device: d.Span}, d.Release, nil
 }
 
-// rollOnHost is the memory that a worker takes on the host beside a tile, which is rolled in place: for its encoded form.
+// rollOnHost returns the host memory that a worker takes besides a tile, which is rolled in place: for its encoded
+// form.
 func (p *Plan) rollOnHost() int64 {
 	if p.Roll == nil {
 		return 0
@@ -66,10 +67,10 @@ func (p *Plan) rollOnHost() int64 {
 	return max(p.Source.whole.Scratch, p.Roll.Chunk) + workspace(p.Source.mosaic)
 }
 
-// workspace is about what a worker's filters take, of a roll and of the search for the surface.
+// workspace returns the approximate memory of a worker's filters, for rolling and for the surface search.
 func workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
 
-// roll is filter.Roll by type.
+// roll maps an element type to its filter.Roll.
 var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64{
 	dtype.Uint8: rollOf[uint8], dtype.Int8: rollOf[int8], dtype.Uint16: rollOf[uint16], dtype.Int16: rollOf[int16],
 	dtype.Uint32: rollOf[uint32], dtype.Int32: rollOf[int32], dtype.Uint64: rollOf[uint64], dtype.Int64: rollOf[int64],
@@ -99,14 +100,14 @@ func (w *host) RollTile(tile oct.Rectangle) {
 	}
 }
 
-// deviceRoller is the memory in which one tile after the other is rolled: each goes to the device once, and comes back once, with 8 bytes
-// where voxels may be no numbers.
+// deviceRoller holds the memory in which a worker rolls tiles. Each tile is uploaded once and comes back once,
+// with 8 bytes if its voxels are floating-point numbers.
 //
-// A device that does not hold a tile twice gets some rows of it at a time, which are put together on the host.
+// If the device cannot hold a tile twice, it receives some rows at a time, which are reassembled on the host.
 type deviceRoller struct {
 	in, rolled gpu.Span // the tile, or rows of it
-	back       int64    // bytes of rows that come to the host
-	together   [][]byte // by place: a tile that is put together; nil: it is on the device whole
+	back       int64    // bytes of rows downloaded to the host
+	together   [][]byte // by place: a tile being assembled; nil: the device holds whole tiles
 }
 
 func (r *deviceRoller) free() {
@@ -115,7 +116,7 @@ func (r *deviceRoller) free() {
 	}
 }
 
-// beginRollingOnDevice is beginOnDevice for a plan that rolls.
+// beginRollingOnDevice implements beginOnDevice for a plan that rolls.
 func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
 	s := p.Source
 	m, c, limit := s.mosaic, s.columns, s.res.Device.Memory().Limit()
@@ -203,7 +204,7 @@ func (w *onDevice) RollTile(tile oct.Rectangle) {
 	})
 }
 
-// putTogether brings a part of a tile to where it lies in the tile, on the host.
+// putTogether downloads a part of a tile and copies it to its position in the tile on the host.
 func (w *onDevice) putTogether(tile, part oct.Rectangle) {
 	c := w.plan.Source.columns
 	depth := int64(w.plan.Source.mosaic.Shape[0])

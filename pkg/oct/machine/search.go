@@ -14,27 +14,28 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// Search plans the search for the tissue interface of every A-line of a mosaic, and the memory that it takes: see [Worker].FindInterfaces.
+// A Search plans the search for the tissue interface of every A-line of a mosaic, including its memory. See
+// [Worker].FindInterfaces.
 type Search struct {
 	filter.InterfaceSearch
-	Y, X  []Segment // of the mosaic's axes, in pieces
+	Y, X  []Segment // of the mosaic's axes, cut into pieces
 	Seams *Pool     // memory for [Search.Seam]
-	// Found gets the interfaces of a rectangle in C order, and their gradients: nil on a device unless they are wanted. Several
-	// workers call it at a time. It must not keep the slices.
+	// Found receives the interface depths of a rectangle in C order, and their gradients, which are nil on a device
+	// unless requested. Several workers call it concurrently. It must not keep the slices.
 	Found func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
 	source    *Source
-	mem       int64 // of the host, for the workers
-	gradients bool  // are wanted
+	mem       int64 // host memory for the workers
+	gradients bool  // gradients are wanted
 	workers   int
-	planes    int   // that are loaded
-	voxels    int64 // bytes of them that a worker on the host holds
+	planes    int   // planes loaded
+	voxels    int64 // bytes of voxels that a worker on the host holds
 
 	kernels *kernels.Searcher
 	memory  searchMemory
 }
 
-// searchMemory is what a worker takes of a device, in bytes.
+// searchMemory holds a worker's device memory, in bytes.
 type searchMemory struct {
 	piece, result, scratch int64 // voxels; what was found, and the worker's counts; filtered voxels
 	aside, asideScratch    int64 // what was found in a seam, and its filtered voxels
@@ -49,7 +50,8 @@ const (
 	asideLines    = 64 << 10  // A-lines of a seam that are searched at a time
 )
 
-// NewSearch plans a search of the source in so many bytes of the host's memory. Close gives back what it takes.
+// NewSearch plans a search of the source within mem bytes of host memory; with gradients, Found gets gradients on
+// a device, too. Close releases the memory.
 func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
 	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients}
 	if err := s.Whole(s.res.Meter); err != nil {
@@ -65,7 +67,7 @@ func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients b
 	return p, nil
 }
 
-// Close gives the memory back, once no worker works.
+// Close releases the memory. No worker may be running.
 func (p *Search) Close() {
 	p.Seams.Close()
 	if p.kernels != nil {
@@ -73,13 +75,13 @@ func (p *Search) Close() {
 	}
 }
 
-// SeamsDone gives the memory of the seams to the workers of plans that are made from now on.
+// SeamsDone gives the memory of the seams to the workers of plans made afterwards.
 func (p *Search) SeamsDone() {
 	p.Seams.Close()
 	p.voxels += p.Seams.budget / int64(p.workers)
 }
 
-// Plan makes a plan for workers that search, no more than there are pieces of work.
+// Plan returns a plan for workers that search, at most one for each piece.
 func (p *Search) Plan(pieces int) *Plan {
 	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Search: p}
 	if p.source.columns != nil {
@@ -88,7 +90,8 @@ func (p *Search) Plan(pieces int) *Plan {
 	return plan
 }
 
-// Pieces counts, along Y and X, the pieces in which the mosaic is loaded: tiles, or rows of a tile that is too large for the device.
+// Pieces returns the number of pieces along Y and X in which the mosaic is loaded: tiles, or bands of rows of
+// tiles that are too large for the device.
 func (p *Search) Pieces() (ny, nx int) {
 	m, rows := p.source.mosaic, p.source.rows()
 	return (m.Shape[1] + rows - 1) / rows, (m.Shape[2] + m.Chunk[2] - 1) / m.Chunk[2]
@@ -101,7 +104,7 @@ func (p *Search) Piece(i, j int) oct.Rectangle {
 	return oct.Rect(y, min(y+rows, m.Shape[1]), x, min(x+m.Chunk[2], m.Shape[2]))
 }
 
-// EachSegment calls f with the segments whose windows see piece (i, j), by their numbers.
+// EachSegment calls f with the indices of the segments along Y and X whose windows overlap piece (i, j).
 func (p *Search) EachSegment(i, j int, f func(a, b int)) {
 	for a := range p.Y {
 		for b := range p.X {
@@ -112,13 +115,13 @@ func (p *Search) EachSegment(i, j int, f func(a, b int)) {
 	}
 }
 
-// Box returns what the windows of a rectangle of A-lines cover.
+// Box returns the rectangle that the windows of a rectangle of A-lines cover.
 func (p *Search) Box(r oct.Rectangle) oct.Rectangle {
 	y, x := p.Windows(r.Y0, r.Y1, p.source.mosaic.Shape[1]), p.Windows(r.X0, r.X1, p.source.mosaic.Shape[2])
 	return oct.Rect(slices.Min(y), slices.Max(y)+1, slices.Min(x), slices.Max(x)+1)
 }
 
-// Fits reports whether a worker's memory holds a box along each axis.
+// Fits reports whether a worker's memory holds a box, along each axis.
 func (p *Search) Fits(box oct.Rectangle) (y, x bool) {
 	if m := p.source.mosaic; p.source.columns != nil {
 		return box.Height() <= p.source.rows(), box.Width() <= m.Chunk[2]
@@ -127,7 +130,7 @@ func (p *Search) Fits(box oct.Rectangle) (y, x bool) {
 	return fits, fits
 }
 
-// TooLarge returns the error that a worker's memory does not hold a box.
+// TooLarge returns an error that a worker's memory does not hold a box.
 func (p *Search) TooLarge(box oct.Rectangle) error {
 	where, window := p.source.mosaic.Where, p.Window()
 	if p.source.columns == nil {
@@ -136,12 +139,12 @@ func (p *Search) TooLarge(box oct.Rectangle) error {
 	return fmt.Errorf("%s: a mean filter of %d pixels over %d planes takes %d MiB of device memory: %w", where, window, p.planes, p.bytes(box)>>20+1, gpu.ErrMemory)
 }
 
-// bytes returns the size of the voxels of a box.
+// bytes returns the size of a box's voxels.
 func (p *Search) bytes(box oct.Rectangle) int64 {
 	return int64(p.planes) * int64(box.Area()) * int64(p.source.mosaic.DType.Size())
 }
 
-// planOnHost decides how many workers there are.
+// planOnHost determines the number of workers.
 func (p *Search) planOnHost() error {
 	s := p.source
 	m := s.mosaic
@@ -162,7 +165,8 @@ func (p *Search) planOnHost() error {
 	return nil
 }
 
-// searchOnHost returns the bytes that a worker on the host needs beside voxels: to decode and to filter them, and for results.
+// searchOnHost returns the memory that a worker on the host needs besides voxels, for decoding, filtering and
+// results.
 func (p *Plan) searchOnHost() int64 {
 	if p.Search == nil {
 		return 0
@@ -171,7 +175,7 @@ func (p *Plan) searchOnHost() int64 {
 	return p.Source.whole.Scratch + workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
 }
 
-// planOnDevice decides how large pieces are, how many workers there are, and how much memory is left for seams.
+// planOnDevice determines the size of pieces, the number of workers and the memory left for seams.
 func (p *Search) planOnDevice() (err error) {
 	s := p.source
 	m, c := s.mosaic, s.columns
@@ -212,7 +216,8 @@ func (p *Search) planOnDevice() (err error) {
 	return err
 }
 
-// planMemory plans the memory of a worker, with as much scratch as is of use, and returns what the seams need.
+// planMemory plans a worker's memory, with as much scratch as is useful, and returns the memory that the seams
+// need.
 func (p *Search) planMemory() (seams int64) {
 	m, rows, nx := p.source.mosaic, p.source.rows(), p.source.mosaic.Chunk[2]
 	p.memory = searchMemory{
@@ -232,14 +237,14 @@ func (p *Search) planMemory() (seams int64) {
 	return mem.Pooled(int64(p.planes)*int64(box)*int64(m.DType.Size())) * int64(2*min(ny, nxs)+4*p.source.res.Workers)
 }
 
-// row returns the scratch for one row of A-lines.
+// row returns the scratch memory for one row of A-lines.
 func (p *Search) row() int64 {
 	x, _ := largest(p.X)
 	nx := max(x.in, p.source.mosaic.Chunk[2])
 	return kernels.SearchScratch(p.planes, nx, 1, nx)
 }
 
-// shrink halves a worker's scratch, down to one row, and reports whether it could.
+// shrink halves a worker's scratch memory, down to one row, and reports whether that was possible.
 func (p *Search) shrink() bool {
 	m, least := &p.memory, p.row()
 	before := m.scratch + m.asideScratch

@@ -7,14 +7,14 @@ import (
 	"strata/pkg/oct"
 )
 
-// Segment is a stretch of A-lines along one axis whose mean filters see the same tiles.
+// Segment is a range of A-lines along one axis whose mean filters overlap the same tiles.
 type Segment struct {
 	From, To    int // A-lines
 	In0, In1    int // samples that their windows cover
-	First, Last int // tiles that these lie in
+	First, Last int // tiles that contain these samples
 }
 
-// Segments cuts an axis of n samples in tiles of so many.
+// Segments cuts an axis of n samples, divided into tiles of the given size, into segments.
 func Segments(s *filter.InterfaceSearch, n, tile int) (out []Segment) {
 	at := func(i int) Segment {
 		w := s.Windows(i, i+1, n)
@@ -45,16 +45,16 @@ func Segments(s *filter.InterfaceSearch, n, tile int) (out []Segment) {
 	return out
 }
 
-// meets reports whether the windows of the segment see a tile.
+// meets reports whether the segment's windows overlap a tile.
 func (s *Segment) meets(tile int) bool { return s.First <= tile && tile <= s.Last }
 
-// Lines returns the rectangle of A-lines of two segments.
+// Lines returns the rectangle of A-lines that segments y and x span.
 func Lines(y, x Segment) oct.Rectangle { return oct.Rect(y.From, y.To, x.From, x.To) }
 
-// extent counts the A-lines of a segment, and the samples that their windows cover.
+// extent holds the number of A-lines of a segment, and of the samples that their windows cover.
 type extent struct{ out, in int }
 
-// largest returns the largest extents of all segments, and of those whose windows lie in several tiles.
+// largest returns the largest extents of all segments, and of those whose windows span several tiles.
 func largest(all []Segment) (any, across extent) {
 	for _, s := range all {
 		any = extent{max(any.out, s.To-s.From), max(any.in, s.In1-s.In0)}

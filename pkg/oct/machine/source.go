@@ -8,7 +8,7 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// Source is a mosaic grid whose tiles stream by, to the host or to a device.
+// A Source streams the tiles of a mosaic grid to the host or to a device.
 type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
@@ -17,7 +17,7 @@ type Source struct {
 	columns *transfer.DeviceColumns // to a device
 }
 
-// NewSource plans the reading of a mosaic; what it costs is counted in the meter.
+// NewSource plans the reading of a mosaic. Reading is counted in the meter count.
 func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source, err error) {
 	s = &Source{mosaic: m, res: res}
 	if res.Device != nil {
@@ -28,7 +28,7 @@ func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source
 	return s, nil
 }
 
-// Whole lets tiles be loaded as a whole, in their full depth.
+// Whole allows tiles to be loaded at once in their full depth.
 func (s *Source) Whole(count *meter.Meter) (err error) {
 	if s.columns == nil {
 		s.whole, err = transfer.NewColumns(s.mosaic, count)
@@ -36,22 +36,23 @@ func (s *Source) Whole(count *meter.Meter) (err error) {
 	return err
 }
 
-// InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.
+// InBands makes tiles whose planes are larger than a core's cache stream in bands of rows, if the storage allows
+// it.
 func (s *Source) InBands() {
 	if s.planes != nil {
 		s.planes.InBands(transfer.PlanesPiece)
 	}
 }
 
-// Pixels is how many pixels a part has, at most.
+// Pixels returns the maximum number of pixels of a part.
 func (s *Source) Pixels() int64 { return int64(s.rows()) * int64(s.mosaic.Chunk[2]) }
 
-// MostParts is how many parts a tile has, at most.
+// MostParts returns the maximum number of parts of a tile.
 func (s *Source) MostParts() int64 {
 	return int64((s.mosaic.Chunk[1] + s.rows() - 1) / s.rows())
 }
 
-// rows is how many rows a part has, at most.
+// rows returns the maximum number of rows of a part.
 func (s *Source) rows() int {
 	if s.columns != nil {
 		return s.columns.Rows
@@ -59,8 +60,8 @@ func (s *Source) rows() int {
 	return s.planes.Rows
 }
 
-// Parts are the rectangles in which a tile streams by, each in its full depth: the tile itself, or bands of its rows where planes of all
-// of them are too much at a time.
+// Parts returns the rectangles in which a tile is streamed, each in its full depth: the tile itself, or bands of
+// rows if its planes are too large.
 func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
 	for y := tile.Y0; y < tile.Y1; y += s.rows() {
 		parts = append(parts, oct.Rect(y, min(y+s.rows(), tile.Y1), tile.X0, tile.X1))
@@ -68,7 +69,7 @@ func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
 	return parts
 }
 
-// pieces says in words what a worker loads at a time.
+// pieces describes what a worker loads at a time, for messages.
 func (s *Source) pieces() string {
 	if s.columns != nil {
 		return s.columns.Pieces()

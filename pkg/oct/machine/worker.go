@@ -12,13 +12,13 @@ import (
 	"strata/pkg/work"
 )
 
-// Block is memory of a worker's machine: of the host, or of a device.
+// A Block is memory of a worker's machine: of the host or of a device.
 type Block struct {
 	host   []byte
 	device gpu.Span
 }
 
-// From is n bytes of the block from byte at on.
+// From returns n bytes of the block from byte at on.
 func (b Block) From(at, n int64) Block {
 	if b.host != nil {
 		return Block{host: b.host[at : at+n]}
@@ -26,21 +26,21 @@ func (b Block) From(at, n int64) Block {
 	return Block{device: b.device.From(at, n)}
 }
 
-// Worker is one of those that do a stage's work, on the host or on a device: the stage says what is done in which
-// order, the worker when. On the host all is done at once. On a device it is queued; while the device works on what was
-// read, the host reads what comes next, of the same piece of work or of the one behind it, and
-// writes what came of the one before.
+// A Worker does pieces of a stage's work, on the host or on a device. The stage determines the operations and
+// their order; the worker determines when they run. On the host they run immediately. On a device they are queued:
+// while the device works, the host reads the next data, of the same piece of work or the next one, and writes the
+// results of the preceding one.
 //
-// Errors stick: after one, nothing is done any more, and [Run] returns it.
+// Errors are sticky: after one, the methods do nothing, and [Run] returns it.
 type Worker interface {
-	// Block is the i-th of the plan's blocks. What it holds is the worker's until the piece of work ends.
+	// Block returns the plan's i-th block. Its content lasts until the piece of work ends.
 	Block(i int) Block
-	// Stream hands over a part of the input, one of those that Parts of the plan's source names, some planes at a time in
-	// increasing z: n planes from plane z on, in C order, that are the taker's until it returns.
+	// Stream reads a part of the input, one of those that Source.Parts returns, and passes it to take a few planes at
+	// a time in increasing z: n planes from plane z on, in C order, valid until take returns.
 	Stream(part oct.Rectangle, take func(z, n int, planes Block))
-	// Bring hands the bytes of a block to f, on the host, once they are there: as the piece of work leaves them.
+	// Bring calls f on the host with the bytes of a block as the piece of work has computed them by then.
 	Bring(b Block, f func(bytes []byte))
-	// Write writes a tile of the output, of a shape from start on.
+	// Write writes a tile of the output with the given start and shape.
 	Write(start, shape []int, tile Block)
 
 	projector
@@ -50,39 +50,39 @@ type Worker interface {
 	finder
 }
 
-// Plan says what the workers of a stage take, and what they read and write.
+// A Plan describes what the workers of a stage need, read and write.
 type Plan struct {
-	What   string // the work, for messages
+	What   string // description of the work for messages
 	Source *Source
 	Blocks []int64           // bytes of each block of a worker
-	Back   int64             // bytes that Bring hands over, of a piece of work
+	Back   int64             // bytes that Bring hands over in a piece of work
 	Output *ngff.Writer      // nil: nothing is written
-	Look   func(tile []byte) // sees what is written, on the host; nil: there is no need
-	Tile   []int             // shape of what is written at a time
-	Mem    int64             // bytes of the host's memory that the workers may take, of those that the resources grant
-	Most   int               // workers that there is work for; 0: any number
-	Resize *Resizing         // what Resize needs; nil: it is not called
-	Roll   *Rolling          // what RollTile needs; nil: it is not called
+	Look   func(tile []byte) // inspects written tiles on the host; nil: not called
+	Tile   []int             // shape written at a time
+	Mem    int64             // bytes of the resources' host memory that the workers may use
+	Most   int               // maximum number of useful workers; 0: no limit
+	Resize *Resizing         // parameters of Resize; nil: it is not called
+	Roll   *Rolling          // parameters of RollTile; nil: it is not called
 
-	Percentile *Percentile // that Count is for; nil: it is not called
-	Search     *Search     // that FindInterfaces is for; nil: it is not called
+	Percentile *Percentile // used by Count; nil: it is not called
+	Search     *Search     // used by FindInterfaces; nil: it is not called
 
-	// NonFinite is told of voxels that are not finite; nil: the meter counts them.
+	// NonFinite is called with numbers of non-finite voxels; nil: the meter counts them.
 	NonFinite func(n int64)
 
-	// Ahead is how many pieces of work are in flight on the host, read or worked on, once Slow reports that they wait for their
-	// storage. There are as many as workers at least, and no more than fit in memory.
+	// Ahead is the number of pieces of work in flight on the host, being read or computed, once Slow reports that they
+	// wait for their storage. The actual number is at least that of the workers, and limited by memory.
 	Ahead int
 	Slow  func() bool
 
 	ahead chan struct{} // closed when reading ahead pays
-	turns chan struct{} // a token for each worker that computes; nil: all may
+	turns chan struct{} // a token for each worker that computes; nil: no limit
 
-	start  func(ctx context.Context, number int) (running, error) // as begin returns it, once
+	start  func(ctx context.Context, number int) (running, error) // as returned by begin, set once
 	starts int
 }
 
-// nonFinite notes voxels that are not finite.
+// nonFinite reports non-finite voxels.
 func (p *Plan) nonFinite(n int64) {
 	if p.NonFinite != nil {
 		p.NonFinite(n)
@@ -91,7 +91,8 @@ func (p *Plan) nonFinite(n int64) {
 	p.Source.res.Meter.AddNonFinite(n)
 }
 
-// Check reports a plan for which there is not enough memory, and what its workers leave of Mem.
+// Check returns an error if there is not enough memory for the plan. On the host it also returns the part of Mem
+// that the workers leave.
 func (p *Plan) Check() (left int64, err error) {
 	_, workers, err := p.begin()
 	if err != nil || p.Source.res.Device != nil {
@@ -100,7 +101,7 @@ func (p *Plan) Check() (left int64, err error) {
 	return p.Mem - int64(workers)*p.onHost(), nil
 }
 
-// workers is how many workers the memory of the host holds, each taking so many bytes.
+// workers returns how many workers fit into host memory at the given number of bytes each.
 func (p *Plan) workers(each int64) (int, error) {
 	res := p.Source.res
 	if each > p.Mem {
@@ -109,7 +110,8 @@ func (p *Plan) workers(each int64) (int, error) {
 	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
 }
 
-// Run lets workers do pieces of work until next has no more. Calls of next follow each other.
+// Run calls do for all pieces of work that next returns, on the plan's workers. It never calls next concurrently.
+// It returns the first error.
 func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w Worker, piece T)) error {
 	var mu sync.Mutex
 	begun := p.Ahead == 0 // reading ahead
@@ -155,17 +157,18 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 	return g.Wait()
 }
 
-// running is a worker as Run sees it.
+// running is a worker as seen by Run.
 type running interface {
 	Worker
 	failed() error
 	start()     // begins a piece of work
 	next()      // ends it
-	finish()    // does what is still to be done
-	end() error // gives all back, once nothing runs any more
+	finish()    // completes outstanding work
+	end() error // releases everything; nothing may be running
 }
 
-// begin is how the worker of a number begins, and how many there are. One that there is no memory for is nil.
+// begin returns a function that starts the worker of a number, and the number of workers. The function returns nil
+// if there is no memory for the worker.
 func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, error), workers int, err error) {
 	if p.start != nil {
 		return p.start, p.starts, nil

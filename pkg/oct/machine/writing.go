@@ -6,7 +6,8 @@ import (
 	"strata/pkg/work"
 )
 
-// deviceWriting is the goroutine that writes what the pieces of a worker left on the host. Each lies at a place until it is written.
+// deviceWriting runs the goroutine that writes the results of a worker's pieces. Each result occupies a place
+// until it is written.
 type deviceWriting struct {
 	tiles chan *deviceTile
 	free  chan int // places
@@ -17,7 +18,7 @@ type deviceWriting struct {
 	err error
 }
 
-// startWriting starts it; end ends it.
+// startWriting starts the goroutine. The caller must call end.
 func startWriting(places int) *deviceWriting {
 	w := &deviceWriting{tiles: make(chan *deviceTile, places), free: make(chan int, places)}
 	for i := range places {
@@ -38,7 +39,7 @@ func startWriting(places int) *deviceWriting {
 	return w
 }
 
-// place is one where nothing lies; with wait, it waits until there is one.
+// place returns a free place. With wait, it waits for one; otherwise ok is false if there is none.
 func (w *deviceWriting) place(wait bool) (place int, ok bool) {
 	if wait {
 		return <-w.free, true
@@ -51,10 +52,10 @@ func (w *deviceWriting) place(wait bool) (place int, ok bool) {
 	}
 }
 
-// write takes a tile to be written. Its place is free again after that.
+// write queues a tile to be written, which then frees its place.
 func (w *deviceWriting) write(t *deviceTile) { w.tiles <- t }
 
-// failed is the error of the first tile that could not be written.
+// failed returns the error of writing a tile.
 func (w *deviceWriting) failed() error {
 	if w == nil {
 		return nil
@@ -64,7 +65,7 @@ func (w *deviceWriting) failed() error {
 	return w.err
 }
 
-// end waits until all is written.
+// end waits until everything is written.
 func (w *deviceWriting) end() error {
 	if w == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package octtest makes the images that tests of the stages share, and compares images.
+// Package octtest provides images, devices and comparisons for the tests of the stages.
 package octtest
 
 import (
@@ -17,10 +17,13 @@ import (
 	"strata/pkg/zarr/store"
 )
 
+// Ctx is the context of all tests.
 var Ctx = context.Background()
 
+// Small returns resources of 2 workers and 64 MiB.
 func Small() oct.Resources { return oct.Resources{Workers: 2, Mem: 64 << 20} }
 
+// Open opens the image in a store.
 func Open(t *testing.T, st store.Store) *ngff.Image {
 	t.Helper()
 	im, err := ngff.Open(Ctx, st, "")
@@ -30,6 +33,7 @@ func Open(t *testing.T, st store.Store) *ngff.Image {
 	return im
 }
 
+// Read returns all of a float32 array.
 func Read(t *testing.T, a *zarr.Array) []float32 {
 	t.Helper()
 	n := 1
@@ -43,7 +47,7 @@ func Read(t *testing.T, a *zarr.Array) []float32 {
 	return v
 }
 
-// Made is a mosaic of the given shape and its projection by definition.
+// Made returns a mosaic of the given shape, and its projection computed by definition.
 func Made[T dtype.Element](t *testing.T, shape, chunks, shard []int, chain codec.Chain, value func(i int) T) (*ngff.Image, []float32) {
 	t.Helper()
 	st := store.Memory()
@@ -74,6 +78,7 @@ func Made[T dtype.Element](t *testing.T, shape, chunks, shard []int, chain codec
 	return Open(t, st), want
 }
 
+// SameBits fails the test unless both slices have the same bits, except for those of NaN.
 func SameBits(t *testing.T, got, want []float32) {
 	t.Helper()
 	for i := range want {
@@ -100,6 +105,7 @@ func (s Locked) Open(ctx context.Context, key string) (store.Object, error) {
 	return s.Store.Open(ctx, key)
 }
 
+// Unwritable is a store to which nothing may be written.
 type Unwritable struct{ store.Writer }
 
 func (Unwritable) Put(context.Context, string, ...[]byte) error { return fs.ErrPermission }

@@ -5,7 +5,7 @@ import (
 	"strata/tests/golden"
 )
 
-// Numbers returns an expected array as numbers.
+// Numbers returns an expected array as float64.
 func Numbers(a golden.Array) (all []float64) {
 	dtype.Each(a.Data, a.Type, func(v float64) { all = append(all, v) })
 	return all

@@ -15,14 +15,14 @@ import (
 	"strata/tests/gputest"
 )
 
-// Device is the tests' double of a GPU with so much memory for the stage.
+// Device returns the tests' software double of a GPU with the given memory for the stage.
 func Device(t *testing.T, memory int64) *gpu.Device {
 	t.Helper()
 	cudaemu.Use(t)
 	return gputest.Device(t, gpu.Limits{Memory: memory, Pinned: 256 << 20})
 }
 
-// oneNaN gives every NaN the same bits: which it has is up to the processor.
+// oneNaN gives every NaN the same bits, since these depend on the processor.
 func oneNaN(raw []byte, t dtype.Type) {
 	switch t {
 	case dtype.Float32:
@@ -40,7 +40,7 @@ func oneNaN(raw []byte, t dtype.Type) {
 	}
 }
 
-// SameArrays compares all levels of two images byte by byte, but for the bits of NaN.
+// SameArrays compares all levels of two images byte by byte, except for the bits of NaN.
 func SameArrays(t *testing.T, got, want *ngff.Image) {
 	t.Helper()
 	if len(got.Levels) != len(want.Levels) {
@@ -69,7 +69,7 @@ func SameArrays(t *testing.T, got, want *ngff.Image) {
 	}
 }
 
-// Stored is how many bytes the voxels of an array take.
+// Stored returns the size of an array's decoded voxels in bytes.
 func Stored(a *zarr.Array) int64 {
 	n := int64(a.DType().Size())
 	for _, s := range a.Shape() {
@@ -78,8 +78,8 @@ func Stored(a *zarr.Array) int64 {
 	return n
 }
 
-// Brought is how many bytes an array takes on its way to the device: as they are stored,
-// where the device decodes them, else decoded. chunks is how many there are.
+// Brought returns the number of bytes of an array that are uploaded: encoded if the device decodes them, otherwise
+// decoded. chunks is the number of encoded chunks.
 func Brought(t *testing.T, d *gpu.Device, a *zarr.Array) (n int64, chunks int) {
 	t.Helper()
 	r, err := zarrgpu.NewReader(a, d, zarrgpu.Options{})

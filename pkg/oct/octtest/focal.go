@@ -10,7 +10,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Plane writes a plane of float32 as an image.
+// Plane returns a float32 plane as an image.
 func Plane(t *testing.T, v []float32, ny, nx int) *ngff.Image {
 	t.Helper()
 	st := store.Memory()
@@ -28,7 +28,7 @@ func Plane(t *testing.T, v []float32, ny, nx int) *ngff.Image {
 	return Open(t, st)
 }
 
-// Specimen is the mosaic of a phantom's first slice.
+// Specimen returns a phantom and the mosaic of its first slice.
 func Specimen(t *testing.T, c phantom.Config, chunks, shard []int, chain codec.Chain) (*phantom.Specimen, *ngff.Image) {
 	t.Helper()
 	s, err := phantom.New(c)

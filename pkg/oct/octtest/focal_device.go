@@ -6,7 +6,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Uneven is a voxel of a mosaic without any pattern; some are no numbers where the type has these.
+// Uneven returns voxel i of a mosaic without any pattern. Some voxels of floating-point types are not finite.
 func Uneven[T dtype.Element](i int) T {
 	switch {
 	case !dtype.Of[T]().IsFloat():

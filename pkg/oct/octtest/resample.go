@@ -10,7 +10,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Values reads all of an array as float64.
+// Values returns all of an array as float64.
 func Values(t *testing.T, a *zarr.Array) []float64 {
 	t.Helper()
 	n := a.DType().Size()
@@ -26,7 +26,7 @@ func Values(t *testing.T, a *zarr.Array) []float64 {
 	return v
 }
 
-// MosaicOf is a mosaic that holds values; the spec says the rest.
+// MosaicOf returns a mosaic with the given values; the spec supplies the rest.
 func MosaicOf[T dtype.Element](t *testing.T, spec ngff.ImageSpec, v []T) *ngff.Image {
 	t.Helper()
 	spec.DType = dtype.Of[T]()
@@ -50,6 +50,7 @@ func MosaicOf[T dtype.Element](t *testing.T, spec ngff.ImageSpec, v []T) *ngff.I
 	return Open(t, st)
 }
 
+// Made3 returns the values of a volume of the given shape, computed by index.
 func Made3[T dtype.Element](shape []int, value func(i int) T) []T {
 	v := make([]T, shape[0]*shape[1]*shape[2])
 	for i := range v {
@@ -58,8 +59,8 @@ func Made3[T dtype.Element](shape []int, value func(i int) T) []T {
 	return v
 }
 
-// CheckVoxels: level 0 has that voxel size, µm; the levels below fill the same box. (Goldens have powers of two there: see
-// the stages specification, "OME-Zarr output and pyramids".)
+// CheckVoxels checks the voxel size of level 0, in µm, and that the levels below fill the same box. (Goldens have
+// powers of two there: see the stages specification, "OME-Zarr output and pyramids".)
 func CheckVoxels(t *testing.T, im *ngff.Image, golden []float64) {
 	t.Helper()
 	for k, level := range im.Levels {

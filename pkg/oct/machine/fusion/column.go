@@ -12,27 +12,27 @@ import (
 	"strata/pkg/ngff/ngffgpu"
 )
 
-// columnKeeper holds columns in memory, to which all workers of the pass add tiles.
+// columnKeeper holds columns in memory, to which all workers of a pass add tiles.
 type columnKeeper interface {
-	// Column takes memory for a column's planes of the pass; after an error it returns nil. The sums are those of the column's seams so far, which
-	// the pass continues. Calls of all workers follow each other.
+	// Column allocates a column's planes of the pass, or returns nil after an error. The pass continues the given sums
+	// of the column's seams. Workers must not call it concurrently.
 	Column(c *Column, sums []*SeamSum) *ColumnMemory
-	// Write writes columns to which all their tiles have been added. For each it calls written, and gives the memory back.
+	// Write writes complete columns. After each it calls written and releases the column's memory.
 	Write(columns []*ColumnMemory, written func(m *ColumnMemory))
 }
 
-// ColumnMemory holds a column's planes of a pass in the memory of the machine.
+// ColumnMemory holds a column's planes of a pass in the machine's memory.
 type ColumnMemory struct {
 	*Column
 	sums  []*SeamSum
-	first []int // of each region that tiles share: its first pixel among those of all
+	first []int // of each shared region: index of its first pixel among those of all
 	on    interface{ release() }
 }
 
-// Release gives the memory back, of a column that is not written. No worker may be at work.
+// Release releases the memory of a column that is not written. No worker may be using it.
 func (m *ColumnMemory) Release() { m.on.release() }
 
-// memoryOf returns a column's memory without the machine's part.
+// memoryOf returns a column's memory without the machine-specific part.
 func memoryOf(c *Column, sums []*SeamSum) *ColumnMemory {
 	m := &ColumnMemory{Column: c, sums: sums, first: make([]int, len(c.Regions))}
 	shared := 0
@@ -45,14 +45,14 @@ func memoryOf(c *Column, sums []*SeamSum) *ColumnMemory {
 	return m
 }
 
-// hostColumn is a column in the host's memory.
+// hostColumn holds a column in host memory.
 type hostColumn[T dtype.Element, F float32 | float64] struct {
 	*ColumnMemory
 	unit    int // planes
 	buffers []*mem.Buffer
 	units   [][]T
-	means   []F       // of regions that tiles share, region by region (z, y, x); nil: they are kept in the units
-	weights []float32 // their sums so far, of these regions (y, x)
+	means   []F       // of shared regions, region by region (z, y, x); nil: kept in units
+	weights []float32 // sums of weights so far, of these regions (y, x)
 }
 
 func (m *hostColumn[T, F]) release() {
@@ -61,7 +61,7 @@ func (m *hostColumn[T, F]) release() {
 	}
 }
 
-// memoryFor takes n bytes of the columns' memory.
+// memoryFor allocates n bytes of the columns' memory for m.
 func (f *hostFusion[T, F]) memoryFor(m *hostColumn[T, F], n int) ([]byte, error) {
 	b, err := f.pool.TryGet(n)
 	if b == nil && err == nil {
@@ -74,7 +74,7 @@ func (f *hostFusion[T, F]) memoryFor(m *hostColumn[T, F], n int) ([]byte, error)
 	return b.B, nil
 }
 
-// columnBytes is the memory that a column of some planes takes on the host.
+// columnBytes returns the host memory for the given number of planes of a column.
 func (f *hostFusion[T, F]) columnBytes(c *Column, planes int) int64 {
 	total := int64(4 * c.Shared) // sums of weights
 	for z := 0; z < planes; z += f.Unit[0] {
@@ -109,7 +109,7 @@ func (w *hostFuser[T, F]) Column(c *Column, sums []*SeamSum) *ColumnMemory {
 	return m.ColumnMemory
 }
 
-// takeColumn takes the memory of a column of some planes.
+// takeColumn allocates the memory for the given number of planes of a column.
 func (w *hostFuser[T, F]) takeColumn(m *hostColumn[T, F], planes int) error {
 	for z := 0; z < planes; z += w.Unit[0] {
 		b, err := w.memoryFor(m, min(w.Unit[0], planes-z)*m.Box.Area()*w.Mosaic.DType.Size())
@@ -128,12 +128,12 @@ func (w *hostFuser[T, F]) takeColumn(m *hostColumn[T, F], planes int) error {
 	return nil
 }
 
-// row is a region's row of the voxels, of plane z of the pass.
+// row returns row y of a region, in plane z of the pass.
 func (m *hostColumn[T, F]) row(r *Region, z, y int) []T {
 	return m.units[z/m.unit][(z%m.unit*m.Box.Height()+y-m.Box.Y0)*m.Box.Width()+r.X0-m.Box.X0:][:r.Width()]
 }
 
-// meansOf are the means of the i-th region, of so many planes; nil: they are kept in the units.
+// meansOf returns the means of region i over the given number of planes, or nil if they are kept in the units.
 func (m *hostColumn[T, F]) meansOf(i, planes int) []F {
 	if m.means == nil {
 		return nil
@@ -159,21 +159,21 @@ func (w *hostFuser[T, F]) Write(columns []*ColumnMemory, written func(m *ColumnM
 	}
 }
 
-// deviceColumn is a column in device memory.
+// deviceColumn holds a column in device memory.
 type deviceColumn struct {
 	*ColumnMemory
 	begun  bool
 	buffer *gpu.Buffer
 	voxels gpu.Span    // all planes of the pass
-	means  gpu.Span    // of regions that tiles share, region by region (z, y, x); empty where they are kept in voxels
-	sums   [2]gpu.Span // of weights, of these regions (y, x): before a tile and with it, in turn
+	means  gpu.Span    // of shared regions, region by region (z, y, x); empty if kept in voxels
+	sums   [2]gpu.Span // of weights of these regions (y, x): before and after the current tile, alternately
 	states gpu.Span    // sums of the seams
 }
 
 func (m *deviceColumn) release() { m.buffer.Release() }
 
-// columnParts is where the parts of a column's memory begin, and its end: voxels, means,
-// two of sums, states.
+// columnParts returns the offsets of the parts of a column's memory, followed by its size: voxels, means, two sums
+// of weights, seam states.
 func (f *deviceFusion) columnParts(c *Column, planes int) (at [6]int64) {
 	kind := f.Mosaic.DType
 	bytes := [5]int64{int64(c.Box.Area()) * int64(planes*kind.Size()), 0, int64(4 * c.Shared), int64(4 * c.Shared), int64(len(c.Seams) * kernels.SeamState)}
@@ -186,7 +186,7 @@ func (f *deviceFusion) columnParts(c *Column, planes int) (at [6]int64) {
 	return at
 }
 
-// columnBytes is what a column of some planes takes of the device's memory.
+// columnBytes returns the device memory for the given number of planes of a column.
 func (f *deviceFusion) columnBytes(c *Column, planes int) int64 {
 	return mem.Pooled(f.columnParts(c, planes)[5])
 }
@@ -207,7 +207,8 @@ func (w *deviceFuser) Column(c *Column, sums []*SeamSum) *ColumnMemory {
 	return m.ColumnMemory
 }
 
-// shortOfMemory lets the stage know that less at a time may help, if an error is that the device has no more memory.
+// shortOfMemory wraps an error that the device is out of memory as [ShortOfMemory], so that the stage can retry
+// with less. It returns other errors unchanged.
 func shortOfMemory(err error) error {
 	if errors.Is(err, gpu.ErrMemory) {
 		return ShortOfMemory{err}
@@ -215,17 +216,17 @@ func shortOfMemory(err error) error {
 	return err
 }
 
-// unitAlignment is what the memory of a unit that is written begins at a multiple of.
+// unitAlignment is the required alignment in bytes of a unit's device memory when it is written.
 const unitAlignment = 16
 
-// deviceUnit is a unit of a column on its way out.
+// deviceUnit is a unit of a column that is being written.
 type deviceUnit struct {
 	column *ColumnMemory
 	last   bool // of the column
 	tile   *ngffgpu.Tile
 }
 
-// Write lets the host write one unit while the next one leaves the device.
+// Write overlaps the host's writing of a unit with the transfer of the next one.
 func (w *deviceFuser) Write(columns []*ColumnMemory, written func(m *ColumnMemory)) {
 	if len(columns) == 0 {
 		return
@@ -272,7 +273,8 @@ func (w *deviceFuser) Write(columns []*ColumnMemory, written func(m *ColumnMemor
 	})
 }
 
-// leave queues what lets a unit of n bytes leave the device, the k-th of the worker's: the planes from z on of a column, at byte at of its voxels.
+// leave queues the transfer of a unit from the device: the planes from z on of a column, at byte offset at of its
+// voxels. It is the worker's k-th unit. It returns the unit's size n in bytes.
 func (w *deviceFuser) leave(m *deviceColumn, z int, at int64, k int) (u *deviceUnit, n int64, err error) {
 	shape := []int{min(w.Unit[0], w.pass.Z1-z), m.Box.Height(), m.Box.Width()}
 	n = w.reader.Bytes(shape)
@@ -290,8 +292,8 @@ func (w *deviceFuser) leave(m *deviceColumn, z int, at int64, k int) (u *deviceU
 	return &deviceUnit{m.ColumnMemory, z+w.Unit[0] >= w.pass.Z1, t}, n, nil
 }
 
-// write writes a unit that has left the device, or leaves it straight to its file. With
-// the last one its column is gone.
+// write writes a unit that has been transferred, or writes it directly from the device. After the last unit of a
+// column it releases the column.
 func (u *deviceUnit) write(ctx context.Context, s *gpu.Stream, written func(m *ColumnMemory)) error {
 	if err := u.tile.Write(ctx, s); err != nil || !u.last {
 		return err

@@ -12,41 +12,43 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// blender blends tiles into columns, with the same bits on every machine, except for the payload of a NaN.
+// blender blends tiles into columns, with the same bits on every machine except for the payload of a NaN.
 type blender interface {
-	// Fuse adds the planes that Planes hands over to a region of a column. Where the tile is alone they are copied, or interpolated if it
-	// lies between voxels. Where others lie too, each tile moves the running mean by its part in the sum of the weights so far, and
-	// the last one's result is rounded to the column's voxels, half to even, and clamped. A region whose tiles are all empty becomes zero.
+	// Fuse adds the planes that Planes hands over to a region of a column. Voxels of a tile that covers the region
+	// alone are copied, or interpolated if the tile is offset by a fraction of a voxel. In a shared region, each tile
+	// moves the running mean by its share of the sum of weights so far; after the last tile the result is rounded to
+	// the column's type, half to even, and clamped. A region whose tiles are all empty becomes zero.
 	Fuse(m *ColumnMemory, c *Cell)
-	// Then calls f once other tiles may be added to the columns of the calls of Fuse before it.
+	// Then calls f once other tiles may be added to the columns of the preceding calls of Fuse.
 	Then(f func())
-	// Waited notes time that was spent waiting for other tiles while planes were added: it is not counted as computing.
+	// Waited reports time that was spent waiting for other tiles while adding planes, so that it does not count as
+	// computing.
 	Waited(t time.Duration)
 }
 
-// Cell says what the loaded tile does to a region of a column, in all planes of the pass.
+// Cell describes how the loaded tile contributes to a region of a column, in all planes of the pass.
 type Cell struct {
 	Region int  // index in the column's Regions
-	Before int  // number of tiles that were added to it and are not empty
+	Before int  // number of non-empty tiles added to it before
 	Last   bool // no other tile follows
 	Empty  bool // the tile is zero in all planes
 	Seam   bool // the tile is compared with the running mean, which is that of one other
 
-	parts []float32 // by which the means move, on the host
+	parts []float32 // on the host: the shares by which the means move
 }
 
-// hostFuser is a worker on the host and its memory.
+// hostFuser is a worker on the host, with its memory.
 type hostFuser[T dtype.Element, F float32 | float64] struct {
 	*hostFusion[T, F]
 	fusedTile
 	in     piece[T]
-	data   []T // of the planes that are added; nil: they are zero
-	first  int // plane of it
-	lo, hi int // planes that are added
+	data   []T // of the current planes; nil: they are zero
+	first  int // first plane of data
+	lo, hi int // planes being added
 	waited time.Duration
 	rows   [4][]F
 	own    []float32 // weights of the tile; nil: all are 1
-	done   func()    // with them
+	done   func()    // releases own
 }
 
 func (w *hostFuser[T, F]) Then(f func()) {
@@ -72,7 +74,7 @@ func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
 	}
 }
 
-// alone stores what only this tile has seen.
+// alone stores a region that only this tile covers.
 func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
 	for z := w.lo; z < w.hi; z++ {
 		for y := r.Y0; y < r.Y1; y++ {
@@ -89,8 +91,8 @@ func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
 	}
 }
 
-// weigh works out how far the tile moves the running means of a region: its part
-// of the sum of the weights up to and with it.
+// weigh returns the shares by which the tile moves the running means of a region: its weight divided by the sum of
+// the weights up to and including it. It updates sum.
 func (w *hostFuser[T, F]) weigh(sum []float32, r *Region, first bool) []float32 {
 	if first {
 		clear(sum)
@@ -121,7 +123,7 @@ func (w *hostFuser[T, F]) weigh(sum []float32, r *Region, first bool) []float32 
 	return parts
 }
 
-// blend adds what other tiles have seen too.
+// blend adds the tile to a region that it shares with others.
 func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
 	if l.Empty && !l.Last {
 		return
@@ -162,12 +164,12 @@ func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
 	}
 }
 
-// row is a row of the tile.
+// row returns row y of plane z of the tile.
 func (w *hostFuser[T, F]) row(z, y int) []T {
 	return w.data[((z-w.first)*w.Mosaic.Chunk[1]+y)*w.Mosaic.Chunk[2]:][:w.tile.To.Width()]
 }
 
-// storeRow rounds a row to the type of the voxels: half to even, and clamped.
+// storeRow converts a row to the voxel type, rounding half to even and clamping.
 func storeRow[T dtype.Element, F float32 | float64](dst []T, v []F) {
 	if same, ok := any(dst).([]F); ok {
 		copy(same, v)
@@ -176,9 +178,9 @@ func storeRow[T dtype.Element, F float32 | float64](dst []T, v []F) {
 	dtype.ConvertSlice(dst, dtype.Bytes(v), dtype.Of[F]())
 }
 
-// sample is a row of the canvas, as the tile has seen it: linear between its voxels
-// where it does not lie on whole ones, its outermost voxels repeated beyond
-// their centres. It is valid until the next call.
+// sample returns a row of the canvas as seen by the tile: interpolated linearly if the tile is offset by a
+// fraction of a voxel, with the outermost voxels repeated beyond their centres. The result is valid until the next
+// call.
 func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
 	to := w.tile.To
 	ty, x0, x1 := y-to.Y0, x0-to.X0, x1-to.X0
@@ -227,8 +229,7 @@ func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
 	return out
 }
 
-// convert makes a row of numbers to blend, in the worker's memory k unless they
-// are such already.
+// convert converts a row to the blending type, in the worker's buffer k; a row of that type is returned as it is.
 func (w *hostFuser[T, F]) convert(k int, row []T) []F {
 	if same, ok := any(row).([]F); ok {
 		return same
@@ -240,17 +241,17 @@ func (w *hostFuser[T, F]) convert(k int, row []T) []F {
 	return w.rows[k]
 }
 
-// deviceFuser is a worker on a device and its memory.
+// deviceFuser is a worker on a device, with its memory.
 type deviceFuser struct {
 	*deviceFusion
 	fusedTile
 	dev     *transfer.DeviceWorker
-	queued  *gpu.Event // after what it queued last, for others to follow
+	queued  *gpu.Event // recorded after its latest work, for others to follow
 	planes  gpu.Span   // of the tile, as many as the pass has
-	set     gpu.Span   // is there anything in them?
+	set     gpu.Span   // uint64: number of non-zero voxels in planes
 	table   gpu.Span
-	scratch []gpu.Span       // to write units from that begin where that is not possible
-	units   [2]*ngffgpu.Tile // that leave the device
+	scratch []gpu.Span       // copies of units whose alignment does not allow writing them
+	units   [2]*ngffgpu.Tile // being written
 	rows    []byte           // page-locked: the table
 	back    []byte           // page-locked: set; sums of seams
 	fill    int              // of rows
@@ -267,14 +268,14 @@ type deviceFuser struct {
 func (w *deviceFuser) Then(f func())        { w.then = append(w.then, f) }
 func (w *deviceFuser) Waited(time.Duration) {}
 
-// row is the next so many bytes of the table, here and on the device.
+// row allocates the next n bytes of the table, on the host and on the device.
 func (w *deviceFuser) row(n int) ([]byte, gpu.Span) {
 	at := w.fill
 	w.fill += n
 	return w.rows[at:w.fill], w.table.From(int64(at), int64(n))
 }
 
-// Fuse notes what is to be queued: all of a tile goes in one launch.
+// Fuse records the work: one launch does all of a tile.
 func (w *deviceFuser) Fuse(c *ColumnMemory, l *Cell) {
 	if w.err != nil {
 		return
@@ -293,8 +294,7 @@ func (w *deviceFuser) Fuse(c *ColumnMemory, l *Cell) {
 	}
 }
 
-// cell is what the tile does to a region; does is false where that is
-// nothing.
+// cell returns the kernel's cell for a region; does is false if there is nothing to do.
 func (w *deviceFuser) cell(m *deviceColumn, l *Cell) (c kernels.Cell, does bool) {
 	r, to, kind := &m.Regions[l.Region], w.tile.To, w.Mosaic.DType
 	ny, nx := m.Box.Height(), m.Box.Width()
@@ -338,7 +338,7 @@ func (w *deviceFuser) cell(m *deviceColumn, l *Cell) (c kernels.Cell, does bool)
 	return c, l.Last && !(inPlace && l.Before > 0)
 }
 
-// queue queues what was noted of the tile, behind what other workers queued.
+// queue queues the recorded work of the tile after the work that other workers queued.
 func (w *deviceFuser) queue() error {
 	return w.pass.order.queue(w.dev.Stream, w.queued, func() error {
 		w.fill = 0
@@ -360,8 +360,8 @@ func (w *deviceFuser) queue() error {
 	})
 }
 
-// beginColumn queues what a column begins with, unless another tile did: zeros where no tile lies, and the sums of
-// its seams from the planes before.
+// beginColumn queues the initialisation of a column, unless another tile has done so: zeros for holes, and the
+// seam sums of the preceding planes.
 func (w *deviceFuser) beginColumn(m *deviceColumn) {
 	if m.begun {
 		return

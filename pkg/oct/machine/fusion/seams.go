@@ -8,18 +8,19 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// SeamStep is the distance, in planes, of those in which two tiles are compared.
+// SeamStep is the distance between the planes in which two tiles are compared.
 const SeamStep = 4
 
-// SeamSum sums up by how much two tiles differ over the voxels that both have seen, added in the same order on every machine.
+// SeamSum accumulates the differences between two tiles over the voxels that both cover, in the same order on
+// every machine.
 type SeamSum struct {
 	N                int64
 	Abs              float64 // of |a−b|
-	A, B, AA, BB, AB float64 // of a and b about the offset, their squares and product
+	A, B, AA, BB, AB float64 // of a and b relative to Offset, their squares and product
 	Offset           float64
 }
 
-// addRow adds a row of the first tile's values and the second's.
+// addRow adds a row of values of the first tile and of the second to m.
 func addRow[F float32 | float64](m *SeamSum, va, vb []F) {
 	for i, v := range va {
 		p, q := float64(v), float64(vb[i])
@@ -38,12 +39,12 @@ func addRow[F float32 | float64](m *SeamSum, va, vb []F) {
 	}
 }
 
-// fields are what kernels have of the sums, in their order, without the number.
+// fields returns pointers to the sums in the kernels' order, without N.
 func (m *SeamSum) fields() [7]*float64 {
 	return [7]*float64{&m.Abs, &m.A, &m.B, &m.AA, &m.BB, &m.AB, &m.Offset}
 }
 
-// put writes the sums as kernels have them.
+// put encodes the sums in the kernels' format.
 func (m *SeamSum) put(b []byte) {
 	binary.LittleEndian.PutUint64(b, math.Float64bits(float64(m.N)))
 	for i, f := range m.fields() {
@@ -51,7 +52,7 @@ func (m *SeamSum) put(b []byte) {
 	}
 }
 
-// get reads them.
+// get decodes the sums from the kernels' format.
 func (m *SeamSum) get(b []byte) {
 	m.N = int64(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	for i, f := range m.fields() {
@@ -59,27 +60,28 @@ func (m *SeamSum) get(b []byte) {
 	}
 }
 
-// takeSums notes the sums of a column's seams as a device left them.
+// takeSums stores the sums of a column's seams as read back from the device.
 func (m *ColumnMemory) takeSums(states []byte) {
 	for i, s := range m.sums {
 		s.get(states[i*kernels.SeamState:])
 	}
 }
 
-// putSums writes them for a device.
+// putSums encodes the sums of a column's seams for the device.
 func (m *ColumnMemory) putSums(states []byte) {
 	for i, s := range m.sums {
 		s.put(states[i*kernels.SeamState:])
 	}
 }
 
-// deviceSeam is a seam of a column, and a cell in which the tile that was loaded is compared.
+// deviceSeam is a seam of a column, with a cell in which the loaded tile is compared.
 type deviceSeam struct {
 	sums gpu.Span
 	cell kernels.Cell
 }
 
-// queueSeams queues the comparison of the tile with what it is blended with: each seam's cells, which follow each other in the table.
+// queueSeams queues the comparison of the tile with the running means. The cells of each seam are consecutive in
+// the table.
 func (w *deviceFuser) queueSeams(t kernels.Tile) error {
 	if len(w.seams) == 0 {
 		return nil

@@ -18,29 +18,28 @@ import (
 	"strata/pkg/tile/zarrsource"
 )
 
-// tileLoader reads the planes of a pass, of one tile after the other.
+// tileLoader reads the planes of a pass, one tile after another.
 type tileLoader interface {
-	// Load begins a tile. The caller passes how many planes, from plane 0 on, it knows to be zero, below 0 if it knows nothing yet; Load
-	// then reads until it finds a voxel that is not zero. It returns the number that is known afterwards: the mosaic's depth if
-	// the tile is zero in all planes.
+	// Load begins a tile. blank is the number of planes, from plane 0 on, that the caller knows to be zero. If it is
+	// negative, nothing is known, and Load reads until it finds a non-zero voxel. It returns the number known
+	// afterwards, which is the mosaic's depth if all planes are zero.
 	Load(tile Tile, blank int) int
-	// Planes calls take for the tile's planes of the pass in increasing z: Fuse adds n planes from plane z on while take runs. When take
-	// returns false, Planes ends, and a device does nothing of what take asked for.
+	// Planes calls take for the tile's planes of the pass in increasing z. While take runs, Fuse adds n planes from
+	// plane z on. If take returns false, Planes ends, and a device does none of the work that take requested.
 	Planes(take func(z, n int) bool)
 }
 
-// pieceReader reads the tiles of a mosaic in pieces along z that have the tile's
-// whole planes. Chunks that are stored as they are come in pieces that stay in
-// the cache, others chunk by chunk.
+// pieceReader reads the tiles of a mosaic in pieces along z that contain whole planes of the tile. Uncompressed
+// chunks are read in pieces that fit the cache, others chunk by chunk.
 type pieceReader[T dtype.Element] struct {
 	mosaic *oct.Mosaic
 	loader *tile.Loader[T]
 	planes int   // of a piece
 	pieces int   // of a tile
-	bytes  int64 // that a worker needs: a piece, and its encoded form
+	bytes  int64 // memory of a worker: a piece and its encoded form
 }
 
-// newPieceReader plans the reading; without workers nothing can be read.
+// newPieceReader plans the reading. With workers 0, the reader serves for planning only.
 func newPieceReader[T dtype.Element](m *oct.Mosaic, workers int, count *meter.Meter) (*pieceReader[T], error) {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	src, err := pieceSource(m, count)
@@ -56,7 +55,7 @@ func newPieceReader[T dtype.Element](m *oct.Mosaic, workers int, count *meter.Me
 	return r, err
 }
 
-// pieceSource are the pieces. Of chunks that hold several frames they are one.
+// pieceSource returns the source of the pieces. If chunks hold several frames, a piece is as deep as a chunk.
 func pieceSource(m *oct.Mosaic, count *meter.Meter) (*zarrsource.Source, error) {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	a := m.Image.Levels[0].Array
@@ -67,21 +66,22 @@ func pieceSource(m *oct.Mosaic, count *meter.Meter) (*zarrsource.Source, error) 
 	return zarrsource.New(a, cut, zarrsource.Meter(count))
 }
 
-// close ends reading. Views have been released before.
+// close releases the reader. All views must have been released.
 func (r *pieceReader[T]) close() {
 	if r != nil && r.loader != nil {
 		_ = r.loader.Close() // it holds nothing but memory
 	}
 }
 
-// piece is a worker's memory for one piece after the other.
+// piece holds a worker's current piece.
 type piece[T dtype.Element] struct {
 	*pieceReader[T]
 	view *tile.View[T]
-	at   [3]int // what it holds: piece, i, j
+	at   [3]int // its index: piece, i, j
 }
 
-// load brings planes k·planes… of the tile that lies at a place into memory, of a partial one to the beginnings of whole tiles' rows.
+// load reads piece k of the tile that begins at r's corner. Rows keep the pitch of whole tiles, even in a partial
+// tile.
 func (p *piece[T]) load(ctx context.Context, k int, r oct.Rectangle) (data []T, err error) {
 	i, j := r.Y0/p.mosaic.Chunk[1], r.X0/p.mosaic.Chunk[2]
 	index := [3]int{k, i, j}
@@ -103,7 +103,7 @@ func (p *piece[T]) load(ctx context.Context, k int, r oct.Rectangle) (data []T, 
 	return p.view.Data(), nil
 }
 
-// of is how many planes the k-th piece has.
+// of returns the number of planes in piece k.
 func (p *piece[T]) of(k int) int { return min(p.planes, p.mosaic.Shape[0]-k*p.planes) }
 
 func (p *piece[T]) release() {
@@ -113,9 +113,8 @@ func (p *piece[T]) release() {
 	}
 }
 
-// zeros is how many of the first planes of a tile hold nothing but zeros, to the piece: all
-// of them where the microscope left it out. It reads until it finds a piece that does
-// not, which stays in memory.
+// zeros returns how many of a tile's first planes are zero, to the granularity of pieces: all of them if the
+// microscope skipped the tile. It reads up to the first piece that is not zero, which stays in memory.
 func (p *piece[T]) zeros(ctx context.Context, r oct.Rectangle) (int, error) {
 	for k := range p.pieces {
 		data, err := p.load(ctx, k, r)
@@ -126,7 +125,7 @@ func (p *piece[T]) zeros(ctx context.Context, r oct.Rectangle) (int, error) {
 	return p.mosaic.Shape[0], nil
 }
 
-// blank says whether planes of a tile are zero. Minus zero is something.
+// blank reports whether all voxels of the planes are zero. Minus zero does not count as zero.
 func (p *piece[T]) blank(data []T, planes int, r oct.Rectangle) bool {
 	ny, nx := p.mosaic.Chunk[1], p.mosaic.Chunk[2]
 	for z := range planes {
@@ -175,8 +174,8 @@ func (w *hostFuser[T, F]) Planes(take func(z, n int) bool) {
 	}
 }
 
-// Load brings a tile's planes of the pass to the device, where all columns that it lies on find them. Of one of which they are all zero, and that
-// is not known to be empty, it brings the others to the same place, to look at them.
+// Load copies a tile's planes of the pass to the device, for all columns that the tile covers. If these planes are
+// zero and it is unknown whether the tile is empty, Load checks the other planes in the same memory.
 func (w *deviceFuser) Load(t Tile, blank int) int {
 	w.take(t)
 	depth := w.Mosaic.Shape[0]
@@ -195,7 +194,7 @@ func (w *deviceFuser) Load(t Tile, blank int) int {
 	return blank
 }
 
-// look brings a tile and finds out whether it holds anything.
+// look loads a tile and determines whether all its planes are zero.
 func (w *deviceFuser) look() (blank int, err error) {
 	z0, z1, depth := w.pass.Z0, w.pass.Z1, w.Mosaic.Shape[0]
 	parts := [][2]int{{z0, z1}}
@@ -219,9 +218,9 @@ func (w *deviceFuser) look() (blank int, err error) {
 	return depth, nil
 }
 
-// fetch brings planes z0 … z1−1 of a tile to the device and waits until they are there;
-// with count, back begins with what counts what is not zero. The host fetches one region while that
-// before goes to the device.
+// fetch copies planes z0 … z1−1 of a tile to the device and waits for them. With count, it also downloads the
+// number of non-zero voxels to the beginning of back. The host fetches a region while the preceding one is copied
+// to the device.
 func (w *deviceFuser) fetch(z0, z1 int, count bool) error {
 	from, slots, s := w.tile.From, w.dev.Slots, w.dev.Stream
 	at := int64(0)

@@ -10,16 +10,17 @@ import (
 	"strata/pkg/mem"
 )
 
-// weigher weighs the pixels of tiles.
+// weigher assigns weights to the pixels of tiles.
 type weigher interface {
-	// Weigh gives the pixels of the loaded tile the weights that fill makes; without it all weights are 1. Tiles that pass the same
-	// key share one plane of weights, which stays in memory until others need the room: the least recently used goes first.
+	// Weigh gives the pixels of the loaded tile the weights that fill computes; without it all weights are 1. Tiles
+	// with the same key share one plane of weights, which stays in memory until the space is needed: the least
+	// recently used is evicted first.
 	Weigh(key string, fill func(v []float32))
 }
 
-// weightCache keeps planes of weights in the memory of the machine.
+// weightCache keeps planes of weights in the machine's memory.
 type weightCache struct {
-	limit int64 // bytes, unless planes in use take more
+	limit int64 // bytes; exceeded only by planes in use
 
 	mu    sync.Mutex
 	bytes int64
@@ -27,7 +28,7 @@ type weightCache struct {
 	used  list.List // of *weightPlane, most recently used first
 }
 
-// weightPlane holds the weights of the pixels of tiles.
+// weightPlane holds the weights of a tile's pixels.
 type weightPlane struct {
 	key    string
 	bytes  int64 // of the machine's memory
@@ -42,7 +43,8 @@ func newWeightCache(limit int64) *weightCache {
 	return &weightCache{limit: limit, known: map[string]*list.Element{}}
 }
 
-// of returns the weights of a key, which take so many bytes. bring makes them if they are not there. They stay until done is called.
+// of returns the weights of a key, which take the given number of bytes; bring makes them on first use. They stay
+// in memory until done is called.
 func (w *weightCache) of(key string, bytes int64, bring func(p *weightPlane) error) (p *weightPlane, done func(), err error) {
 	p = w.take(key, bytes)
 	p.once.Do(func() { p.err = bring(p) })
@@ -57,7 +59,7 @@ func (w *weightCache) of(key string, bytes int64, bring func(p *weightPlane) err
 	}, nil
 }
 
-// take finds the plane of a key, or makes room for it.
+// take returns the plane of a key, making room for it if it is new.
 func (w *weightCache) take(key string, bytes int64) *weightPlane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +82,7 @@ func (w *weightCache) take(key string, bytes int64) *weightPlane {
 	return p
 }
 
-// drop gives a plane's memory back. mu is held.
+// drop releases a plane. w.mu must be held.
 func (w *weightCache) drop(e *list.Element) {
 	p := w.used.Remove(e).(*weightPlane)
 	delete(w.known, p.key)
@@ -88,7 +90,7 @@ func (w *weightCache) drop(e *list.Element) {
 	p.device.Release()
 }
 
-// forget drops a plane that could not be brought.
+// forget drops a plane that could not be made.
 func (w *weightCache) forget(p *weightPlane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +99,8 @@ func (w *weightCache) forget(p *weightPlane) {
 	}
 }
 
-// beside calls take, which takes memory of a device, and once more if the device has none until unused weights are given back.
+// beside calls take, which allocates device memory. If the device is out of memory, it releases unused weights and
+// calls take again.
 func (w *weightCache) beside(take func() (*gpu.Buffer, error)) (*gpu.Buffer, error) {
 	b, err := take()
 	if errors.Is(err, gpu.ErrMemory) && w.trim() {
@@ -106,7 +109,7 @@ func (w *weightCache) beside(take func() (*gpu.Buffer, error)) (*gpu.Buffer, err
 	return b, err
 }
 
-// trim gives back what nobody uses, and says whether there was any.
+// trim releases unused planes and reports whether there were any.
 func (w *weightCache) trim() (some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +124,7 @@ func (w *weightCache) trim() (some bool) {
 	return some
 }
 
-// release gives all back, when nobody uses any.
+// release releases all planes. None may be in use.
 func (w *weightCache) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +148,7 @@ func (w *hostFuser[T, F]) Weigh(key string, fill func(v []float32)) {
 	}
 }
 
-// Weigh brings weights, which the host makes, to the device once.
+// Weigh computes the weights on the host and uploads them once per key.
 func (w *deviceFuser) Weigh(key string, fill func(v []float32)) {
 	w.try(func() error {
 		n := int64(4 * w.tile.To.Area())
@@ -162,7 +165,7 @@ func (w *deviceFuser) Weigh(key string, fill func(v []float32)) {
 	})
 }
 
-// bring works weights of n bytes out, and copies them to the device.
+// bring computes n bytes of weights and uploads them.
 func (w *deviceFuser) bring(n int64, fill func(v []float32)) (*gpu.Buffer, error) {
 	s := w.dev.Stream
 	host, err := s.Device().Host(int(n))

@@ -14,10 +14,11 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// hostFusion is the part of a fusion that workers share on the host. T is the type of the voxels, F the one in which they are blended.
+// hostFusion is the part of a fusion that workers share on the host. T is the voxel type, F the type in which
+// voxels are blended.
 type hostFusion[T dtype.Element, F float32 | float64] struct {
 	*Plan
-	apart   bool // means are not kept in the voxels
+	apart   bool // means are kept apart from the voxels
 	fixed   int64
 	reader  *pieceReader[T]
 	pool    *mem.Pool // of columns
@@ -57,7 +58,7 @@ func (f *hostFusion[T, F]) begin(ctx context.Context, p *Pass) (fusingWorker, er
 	return &hostFuser[T, F]{hostFusion: f, fusedTile: fusedTile{pass: p, ctx: ctx}, in: piece[T]{pieceReader: f.reader}}, nil
 }
 
-// fusedTile is the state of a worker: the tile that it adds, and its error.
+// fusedTile holds the state of a worker: its current tile and its error.
 type fusedTile struct {
 	pass  *Pass
 	ctx   context.Context
@@ -69,14 +70,14 @@ type fusedTile struct {
 func (w *fusedTile) Failed() bool   { return w.err != nil }
 func (w *fusedTile) failure() error { return w.err }
 
-// try does something unless something has failed.
+// try calls f unless an error has occurred, and keeps its error.
 func (w *fusedTile) try(f func() error) {
 	if w.err == nil {
 		w.err = f()
 	}
 }
 
-// take begins a tile, whose weights are all 1.
+// take begins a tile with all weights 1.
 func (w *hostFuser[T, F]) take(t Tile) {
 	w.tile, w.own = t, nil
 	if w.done != nil {
@@ -93,9 +94,9 @@ func (w *hostFuser[T, F]) end() error {
 
 // deviceFusion is the part of a fusion that workers share on a device.
 //
-// A tile's planes of a pass go up once in it, where all columns that it lies on find them;
-// with the weights of its key, unless these are there, and a table. The columns come down
-// once, with 8 bytes a tile that say whether there is anything on it.
+// In each pass a tile's planes are uploaded once for all columns that it covers, with a table and, unless cached,
+// the weights of its key. The columns are downloaded once, and for each tile 8 bytes that tell whether it holds
+// anything.
 type deviceFusion struct {
 	*Plan
 	reader    *transfer.DeviceColumns
@@ -103,12 +104,12 @@ type deviceFusion struct {
 	weights   *weightCache
 	memories  Memory
 	each      int64 // bytes of a plane of weights
-	pieces    int   // planes that the host reads at a time: seams are added up in this order
-	inFlight  int   // regions of the mosaic, and units of the slice, that a worker has under way
-	odd       bool  // units do not all begin where one can be written from
-	mostCells int   // that a tile lies on, at most, those of seams counted twice
-	mostSeams int   // in a column, at most
-	mostBegun int   // seams in all columns on which a tile lies, at most
+	pieces    int   // planes that the host reads at a time: it determines the order of the seam sums
+	inFlight  int   // regions of the mosaic, and units of the slice, that a worker has in flight
+	odd       bool  // some units are not aligned for writing
+	mostCells int   // maximum number of cells of a tile, those of seams counted twice
+	mostSeams int   // maximum number of seams of a column
+	mostBegun int   // maximum number of seams in all columns that a tile covers
 }
 
 func newDeviceFusion(fusion *Plan) (fusing, error) {
@@ -146,22 +147,21 @@ func newDeviceFusion(fusion *Plan) (fusing, error) {
 	return f, nil
 }
 
-// unit is the shape of a whole unit of the output.
+// unit returns the shape of a whole unit of the output.
 func (f *deviceFusion) unit() []int {
 	return []int{min(f.Unit[0], f.Mosaic.Shape[0]), min(f.Unit[1], f.Size[0]), min(f.Unit[2], f.Size[1])}
 }
 
-// tableBytes is what a worker's table takes: cells, seams, and the sums of the seams of
-// columns that begin.
+// tableBytes returns the size of a worker's table: cells, seams, and the seam sums of columns that begin.
 func (f *deviceFusion) tableBytes() int {
 	return f.mostCells*kernels.CellBytes + f.mostBegun*(kernels.SeamBytes+kernels.SeamState)
 }
 
-// backBytes is what a worker brings back beside the output: whether a tile holds
-// something, the sums of a column's seams.
+// backBytes returns the size of what a worker downloads besides the output: whether a tile holds anything, and the
+// seam sums of a column.
 func (f *deviceFusion) backBytes() int { return 8 + f.mostSeams*kernels.SeamState }
 
-// memory is what the fusion takes of the device's memory, for as many workers as the host's holds, at most.
+// memory returns the device memory of the fusion, for at most as many workers as fit into host memory.
 func (f *deviceFusion) memory() (m Memory, err error) {
 	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
 	pinned, device := f.reader.Memory(f.reader.SlotShape())
@@ -219,7 +219,7 @@ func (f *deviceFusion) begin(ctx context.Context, p *Pass) (fusingWorker, error)
 	return w, nil
 }
 
-// begin takes the memory.
+// begin allocates the worker's memory.
 func (w *deviceFuser) begin() (err error) {
 	m, p := w.Mosaic, w.pass
 	spans, err := w.dev.Memories(int64(p.Z1-p.Z0)*w.reader.Bytes([]int{1, m.Chunk[1], m.Chunk[2]}), 8, int64(w.tableBytes()))
@@ -253,7 +253,7 @@ func (w *deviceFuser) begin() (err error) {
 	return err
 }
 
-// take begins a tile, whose weights are all 1.
+// take begins a tile with all weights 1.
 func (w *deviceFuser) take(t Tile) { w.tile, w.own = t, gpu.Span{} }
 
 func (w *deviceFuser) end() error {
@@ -264,14 +264,14 @@ func (w *deviceFuser) end() error {
 	return err
 }
 
-// deviceOrder orders what the workers of a pass queue, each on a stream of its own.
+// deviceOrder orders the work that the workers of a pass queue, each on its own stream.
 type deviceOrder struct {
 	mu     sync.Mutex
-	last   *gpu.Event // after what was queued last; nil: nothing was
+	last   *gpu.Event // after the latest queued work; nil: none
 	events []*gpu.Event
 }
 
-// event makes an event that stays as long as others may follow it.
+// event returns an event that lives until close, so that other streams may follow it.
 func (o *deviceOrder) event(d *gpu.Device) (*gpu.Event, error) {
 	e, err := d.Event()
 	if err != nil {
@@ -283,7 +283,7 @@ func (o *deviceOrder) event(d *gpu.Device) (*gpu.Event, error) {
 	return e, nil
 }
 
-// queue lets f queue work on a stream that runs after all that was queued by this method before; the event done comes after it.
+// queue calls f to queue work on stream s after all work queued by earlier calls, and records done after it.
 func (o *deviceOrder) queue(s *gpu.Stream, done *gpu.Event, f func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -298,7 +298,7 @@ func (o *deviceOrder) queue(s *gpu.Stream, done *gpu.Event, f func() error) erro
 	return nil
 }
 
-// follow lets a stream go on after all that queue has queued.
+// follow makes stream s wait for all work queued so far.
 func (o *deviceOrder) follow(s *gpu.Stream) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Columns reads tiles in their full depth, each worker into memory of its own.
+// Columns reads tiles in their full depth. Each worker reads into its own [TileBuffer].
 type Columns struct {
 	Mosaic  *oct.Mosaic
 	array   *zarr.Array
@@ -19,7 +19,7 @@ type Columns struct {
 	blocks  bool  // chunks may be decoded in parts
 }
 
-// NewColumns plans the reading of a mosaic; what it costs is counted in the meter.
+// NewColumns plans the reading of a mosaic. Reading is counted in the meter count.
 func NewColumns(m *oct.Mosaic, count *meter.Meter) (*Columns, error) {
 	a := m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count))
 	src, err := zarrsource.New(a, zarrsource.Tile(m.Tile()...))
@@ -29,18 +29,18 @@ func NewColumns(m *oct.Mosaic, count *meter.Meter) (*Columns, error) {
 	return &Columns{Mosaic: m, array: a, Scratch: src.ScratchBytes(), blocks: a.InBlocks()}, nil
 }
 
-// Whole reports whether chunks are decoded whole, of which only some planes are wanted.
+// Whole reports whether chunks must be decoded whole even if only some planes are wanted.
 func (c *Columns) Whole() bool { return len(c.array.Codecs()) > 0 && !c.blocks }
 
-// TileBuffer holds what one worker reads.
+// A TileBuffer holds the voxels that one worker reads.
 type TileBuffer struct {
 	Raw    []byte
-	Data   []byte // of what was read last, C order
-	Start  int    // where in raw data begins
-	planes []byte // some planes of a chunk of which others are not wanted
+	Data   []byte // result of the latest Read, in C order
+	Start  int    // offset of Data in Raw
+	planes []byte // some planes of a chunk that is read partially
 }
 
-// NewTileBuffer allocates so many bytes.
+// NewTileBuffer allocates a buffer of the given size. Free releases it.
 func NewTileBuffer(bytes int64) (*TileBuffer, error) {
 	b, err := mem.Alloc(int(bytes))
 	if err != nil {
@@ -49,15 +49,15 @@ func NewTileBuffer(bytes int64) (*TileBuffer, error) {
 	return &TileBuffer{Raw: b}, nil
 }
 
-// Free gives the memory back.
+// Free releases the memory.
 func (v *TileBuffer) Free() {
 	if v != nil {
 		mem.Free(v.Raw)
 	}
 }
 
-// Read brings planes z0 … z1−1 of a part of the mosaic into memory, and as little
-// else as their storage allows. A buffer with room for a whole tile spares copies.
+// Read reads planes z0 … z1−1 of a rectangle into v.Data, and as little else as the storage allows. A buffer
+// with room for a whole tile saves copies.
 func (c *Columns) Read(ctx context.Context, v *TileBuffer, z0, z1 int, r oct.Rectangle) error {
 	plane := r.Area() * c.Mosaic.DType.Size()
 	chunk, depth := c.Mosaic.Chunk, c.Mosaic.Shape[0]
@@ -97,7 +97,7 @@ func (c *Columns) Read(ctx context.Context, v *TileBuffer, z0, z1 int, r oct.Rec
 	return nil
 }
 
-// readPlanes reads some planes of one chunk, in blocks that stay in the cache.
+// readPlanes reads some planes of one chunk, in blocks that fit the cache.
 func (c *Columns) readPlanes(ctx context.Context, v *TileBuffer, region zarr.Region, plane int, to []byte) error {
 	if n := max(plane, PlanesPiece); len(v.planes) < n {
 		v.planes = make([]byte, n)

@@ -1,6 +1,6 @@
-// Package transfer moves pieces of a mosaic into the memory of the host or of a device, for the operators of package machine, and
-// finished tiles out of the device. A [PlaneReader] and [Columns] read on the host; a [DeviceWorker] holds the streams and buffers
-// with which [DeviceColumns] come to the device, and a [DeviceOutput] leaves it.
+// Package transfer moves pieces of a mosaic into host or device memory for the operators of package machine, and
+// finished tiles out of the device. [PlaneReader] and [Columns] read on the host. On a device, a [DeviceWorker]
+// holds the streams and buffers, [DeviceColumns] uploads tiles, and [DeviceOutput] writes them.
 package transfer
 
 import (
@@ -13,15 +13,15 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// DeviceTeam lets workers begin one after the other. What a worker needs it takes at
-// its beginning; one that the device has no memory for leaves the work to those that
-// are there.
+// A DeviceTeam starts workers one at a time. Each allocates all its memory when it starts; if the device has none
+// left, the workers already started do the work.
 type DeviceTeam struct {
 	mu    sync.Mutex
 	ready int
 }
 
-// Join calls begin, and says whether the worker works.
+// Join calls begin and reports whether the worker can work. It returns false without an error if the device is out
+// of memory and other workers have started.
 func (t *DeviceTeam) Join(begin func() error) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,7 +36,7 @@ func (t *DeviceTeam) Join(begin func() error) (bool, error) {
 	return false, err
 }
 
-// DeviceWorker is what a worker holds of the device.
+// A DeviceWorker holds a worker's resources on the device.
 type DeviceWorker struct {
 	Stream *gpu.Stream
 	Slots  []*zarrgpu.Slot
@@ -44,9 +44,10 @@ type DeviceWorker struct {
 	device []*gpu.Buffer
 	aside  []*gpu.Stream
 
-	leaving *DeviceOutput // nil: it takes no part in the output
+	leaving *DeviceOutput // nil: it does not write output
 }
 
+// NewDeviceWorker returns a worker with a stream on d. End releases it.
 func NewDeviceWorker(d *gpu.Device) (*DeviceWorker, error) {
 	s, err := d.Stream()
 	if err != nil {
@@ -55,7 +56,7 @@ func NewDeviceWorker(d *gpu.Device) (*DeviceWorker, error) {
 	return &DeviceWorker{Stream: s}, nil
 }
 
-// Pinned is page-locked memory for as long as the worker works.
+// Pinned allocates n bytes of page-locked host memory until End.
 func (w *DeviceWorker) Pinned(n int) ([]byte, error) {
 	b, err := w.Stream.Device().Host(n)
 	if err != nil {
@@ -65,7 +66,7 @@ func (w *DeviceWorker) Pinned(n int) ([]byte, error) {
 	return b.B, nil
 }
 
-// Memory is device memory for as long as the worker works; nothing for no bytes.
+// Memory allocates n bytes of device memory until End. For 0 bytes it returns an empty span.
 func (w *DeviceWorker) Memory(n int64) (gpu.Span, error) {
 	if n == 0 {
 		return gpu.Span{}, nil
@@ -78,7 +79,7 @@ func (w *DeviceWorker) Memory(n int64) (gpu.Span, error) {
 	return b.Span, nil
 }
 
-// Memories is device memory for as long as the worker works: all or none of it.
+// Memories allocates several spans of device memory until End: all or, after an error, none.
 func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	var out []gpu.Span
 	held := len(w.device)
@@ -96,17 +97,16 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	return out, nil
 }
 
-// MostSlots is how many regions of the input a worker has under way: one that the host reads, one that the device
-// works on, and one that waits for it.
+// MostSlots is the maximum number of input regions that a worker has in flight: one that the host reads, one that
+// the device processes, and one that waits.
 const MostSlots = 3
 
-// SlotsInTurn is how many slots those take who wait for a region before they queue the next: one that the host reads, one that
-// the device works on.
+// SlotsInTurn is the number of slots of a worker that waits for a region before it queues the next: one that the
+// host reads and one that the device processes.
 const SlotsInTurn = 2
 
-// Begin takes memory for what goes to the device and what comes back: as many slots as a
-// worker can use, or as there is memory for, at least one, and for each a place of so
-// many bytes of page-locked memory. The worker's end gives it back.
+// Begin allocates slots for uploads, up to MostSlots but at least one, as far as memory allows, and for each slot
+// a place for downloads: page-locked memory of the given number of bytes. End releases them.
 func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, bytes int) (places [][]byte, err error) {
 	for range MostSlots {
 		p, err := w.Pinned(bytes)
@@ -125,7 +125,7 @@ func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, bytes int) (places 
 	return places, nil
 }
 
-// Aside opens another stream for as long as the worker works.
+// Aside opens another stream, which End closes.
 func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
 	s, err := w.Stream.Device().Stream()
 	if err == nil {
@@ -134,7 +134,7 @@ func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
 	return s, err
 }
 
-// End gives all back, once nothing runs any more.
+// End waits for the worker's streams and releases its resources.
 func (w *DeviceWorker) End() error {
 	err := errors.Join(w.Stream.Close(), w.leaving.end())
 	for _, s := range w.aside {
@@ -152,8 +152,8 @@ func (w *DeviceWorker) End() error {
 	return err
 }
 
-// workersOnDevice is how many of so many workers the device's memory holds, at least
-// one. each is what one takes of it.
+// workersOnDevice returns how many of the given workers fit into device memory, with each bytes for every one. It
+// returns an error if none does.
 func workersOnDevice(d *gpu.Device, workers int, each int64, where, what string) (int, error) {
 	limit := d.Memory().Limit()
 	n := min(int64(workers), limit/each)

@@ -9,24 +9,24 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// DevicePiece is how much is fetched at a time where that may be chosen: enough that the
-// calls do not count, and that a batch of chunks keeps a device busy.
+// DevicePiece is the number of bytes fetched at a time if that can be chosen: enough to make the overhead of calls
+// negligible and to keep a device busy with a batch of chunks.
 const DevicePiece = 8 << 20
 
-// DeviceColumns brings the tiles of a mosaic, its chunk columns, to a device, some
-// planes at a time in increasing z.
+// DeviceColumns uploads the tiles of a mosaic, its chunk columns, to a device, a few planes at a time in
+// increasing z.
 type DeviceColumns struct {
 	*zarrgpu.Reader
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
 	count   *meter.Meter
-	Depth   int   // planes that are wanted, from the first
-	Rows    int   // of a tile, that come at a time
+	Depth   int   // number of planes wanted, from the first
+	Rows    int   // rows of a tile uploaded at a time
 	Planes  int   // of a region
-	Scratch int64 // host memory that a worker's decoders take
+	Scratch int64 // host memory of a worker's decoders
 }
 
-// NewDeviceColumns plans the reading of a mosaic; what it costs is counted in the meter.
+// NewDeviceColumns plans the reading of a mosaic. Reading is counted in the meter count.
 func NewDeviceColumns(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (*DeviceColumns, error) {
 	a := m.Image.Levels[0].Array
 	r, err := res.Reader(a, count)
@@ -44,22 +44,22 @@ func NewDeviceColumns(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (*D
 	return c, nil
 }
 
-// slot is the shape of the regions in which a tile comes.
+// SlotShape returns the shape of the largest region of a tile.
 func (c *DeviceColumns) SlotShape() []int {
 	return c.SlotOf(c.Depth)
 }
 
-// SlotOf is slot where so many planes are wanted.
+// SlotOf returns the shape of the largest region if at most the given number of planes is wanted.
 func (c *DeviceColumns) SlotOf(planes int) []int {
 	return c.mosaic.BoxShape(min(c.Planes, c.Depth, planes), c.Rows, c.mosaic.Chunk[2])
 }
 
-// Regions are those of the tile at (y, x) of ny × nx voxels.
+// Regions returns the regions of the tile at (y, x) with ny × nx voxels.
 func (c *DeviceColumns) Regions(y, ny, x, nx int) []zarr.Region {
 	return c.PlanesOf(0, c.Depth, y, ny, x, nx)
 }
 
-// PlanesOf are the regions of planes z0 … z1−1 of that tile.
+// PlanesOf returns the regions of planes z0 … z1−1 of the tile at (y, x) with ny × nx voxels.
 func (c *DeviceColumns) PlanesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 	for z := z0; z < z1; {
 		n := min(z1-z, c.Planes)
@@ -74,9 +74,9 @@ func (c *DeviceColumns) PlanesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 	return all
 }
 
-// Workers is how many workers the memory of the host and of the device holds, of which
-// each has so much of it beside its slots, and per slot. One that has no room for all
-// its slots works with fewer; where the device has no room for that either, chunks come by way of the host.
+// Workers returns how many workers the host and device memory hold. host and device are a worker's bytes besides
+// its slots, hostPlace its host bytes per slot. If the memory does not hold all slots of a worker, it gets fewer;
+// if the device does not hold even one, the host decodes chunks.
 func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPlace, device int64, what string) (int, error) {
 	limit := res.Device.Memory().Limit()
 	pinned, onDevice := c.Memory(c.SlotShape())
@@ -100,8 +100,8 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
 }
 
-// Decoding is Scratch, for a worker that takes so much besides. Where the host's memory holds no such worker, it does not
-// try to decode there.
+// Decoding returns Scratch for a worker that also needs the given bytes of host memory. If hostMem is too small
+// for both, the worker does not try to decode on the host.
 func (c *DeviceColumns) Decoding(besides, hostMem int64) int64 {
 	if besides+c.Scratch > hostMem {
 		c.Untried()
@@ -110,8 +110,8 @@ func (c *DeviceColumns) Decoding(besides, hostMem int64) int64 {
 	return c.Scratch
 }
 
-// byHost lets chunks come by way of the host, which takes no memory of the device, unless
-// they do, or the user wants it otherwise.
+// byHost switches to decoding chunks on the host, which takes no device memory. It returns false if they already
+// are, or if the user chose another backend.
 func (c *DeviceColumns) byHost() bool {
 	way, _ := c.Way()
 	if way != zarrgpu.NVComp && way != zarrgpu.GDS || c.res.Backend != "" && c.res.Backend != "auto" {
@@ -130,9 +130,9 @@ func (c *DeviceColumns) byHost() bool {
 	return true
 }
 
-// Less lets a tile take less of the device: first the host decodes it, unless the user wants
-// it otherwise; then fewer rows of it are there at a time, so many as divide it, each piece
-// at most half of the one before. It reports whether there is less.
+// Less reduces the device memory of a tile and reports whether that was possible. First it switches to decoding on
+// the host, unless the user chose another backend; then it reduces the rows on the device to the next smaller
+// divisor of the tile's, at most half as many.
 func (c *DeviceColumns) Less() bool {
 	if c.byHost() {
 		return true
@@ -146,12 +146,12 @@ func (c *DeviceColumns) Less() bool {
 	return false
 }
 
-// Piece is the device memory that so many rows of a tile take in their full depth.
+// Piece returns the device memory for Rows rows of a tile in their full depth.
 func (c *DeviceColumns) Piece() int64 {
 	return c.Bytes([]int{c.Depth, c.Rows, c.mosaic.Chunk[2]})
 }
 
-// Pieces says in words what is on the device at a time.
+// Pieces describes what is on the device at a time, for messages.
 func (c *DeviceColumns) Pieces() string {
 	text := fmt.Sprintf("tiles of %v voxels", c.mosaic.Tile())
 	if c.Rows < c.mosaic.Chunk[1] {

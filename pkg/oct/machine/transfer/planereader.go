@@ -8,26 +8,24 @@ import (
 	"strata/pkg/zarr"
 )
 
-// PlaneReader reads the tiles of a mosaic, its chunk columns, plane by plane in
-// increasing z: raw chunks in pieces and chunks that are decoded in blocks block
-// by block, so that a plane is in the cache when it is handed over and a decoded
-// chunk is never whole in memory; other chunks whole.
+// A PlaneReader reads the tiles of a mosaic, its chunk columns, plane by plane in increasing z. It reads raw
+// chunks in pieces and decodes others block by block if possible, so that a plane is in the cache when it is
+// handed over and no decoded chunk is whole in memory. Other chunks are decoded whole.
 type PlaneReader struct {
 	mosaic *oct.Mosaic
 	array  *zarr.Array
-	raw    bool // chunks may be read in parts
-	blocks bool // chunks may be decoded in parts
-	Rows   int  // of a tile that are read at a time; only InBands changes it
+	raw    bool // chunks can be read in parts
+	blocks bool // chunks can be decoded in parts
+	Rows   int  // rows of a tile read at a time; changed only by InBands
 	piece  int  // planes of them that the buffer holds
 }
 
-// PlanesPiece is how many bytes of planes are read at a time where that may be
-// chosen: they stay in a core's cache, and the system call does not count.
+// PlanesPiece is the number of bytes of planes read at a time if that can be chosen: few enough to stay in a
+// core's cache, enough to make the cost of a system call negligible.
 const PlanesPiece = 512 << 10
 
-// NewPlaneReader plans the reading of a mosaic by goroutines of the caller's, at most
-// so many bytes at a time where that may be chosen; what it costs is counted in the
-// meter.
+// NewPlaneReader plans the reading of a mosaic in the caller's goroutines, with at most the given number of bytes
+// at a time if that can be chosen. Reading is counted in the meter count.
 func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
 	p := &PlaneReader{mosaic: m, array: m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.Chunk[0], Rows: m.Chunk[1]}
 	p.raw = len(p.array.Codecs()) == 0 && p.array.Order() == 'C'
@@ -38,28 +36,29 @@ func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
 	return p
 }
 
-// InBands lets tiles be read in bands of rows, where a plane of all of them has more than so many bytes and that may be chosen.
+// InBands makes the reader read tiles in bands of rows if a plane exceeds the given number of bytes and the
+// storage allows it.
 func (p *PlaneReader) InBands(bytes int) {
 	if p.raw && p.plane() > bytes {
 		p.Rows, p.piece = max(1, bytes/(p.plane()/p.Rows)), 1
 	}
 }
 
-// plane is the bytes of a plane of a whole tile, or of a band of it.
+// plane returns the size in bytes of a plane of a whole tile, or of a band of it.
 func (p *PlaneReader) plane() int {
 	return p.Rows * p.mosaic.Chunk[2] * p.mosaic.DType.Size()
 }
 
-// Buffer is the size of the buffer that read needs.
+// Buffer returns the size of the buffer that Read needs.
 func (p *PlaneReader) Buffer() int { return p.piece * p.plane() }
 
-// Bytes is the memory that a reader takes: the buffer, and what decoding takes.
+// Bytes returns the memory of a reader: the buffer and the decoder's scratch memory.
 func (p *PlaneReader) Bytes() int64 {
 	return int64(p.Buffer()) + p.array.ScratchBytes(true)
 }
 
-// Read hands over all planes of the tile at (y, x) of ny × nx voxels, or of a band of it, some at a
-// time in increasing z, in C order. They are the taker's until it returns.
+// Read passes all planes of the tile at (y, x) with ny × nx voxels, or of a band of it, to take: some at a time,
+// in increasing z and C order. The planes are valid until take returns. Read returns take's error.
 func (p *PlaneReader) Read(ctx context.Context, buf []byte, y, ny, x, nx int, take func(planes []byte) error) error {
 	depth, chunk := p.mosaic.Shape[0], p.mosaic.Chunk[0]
 	for z := 0; z < depth; {

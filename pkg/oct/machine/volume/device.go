@@ -15,9 +15,10 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// device is memory of a device.
+// device is a [Memory] on a device.
 //
-// Sums are made in the CPU's order, percentiles are exact. Only NaN that arithmetic makes or passes on may have other bits.
+// Sums are computed in the CPU's order, and percentiles are exact. Only NaN that arithmetic makes or passes on may
+// have other bits.
 type device struct {
 	sticky
 	ctx     context.Context
@@ -27,8 +28,8 @@ type device struct {
 	sources []*Source
 	readers map[*Source]*zarrgpu.Reader
 	loaders []*loaderWorker
-	held    int64 // device memory of the loaders, and of what they fetch
-	pinned  int64 // host memory likewise
+	held    int64 // device memory of the loaders and of what they fetch
+	pinned  int64 // host memory of the same
 	worker  *transfer.DeviceWorker
 
 	overlaps *deviceOverlaps
@@ -36,30 +37,30 @@ type device struct {
 	pool     *devicePool // planes
 	writer   *planeWriter
 
-	raw       gpu.Span // planes that are resampled
+	raw       gpu.Span // planes to be resampled
 	rawPlanes int
 	fills     *kernels.Selector
 	medians   [2]*kernels.Selector
 	sums      [2]gpu.Span // float64, for the mean planes
 	mean      gpu.Span    // float32
 	weights   gpu.Span
-	mixing    *Mix     // whose weights they are
+	mixing    *Mix     // owner of weights
 	counts    gpu.Span // uint64: positive voxels of two planes
 
 	table   []byte    // page-locked: weights
-	numbers []byte    // page-locked: numbers that are looked at
+	numbers []byte    // page-locked: numbers inspected on the host
 	means   [2][]byte // page-locked: mean planes
 }
 
-// room is the device memory that the loaders leave.
+// room returns the device memory that the loaders leave.
 func (d *device) room() int64 { return d.gpu.Memory().Limit() - d.held }
 
-// noMemory says how much memory of the device is missing.
+// noMemory returns the error for missing device memory.
 func (d *device) noMemory(need int64, what string) error {
 	return fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", d.sources[0].path, what, need>>20+1, d.gpu.Memory().Limit()>>20, gpu.ErrMemory)
 }
 
-// wait waits for what is queued.
+// wait waits for queued work.
 func (d *device) wait() error {
 	start := time.Now()
 	err := d.worker.Stream.Wait()
@@ -99,9 +100,9 @@ func (d *device) Close() (err error) {
 	return err
 }
 
-// Begin takes the memory. Of the device: what cannot be done without; then planes to
-// be blended, so that they are read once, then so many to be resampled as chunks have,
-// then so many that whole chunks of a slice find room.
+// Begin allocates the memory. On the device that is the indispensable minimum; then planes to be blended, so that
+// they are read once, then as many planes to be resampled as a chunk has, then as many as let whole chunks of a
+// slice fit.
 func (d *device) Begin(c *Canvas) {
 	d.try(func() error {
 		d.canvas = c
@@ -135,7 +136,7 @@ func (d *device) Begin(c *Canvas) {
 	})
 }
 
-// beginPlanes takes the device's memory.
+// beginPlanes allocates the device memory and returns the planes.
 func (d *device) beginPlanes() (planes []Plane, err error) {
 	c, w := d.canvas, d.writer
 	area := 4 * int64(c.area())
@@ -188,8 +189,7 @@ func (d *device) beginPlanes() (planes []Plane, err error) {
 	}
 }
 
-// beginHost takes the host's memory: planes that are written at a time, and what is
-// looked at.
+// beginHost allocates the host memory: planes to be written, and values inspected on the host.
 func (d *device) beginHost() (err error) {
 	c := d.canvas
 	area := 4 * int64(c.area())

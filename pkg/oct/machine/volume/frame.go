@@ -9,11 +9,12 @@ import (
 	"strata/pkg/oct"
 )
 
-// framer works on a part of planes and what is around it, with the same bits on every machine.
+// framer works on a part of planes and on its surroundings, with the same bits on every machine.
 type framer interface {
-	// Clear makes planes zero, unless they are about to be covered: what lies in covered is undefined then.
+	// Clear sets planes to zero outside the rectangle covered, which is about to be overwritten and whose content
+	// becomes undefined.
 	Clear(planes []Plane, covered oct.Rectangle)
-	// Scale multiplies a part of planes by a factor for each.
+	// Scale multiplies a part of each plane by the plane's gain.
 	Scale(planes []Plane, part oct.Rectangle, gains []float32)
 }
 
@@ -78,14 +79,14 @@ func (d *device) Scale(planes []Plane, part oct.Rectangle, gains []float32) {
 	})
 }
 
-// behind are the planes from the k-th on.
+// behind returns the planes from the k-th on.
 func behind(p kernels.Planes, k int) kernels.Planes {
 	skip := 4 * int64(k) * p.Stride
 	p.At = p.At.From(skip, p.At.Bytes()-skip)
 	return p
 }
 
-// eachAlike calls f for factors that follow each other and are the same: n of them from the k-th on.
+// eachAlike calls f for each run of equal consecutive factors: n of them from the k-th on.
 func eachAlike(gains []float32, f func(k, n int, gain float32) error) error {
 	for k := 0; k < len(gains); {
 		n := 1

@@ -10,27 +10,27 @@ import (
 	"strata/pkg/work"
 )
 
-// host is memory of the host.
+// host is a [Memory] on the host.
 type host struct {
 	sticky
 	ctx     context.Context
 	res     *oct.Resources
 	own     []growing // scratch of each worker
-	readers int       // workers that read at a time
-	reader  int64     // bytes that one takes
+	readers int       // maximum number of workers that read at a time
+	reader  int64     // bytes that each takes
 	strips  [2]growing
 
 	canvas *Canvas
 	writer *ngff.PlaneWriter
 	memory [][]byte // of the planes
 	pool   []Plane  // free planes
-	made   int      // planes that there are, free or not
-	most   int      // that there may be
+	made   int      // planes allocated so far, free or not
+	most   int      // maximum number of planes
 	zero   []float32
 	raw    []float32
 }
 
-// OpenHost opens memory of the host, whatever machine the stage works on.
+// OpenHost opens a memory on the host, even if res has a device.
 func OpenHost(ctx context.Context, sources []*Source, res *oct.Resources) Memory {
 	h := &host{ctx: ctx, res: res, own: make([]growing, max(res.Workers, 1)), reader: 1}
 	for _, s := range sources {
@@ -41,7 +41,7 @@ func OpenHost(ctx context.Context, sources []*Source, res *oct.Resources) Memory
 	return h
 }
 
-// reading is the memory that reading takes.
+// reading returns the memory that reading takes.
 func (h *host) reading() int64 { return h.reader * int64(h.readers) }
 
 func (h *host) Close() error {
@@ -61,13 +61,13 @@ func (h *host) Close() error {
 	return nil
 }
 
-// each calls f for 0 to n−1, in increasing order of their beginning, on at most
-// limit workers, each with scratch of its own.
+// each calls f for 0 to n−1, started in increasing order, on at most limit workers. Each worker has its own
+// scratch memory.
 func (h *host) each(n, limit int, f func(scratch *growing, i int) error) error {
 	return work.Each(h.ctx, min(len(h.own), limit), n, func(worker, i int) error { return f(&h.own[worker], i) })
 }
 
-// growing is scratch memory outside the Go heap.
+// growing is scratch memory outside the Go heap that grows on demand.
 type growing struct{ b []byte }
 
 // get returns n bytes of undefined content, valid until the next get.
@@ -87,7 +87,7 @@ func (g *growing) free() {
 	g.b = nil
 }
 
-// alloc is memory for as long as there is the host's.
+// alloc allocates memory that lives until Close.
 func (h *host) alloc(elements int) ([]float32, error) {
 	b, err := mem.Alloc(4 * elements)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *host) alloc(elements int) ([]float32, error) {
 	return dtype.Slice[float32](b), nil
 }
 
-// Begin plans with all the memory that is left: planes that are not used take none.
+// Begin plans with all remaining memory. Planes take memory only when they are first used.
 func (h *host) Begin(c *Canvas) {
 	h.try(func() (err error) {
 		h.canvas = c
@@ -124,8 +124,8 @@ func (h *host) Begin(c *Canvas) {
 	})
 }
 
-// adopt makes planes of memory that is there already, whose pages need not be
-// cleared again, where that leaves room for the planes that are needed.
+// adopt divides the memory of the strips into planes, if that leaves room for at least least further planes: its
+// pages need not be cleared again. Otherwise it frees the strips.
 func (h *host) adopt(least int) {
 	area := h.canvas.area()
 	size := (4*area + 63) &^ 63

@@ -8,22 +8,21 @@ import (
 	"strata/pkg/mem"
 )
 
-// level makes the planes of an image's level 0 from those of the canvas, in the
-// order of z, where level 0 is coarser: as ngff.PlaneWriter does it, with passes along
-// Y, then Z, then X in float32. Only what is stored leaves the device.
+// level computes the planes of an image's level 0 from those of a larger canvas in the order of z, like
+// ngff.PlaneWriter: with float32 passes along Y, then Z, then X. Only the stored planes leave the device.
 type level struct {
 	from, to [3]int
 	z        *filter.Weights
-	y, x     *kernels.Weights // nil: as many rows, or columns, as before
-	sums     int              // planes under construction at a time, at most
-	next     int              // the first plane that is not complete
+	y, x     *kernels.Weights // nil: the number of rows, or columns, stays the same
+	sums     int              // maximum number of planes under construction at a time
+	next     int              // first incomplete plane
 	tables   int64            // bytes of the weights
 
 	rows gpu.Span // a plane after the first pass
 	acc  gpu.Span // sums along Z, of plane k at k mod sums
 }
 
-// levelSums is how many sums along an axis are under construction at a time, at most.
+// levelSums returns the maximum number of sums under construction at a time along an axis.
 func levelSums(z *filter.Weights) (most int) {
 	begun := 0
 	for k := range z.Out() {
@@ -39,7 +38,8 @@ func levelSums(z *filter.Weights) (most int) {
 	return most
 }
 
-// newLevel makes the level of shape to of a canvas of shape from; nil if they are the same. It brings the weights to the device.
+// newLevel returns the level of shape to for a canvas of shape from, or nil if the shapes are equal. It uploads
+// the weights.
 func newLevel(s *gpu.Stream, from, to [3]int) (l *level, err error) {
 	if from == to {
 		return nil, nil
@@ -68,7 +68,7 @@ func newLevel(s *gpu.Stream, from, to [3]int) (l *level, err error) {
 	return l, nil
 }
 
-// bytes is the device memory that it takes: rows, sums, and the weights.
+// bytes returns the device memory of the level: rows, sums and weights.
 func (l *level) bytes() (rows, acc, tables int64) {
 	if l == nil {
 		return 0, 0, 0
@@ -77,7 +77,7 @@ func (l *level) bytes() (rows, acc, tables int64) {
 	return rows, int64(l.sums) * rows, l.tables
 }
 
-// release gives the weights' memory back.
+// release releases the memory of the weights.
 func (l *level) release() {
 	if l == nil {
 		return
@@ -89,8 +89,8 @@ func (l *level) release() {
 	}
 }
 
-// add queues what plane z of the canvas adds; an empty span is a plane of zeros. For each
-// plane that it completes, in order, place says where that goes.
+// add queues the contribution of plane z of the canvas; an empty span is a plane of zeros. For each plane that it
+// completes, in order, place returns the destination.
 func (l *level) add(s *gpu.Stream, z int, plane gpu.Span, place func(k int) (gpu.Span, error)) error {
 	n := int64(l.to[1]) * int64(l.from[2])
 	rows := l.rows

@@ -9,20 +9,21 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// loader brings voxels to planes, with the same bits on every machine.
+// loader loads voxels into planes, with the same bits on every machine.
 type loader interface {
-	// Load reads a box of a source into planes, as float32. It waits for what works on them.
+	// Load reads a box of a source into planes, as float32. It waits for queued work on them.
 	Load(b *Box)
 }
 
-// Box is a part of a source on its way to planes.
+// A Box is a part of a source, with its destination in planes.
 type Box struct {
 	Source       *Source
 	Start, Shape [3]int // (z, y, x)
 	To           []Plane
-	Y, X         int     // where its first pixel goes
-	Gain         float32 // by which voxels are multiplied
-	// Anew says that the box was not loaded before: its bytes are progress, and those of its voxels count that are not finite.
+	Y, X         int     // position of its first pixel in the planes
+	Gain         float32 // factor of the voxels
+	// Anew means that the box is loaded for the first time: its bytes count as progress, and its non-finite voxels are
+	// counted.
 	Anew bool
 }
 
@@ -60,7 +61,8 @@ func (h *host) read(b *Box) error {
 	})
 }
 
-// place converts planes of ny × nx voxels, the first being voxel (z, y, x) of the box, and puts them where they go.
+// place converts planes of ny × nx voxels and stores them at their destination. The first voxel is voxel (z, y,
+// x) of the box.
 func (b *Box) place(z, y, x, ny, nx int, planes []byte) {
 	kind := b.Source.dtype
 	row := nx * kind.Size()

@@ -17,21 +17,21 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// loaderWorker fetches regions of sources for a device: it fetches one while the
-// device converts the one before.
+// loaderWorker fetches regions of sources for a device: it fetches one while the device converts the preceding
+// one.
 type loaderWorker struct {
 	*transfer.DeviceWorker
-	staging gpu.Span // a region as it is stored
-	bad     gpu.Span // uint64: voxels of it that are not finite
-	count   []byte   // page-locked: as bad
+	staging gpu.Span // a region in stored form
+	bad     gpu.Span // uint64: non-finite voxels of it
+	count   []byte   // page-locked copy of bad
 
-	of      *Source       // whose regions the slots are for
-	running *zarr.Region  // what the device works on
-	slot    *zarrgpu.Slot // through which it goes
+	of      *Source       // source of the regions in the slots
+	running *zarr.Region  // region that the device is processing
+	slot    *zarrgpu.Slot // its slot
 	turn    int
 }
 
-// openDevice makes readers of the sources, and workers that bring their voxels to where the planes are.
+// openDevice opens a memory on the device, with a reader for each source and workers that load voxels.
 func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ Memory, err error) {
 	d := &device{res: res, gpu: res.Device, sources: sources, readers: map[*Source]*zarrgpu.Reader{}}
 	d.ctx, d.cancel = context.WithCancel(ctx)
@@ -75,7 +75,7 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 	return d, nil
 }
 
-// newLoader makes a loader of regions of so many bytes.
+// newLoader returns a loader of regions of up to the given number of bytes.
 func newLoader(d *gpu.Device, bytes int64) (*loaderWorker, error) {
 	w, err := transfer.NewDeviceWorker(d)
 	if err != nil {
@@ -94,9 +94,8 @@ func newLoader(d *gpu.Device, bytes int64) (*loaderWorker, error) {
 	return l, nil
 }
 
-// region is the shape of what is fetched of a source at a time: a chunk, several if they
-// are small, or planes of one if any part of it can be read. Where it can be chosen it is
-// a small part of the memory.
+// region returns the shape fetched from a source at a time: a chunk, several small ones, or planes of an
+// uncompressed chunk. If it can be chosen, it is a small part of the memory.
 func (d *device) region(s *Source) [3]int {
 	r := s.chunk
 	piece := int(min(transfer.DevicePiece, d.gpu.Memory().Limit()/64, d.res.Mem/64))
@@ -118,7 +117,7 @@ func (d *device) Load(b *Box) {
 	d.try(func() error { return d.load(b) })
 }
 
-// load shares the regions of a box out to the loaders.
+// load distributes the regions of a box to the loaders.
 func (d *device) load(b *Box) (err error) {
 	g := d.region(b.Source)
 	var first, n [3]int
@@ -155,8 +154,8 @@ func (d *device) load(b *Box) (err error) {
 	return err
 }
 
-// team are at most n loaders with slots for regions of a source, which they keep for its
-// next load: each two if there is the memory.
+// team returns at most n loaders with slots for regions of a source: two each if memory allows. They keep the
+// slots for the source's next load.
 func (d *device) team(s *Source, shape [3]int, n int) ([]*loaderWorker, error) {
 	for _, l := range d.loaders {
 		if l.of != s {
@@ -185,8 +184,8 @@ func (d *device) team(s *Source, shape [3]int, n int) ([]*loaderWorker, error) {
 	return d.loaders[:n], nil
 }
 
-// next fetches a region while the device works on the one before, and queues what is to
-// be done with it. With one slot all this is done in turn.
+// next fetches a region while the device processes the preceding one, and queues its processing. With only one
+// slot, these steps run one after another.
 func (l *loaderWorker) next(ctx context.Context, b *Box, r zarr.Region, res *oct.Resources) error {
 	if len(l.Slots) == 1 {
 		if err := l.wait(b, res); err != nil {
@@ -205,7 +204,7 @@ func (l *loaderWorker) next(ctx context.Context, b *Box, r zarr.Region, res *oct
 	return l.queue(b)
 }
 
-// wait waits for what the device works on.
+// wait waits until the device has processed the current region.
 func (l *loaderWorker) wait(b *Box, res *oct.Resources) error {
 	if l.running == nil {
 		return nil
@@ -225,7 +224,7 @@ func (l *loaderWorker) wait(b *Box, res *oct.Resources) error {
 	return nil
 }
 
-// queue queues what is to be done with the region in the slot.
+// queue queues the processing of the region in the slot.
 func (l *loaderWorker) queue(b *Box) error {
 	r, kind := l.running, b.Source.dtype
 	l.slot.Into(l.Stream, l.staging)

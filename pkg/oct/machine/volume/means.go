@@ -18,9 +18,10 @@ type averager interface {
 
 // Means averages two sets of planes.
 type Means interface {
-	// Add adds as many planes of both sets.
+	// Add adds the same number of planes to both sets.
 	Add(fixed, moving []Plane)
-	// Values returns the mean planes, on the host and without gaps. They are the caller's until other means begin; nil after an error.
+	// Values returns the mean planes on the host, without gaps between rows, or nil after an error. They are valid
+	// until other means begin.
 	Values() (fixed, moving []float32)
 }
 

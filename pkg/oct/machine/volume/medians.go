@@ -12,39 +12,40 @@ import (
 	"strata/pkg/oct"
 )
 
-// medianFinder finds medians, the same on every machine.
+// medianFinder finds medians, with the same result on every machine.
 type medianFinder interface {
-	// Medians begins to find the medians of so many planes of two sets.
+	// Medians begins the medians of two sets of the given number of planes.
 	Medians(part oct.Rectangle, planes int) Medians
 }
 
-// Medians finds the exact medians of two sets of planes over the voxels of a part that are above 0 in both. All planes
-// are added in each pass:
+// Medians finds the exact medians of two sets of planes over the voxels of a part that are above 0 in both. All
+// planes must be added in each pass:
 //
 //	for m := memory.Medians(part, n); m.Next(); {
 //		m.Add(0, fixed, moving)
 //	}
 type Medians interface {
-	// Next begins a pass; false: the medians are found, or something has failed.
+	// Next begins a pass. It returns false when the medians are found, or after an error.
 	Next() bool
-	// Add adds planes from the at-th on.
+	// Add adds planes of both sets; the first has index at.
 	Add(at int, fixed, moving []Plane)
-	// Values returns both medians, and of how many voxels they are; without voxels they are 0 or no numbers.
+	// Values returns both medians and the number of voxels that they are taken over. Without voxels the medians are 0
+	// or NaN.
 	Values() (n int64, fixed, moving float64)
 }
 
 const (
-	// sampled is about how many voxels a median is guessed from.
+	// sampled is the approximate number of voxels from which a median is estimated.
 	sampled = 1 << 17
-	// margin is how far the median may be from the guess, in parts of the
-	// voxels: seven standard deviations.
+	// margin is the largest distance of the median from the estimate, as a fraction of the voxels: seven standard
+	// deviations.
 	margin = 0.01
-	// bracketed is how many voxels near the median are kept at most.
+	// bracketed is the maximum number of voxels near the median that are kept.
 	bracketed = 4 << 20
 )
 
-// hostMedians guesses from a sample where the medians are about; then one pass over all counts what lies below and keeps
-// what lies near. Where the sample misleads, two passes over histograms find them.
+// hostMedians estimates the medians from a sample. One pass over all voxels then counts those below and keeps
+// those near the estimate. If the sample was misleading, two passes over histograms follow.
 type hostMedians struct {
 	*host
 	part     oct.Rectangle
@@ -122,7 +123,7 @@ func (m *hostMedians) Values() (n int64, fixed, moving float64) {
 	return m.n, m.values[0], m.values[1]
 }
 
-// guess brackets the two medians by where they probably lie, from evenly spaced voxels.
+// guess brackets the two medians with estimates from evenly spaced voxels.
 func (m *hostMedians) guess(fixed, moving []Plane) {
 	m.guessed = true
 	r := m.part
@@ -148,7 +149,7 @@ func (m *hostMedians) guess(fixed, moving []Plane) {
 	}
 }
 
-// deviceMedians selects digit by digit.
+// deviceMedians selects the medians digit by digit.
 type deviceMedians struct {
 	*device
 	part oct.Rectangle

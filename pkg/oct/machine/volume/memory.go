@@ -1,8 +1,8 @@
-// Package volume keeps planes of volumes in memory, that of the host or that of a device, and works on them there.
+// Package volume keeps planes of volumes in host or device memory and works on them there.
 //
-// A stage opens a [Memory], loads boxes of its inputs into planes, lets operators work on these, and writes them in
-// the order of z. What it calls is the same for both machines; they make the same voxels, and find the same numbers. Each operator has a
-// file, with its contract and both bodies.
+// A stage opens a [Memory], loads boxes of its inputs into planes, applies operators to these, and writes them in
+// the order of z. The calls are the same for both machines, and so are the voxels and numbers that they produce.
+// Each operator has a file with its contract and both implementations.
 package volume
 
 import (
@@ -13,23 +13,25 @@ import (
 	"strata/pkg/oct"
 )
 
-// Memory holds planes of volumes. On the host a call does its work. On a device it queues it; what is written is encoded and
-// stored while the device goes on.
+// A Memory holds planes of volumes. On the host, a call completes its work. On a device, it queues the work;
+// written planes are encoded and stored while the device continues.
 //
-// Errors stick: after one, methods do nothing, and Err returns it. One goroutine uses a Memory.
+// Errors are sticky: after one, methods do nothing, and Err returns it. A Memory must be used by one goroutine at
+// a time.
 type Memory interface {
-	// Begin takes the memory for planes, and creates the image that they are written to.
+	// Begin allocates memory for planes and creates the image that they are written to.
 	Begin(c *Canvas)
-	// Batch returns how many planes Write takes: a multiple of them, up to the last ones.
+	// Batch returns the number of planes that Write expects: except for the last planes, a multiple of it.
 	Batch() int
-	// Room returns how many planes can be taken. Where planes are still being written, it waits until there are as many
-	// as wanted, or as many as there will be.
+	// Room returns how many planes can be taken. If planes are still being written, it first waits until the wanted
+	// number, or all of them, are free.
 	Room(wanted int) int
-	// Take takes planes of undefined content, no more than there is room for.
+	// Take returns n planes of undefined content. n must not exceed Room.
 	Take(n int) []Plane
-	// Give gives planes back.
+	// Give returns planes to the memory.
 	Give(planes []Plane)
-	// Write writes the next planes of the volume, and gives them back. The zero [Plane] is a plane of zeros.
+	// Write writes the next planes of the volume and returns them to the memory. The zero [Plane] stands for a plane
+	// of zeros.
 	Write(planes []Plane)
 	// Finish completes the image.
 	Finish()
@@ -44,11 +46,12 @@ type Memory interface {
 
 	// Err returns the first error.
 	Err() error
-	// Close waits for all that runs and gives the memory back. An image that is not finished is abandoned.
+	// Close waits for running work and releases the memory. It aborts an unfinished image.
 	Close() error
 }
 
-// Open opens memory for planes of sources: of the device that res has, or of the host. The last call is Close.
+// Open opens a memory for planes of sources, on the device of res if it has one, otherwise on the host. The caller
+// must Close it.
 func Open(ctx context.Context, sources []*Source, res *oct.Resources) (Memory, error) {
 	if res.Device != nil {
 		return openDevice(ctx, sources, res)
@@ -56,17 +59,17 @@ func Open(ctx context.Context, sources []*Source, res *oct.Resources) (Memory, e
 	return OpenHost(ctx, sources, res), nil
 }
 
-// Plane is a plane of float32 in the memory of a machine.
+// Plane is a float32 plane in the memory of a machine.
 type Plane struct {
 	host   []float32
 	device gpu.Span // from its first pixel on
 	pitch  int      // elements from one row to the next
 }
 
-// There reports whether p is a plane; the zero value is none.
+// There reports whether p is a plane; the zero value is not.
 func (p Plane) There() bool { return p.pitch > 0 }
 
-// Planes returns n planes of ny × nx pixels that lie in v, one behind the other, on the host.
+// Planes returns n consecutive planes of ny × nx pixels in v, on the host.
 func Planes(v []float32, n, ny, nx int) []Plane {
 	out := make([]Plane, n)
 	for i := range out {
@@ -75,10 +78,10 @@ func Planes(v []float32, n, ny, nx int) []Plane {
 	return out
 }
 
-// row is a part of a row.
+// row returns columns x0 … x1−1 of row y.
 func (p Plane) row(y, x0, x1 int) []float32 { return p.host[y*p.pitch+x0 : y*p.pitch+x1] }
 
-// planesOn returns n planes of ny × nx pixels that lie in a device's memory, one behind the other.
+// planesOn returns n consecutive planes of ny × nx pixels in device memory.
 func planesOn(v gpu.Span, n, ny, nx int) []Plane {
 	out := make([]Plane, n)
 	size := 4 * int64(ny) * int64(nx)
@@ -89,13 +92,13 @@ func planesOn(v gpu.Span, n, ny, nx int) []Plane {
 	return out
 }
 
-// at is pixel (y, x) of a plane on a device.
+// at returns the memory from pixel (y, x) of a plane on a device.
 func (p Plane) at(y, x int) gpu.Span {
 	skip := 4 * (int64(y)*int64(p.pitch) + int64(x))
 	return p.device.From(skip, p.device.Bytes()-skip)
 }
 
-// evenly is how many of the planes, from the first on, lie evenly in a device's memory, and how far apart, in elements.
+// evenly returns how many of the first planes are evenly spaced in device memory, and their distance in elements.
 func evenly(planes []Plane) (n int, stride int64) {
 	step := func(i int) int64 { return int64(planes[i].device.Address()) - int64(planes[i-1].device.Address()) }
 	for n = 1; n < len(planes) && step(n) > 0 && step(n) == step(1) && planes[n].pitch == planes[0].pitch; n++ {
@@ -104,7 +107,8 @@ func evenly(planes []Plane) (n int, stride int64) {
 	return n, stride
 }
 
-// eachRun calls f for planes on a device, at pixel (y, x), those together that lie evenly: n of them from the first-th on.
+// eachRun calls f for runs of evenly spaced planes on a device, at pixel (y, x): n of them, beginning with
+// planes[first].
 func eachRun(planes []Plane, y, x int, f func(first, n int, at kernels.Planes) error) error {
 	for first := 0; first < len(planes); {
 		n, stride := evenly(planes[first:])
@@ -117,7 +121,7 @@ func eachRun(planes []Plane, y, x int, f func(first, n int, at kernels.Planes) e
 	return nil
 }
 
-// eachPair is eachRun for as many planes beside as many others.
+// eachPair calls f like eachRun, for pairs of planes of a and b.
 func eachPair(a, b []Plane, y, x int, f func(first, n int, a, b kernels.Planes) error) error {
 	return eachRun(a, y, x, func(first, n int, at kernels.Planes) error {
 		return eachRun(b[first:first+n], y, x, func(skip, n int, beside kernels.Planes) error {
@@ -128,12 +132,12 @@ func eachPair(a, b []Plane, y, x int, f func(first, n int, a, b kernels.Planes) 
 	})
 }
 
-// sticky is the first error of a memory.
+// sticky holds the first error of a memory.
 type sticky struct{ err error }
 
 func (s *sticky) Err() error { return s.err }
 
-// try does something unless something has failed.
+// try calls f unless an error has occurred, and keeps its error.
 func (s *sticky) try(f func() error) {
 	if s.err == nil {
 		s.err = f()

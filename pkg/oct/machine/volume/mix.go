@@ -12,14 +12,15 @@ import (
 
 // mixer mixes planes, with the same bits on every machine.
 type mixer interface {
-	// Mix mixes moving planes into fixed ones, from the at-th that the mix has weights for on.
+	// Mix mixes moving planes into fixed ones; the first pair uses the mix's weight and gain with index at.
 	Mix(m *Mix, at int, fixed, moving []Plane)
 }
 
-// Mix says how planes are mixed. Moving ones are multiplied and moved by (−DY, −DX) before, their edges repeated.
+// Mix describes how planes are mixed. The moving planes are first multiplied by their gains and moved by (−DY,
+// −DX), with their edges repeated.
 type Mix struct {
 	Part    oct.Rectangle
-	Weights []float64 // by plane, of the moving one; nil: of the two, that plane stays that has more voxels above 0, the moving one if they have as many
+	Weights []float64 // by plane, of the moving one; nil: keep the plane with more voxels above 0, or the moving one if the numbers are equal
 	Gains   []float32 // by plane
 	DY, DX  int
 }
@@ -105,7 +106,7 @@ func (d *device) Mix(m *Mix, at int, fixed, moving []Plane) {
 	})
 }
 
-// fuller leaves, plane by plane, the one of two that has more voxels above 0.
+// fuller keeps, for each pair of planes, the one with more voxels above 0.
 func (d *device) fuller(m *Mix, gain float32, n int, fixed, moving kernels.Planes) error {
 	stream, height, width := d.worker.Stream, m.Part.Height(), m.Part.Width()
 	for k := range n {

@@ -16,40 +16,41 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// overlapper correlates the ends of neighbours, with the same bits on every machine.
+// overlapper correlates the overlapping ends of neighbours, with the same bits on every machine.
 type overlapper interface {
-	// Overlaps begins to correlate: nil after an error.
+	// Overlaps begins a correlation. It returns nil after an error.
 	Overlaps(s *Search) Overlaps
 }
 
-// Search says which overlaps of neighbours are correlated.
+// Search describes which overlaps of neighbours are correlated.
 type Search struct {
 	Pairs []Range
-	// Rows first to last are compared in strips, which end where chunks do; without a function the caller has planes of its own.
+	// Rows First to Last−1 are compared in strips that end at chunk borders. If Strips is nil, the caller supplies
+	// its own planes.
 	First, Last, Chunk int
-	Strips             func(rows int) []int // pixels of the strips of so many rows, of one source after the other: two neighbours are there at a time
+	Strips             func(rows int) []int // returns the pixels of each source's strip of the given number of rows; two neighbours are in memory at a time
 	What               string               // for messages
 }
 
-// Range is overlaps of Lo to Hi planes.
+// Range is a range of overlaps, from Lo to Hi planes.
 type Range struct{ Lo, Hi int }
 
-// Overlaps adds up what a correlation is made of, by pair and overlap. Sums are made per row and added in the
-// order of rows, whatever the strips and whoever makes them.
+// Overlaps accumulates the moments of a correlation, by pair and overlap. Sums are computed per row and added in
+// the order of rows, independently of the strips and of the machine.
 type Overlaps interface {
-	// Rows returns how many rows a strip has at most.
+	// Rows returns the maximum number of rows of a strip.
 	Rows() int
-	// Strip returns planes of ny × nx pixels in one of the two strips, 0 or 1. What was there is lost.
+	// Strip returns planes of ny × nx pixels in strip i, 0 or 1. The strip's former content is lost.
 	Strip(i, planes, ny, nx int) []Plane
-	// Add adds the rows of a part of each: of the last Hi planes of the fixed source, of which at an overlap o the last o
-	// lie on the first o of as many moving ones.
+	// Add adds the rows of a part of each source. fixed holds the last Hi planes of the fixed source, moving the first
+	// Hi of the moving one: at overlap o, the last o fixed planes coincide with the first o moving planes.
 	Add(pair int, fixed, moving []Plane, a, b oct.Rectangle)
-	// Sums returns the sums by pair, and by overlap from Lo on, and gives the strips back.
+	// Sums returns the sums by pair, and by overlap from Lo on, and releases the strips.
 	Sums() [][]filter.Moments
 }
 
-// fit finds for how many rows there is memory: whole rows of chunks, as many as half of it holds, and less than one
-// only where that is too much. take takes the memory.
+// fit returns the number of rows that fit into memory: as many whole rows of chunks as half of it holds, and less
+// than one only if that is too much. take allocates the memory.
 func (s *Search) fit(half, all int64, bytes func(rows int) int64, take func(rows int) error, tooLittle func(need int64) error) (rows int, err error) {
 	clip := func(rows int) int { return min(rows, s.Last-s.First) }
 	rows = (s.Last + s.Chunk - 1) / s.Chunk * s.Chunk
@@ -80,7 +81,7 @@ type hostOverlaps struct {
 	sums   [][]filter.Moments
 }
 
-// momentsBytes is the memory of the sums of a row for one overlap.
+// momentsBytes is the memory for the sums of a row at one overlap.
 const momentsBytes = int64(unsafe.Sizeof(filter.Moments{}))
 
 func (h *host) Overlaps(s *Search) Overlaps {
@@ -124,7 +125,7 @@ func (o *hostOverlaps) Strip(i, planes, ny, nx int) (out []Plane) {
 	return out
 }
 
-// Add lets workers take rows, and adds their sums in order.
+// Add distributes rows to workers and adds their sums in order.
 func (o *hostOverlaps) Add(pair int, fixed, moving []Plane, a, b oct.Rectangle) {
 	r, n := o.search.Pairs[pair], len(o.sums[pair])
 	rows := make([]filter.Moments, max(0, a.Height())*n)
@@ -144,7 +145,7 @@ func (o *hostOverlaps) Add(pair int, fixed, moving []Plane, a, b oct.Rectangle) 
 	}
 }
 
-// rows makes the sums of rows y0…y1−1 of both parts: by row, by overlap.
+// rows computes the sums of rows y0…y1−1 of both parts, by row and by overlap.
 func (r Range) rows(out []filter.Moments, fixed, moving []Plane, pa, pb oct.Rectangle, y0, y1 int) {
 	n := r.Hi - r.Lo + 1
 	a, b := make([][]float32, r.Hi), make([][]float32, r.Hi) // from the end of the fixed source on; from the start of the moving one
@@ -178,10 +179,10 @@ func (r Range) rows(out []filter.Moments, fixed, moving []Plane, pa, pb oct.Rect
 
 func (o *hostOverlaps) Sums() [][]filter.Moments { return o.sums }
 
-// deviceOverlaps adds up on a device: per overlap 40 bytes come back.
+// deviceOverlaps accumulates the moments on a device: per overlap, 40 bytes come back.
 //
-// What is measured goes to the device again when the slices are placed: only
-// after that is known where. Keeping it would take the ends of all slices.
+// The measured planes are uploaded again when the slices are placed: their positions are known only then, and
+// keeping them would take memory for the ends of all slices.
 type deviceOverlaps struct {
 	*device
 	search  *Search
@@ -189,8 +190,8 @@ type deviceOverlaps struct {
 	own     *transfer.DeviceWorker
 	strips  [2]gpu.Span
 	scratch gpu.Span
-	sums    gpu.Span // of all pairs, one after the other
-	areas   []int    // by pair: the pixels of a plane that were added
+	sums    gpu.Span // of all pairs, consecutively
+	areas   []int    // by pair: number of pixels of a plane added so far
 	back    []byte   // page-locked: the sums
 }
 
@@ -209,7 +210,7 @@ func (d *device) Overlaps(s *Search) Overlaps {
 	return o
 }
 
-// sumsAt is where the sums of a pair lie, the number of pairs being behind all.
+// sumsAt returns the offset of a pair's sums. For the number of pairs it returns the size of all.
 func (o *deviceOverlaps) sumsAt(pair int) (at int64) {
 	for _, r := range o.search.Pairs[:pair] {
 		n, _ := kernels.OverlapBytes(r.Lo, r.Hi, 1)
@@ -218,7 +219,7 @@ func (o *deviceOverlaps) sumsAt(pair int) (at int64) {
 	return at
 }
 
-// begin takes the memory.
+// begin allocates the memory.
 func (o *deviceOverlaps) begin() (err error) {
 	s := o.search
 	sums := o.sumsAt(len(s.Pairs))
@@ -290,7 +291,7 @@ func (o *deviceOverlaps) Sums() (sums [][]filter.Moments) {
 	return sums
 }
 
-// end gives the memory back.
+// end releases the memory.
 func (o *deviceOverlaps) end() error {
 	if o == nil || o.own == nil {
 		return nil

@@ -10,19 +10,19 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Source is a volume (z, y, x) of which boxes are read.
+// A Source is a volume (z, y, x) from which boxes are read.
 type Source struct {
 	path   string
 	array  *zarr.Array
 	shape  [3]int
 	chunk  [3]int
 	dtype  dtype.Type
-	blocks bool // chunks are decoded block by block
+	blocks bool // chunks can be decoded block by block
 
-	told atomic.Int64 // bytes that were reported as progress, or more
+	told atomic.Int64 // bytes reported as progress, or more
 }
 
-// NewSource makes the source of an array of three axes, which messages call path.
+// NewSource returns a source for an array of three axes. Messages call it path.
 func NewSource(a *zarr.Array, path string) *Source {
 	s := &Source{path: path, array: a, dtype: a.DType(), blocks: a.InBlocks()}
 	shape, chunk := a.Shape(), a.Chunks()
@@ -32,8 +32,7 @@ func NewSource(a *zarr.Array, path string) *Source {
 	return s
 }
 
-// progress reports n bytes of the source as done: in all never more than it has, though
-// some are read twice.
+// progress reports n bytes of the source as done, in total at most its size even if some are read twice.
 func (s *Source) progress(res *oct.Resources, n int64) {
 	before := s.told.Add(n) - n
 	if n = min(n, s.bytes()-before); n > 0 {
@@ -41,15 +40,15 @@ func (s *Source) progress(res *oct.Resources, n int64) {
 	}
 }
 
-// Finished reports the source as done, with the planes and rows that nobody needed.
+// Finished reports the whole source as done, including planes and rows that were not needed.
 func (s *Source) Finished(res *oct.Resources) { s.progress(res, s.bytes()) }
 
-// bytes is the size of the source's voxels.
+// bytes returns the size of the source's voxels.
 func (s *Source) bytes() int64 {
 	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
 }
 
-// piece is how many planes of a chunk column are read at a time, at most.
+// piece returns the maximum number of planes of a chunk column read at a time.
 func (s *Source) piece() int {
 	n := s.chunk[0]
 	if len(s.array.Codecs()) == 0 || s.blocks {
@@ -58,8 +57,8 @@ func (s *Source) piece() int {
 	return n
 }
 
-// ReaderBytes returns the memory of the host that one goroutine takes to read the source: its buffer, and
-// what decoding takes.
+// ReaderBytes returns the host memory that one goroutine takes to read the source: its buffer and the decoder's
+// memory.
 func (s *Source) ReaderBytes() int64 {
 	plane := int64(s.chunk[1]) * int64(s.chunk[2]) * int64(s.dtype.Size())
 	chunk := int64(s.chunk[0]) * plane
@@ -72,11 +71,9 @@ func (s *Source) ReaderBytes() int64 {
 	return 3*chunk + chunk/64
 }
 
-// readPlanes hands over the planes of a box that lies in one column of chunks, in
-// increasing order, one or more at a time, in C order as they are stored: the
-// first of them with its number in the box. They are the taker's until it returns.
-// Chunks that are decoded in blocks are handed over as they are decoded, while
-// they are in the cache.
+// readPlanes passes the planes of a box within one column of chunks to take: one or more at a time, in increasing
+// order, in C order and stored type, with the index of the first of them in the box. They are valid until take
+// returns. Chunks that can be decoded in blocks are passed on as they are decoded, while they are in the cache.
 func (s *Source) readPlanes(ctx context.Context, start, shape [3]int, scratch *growing, take func(first int, planes []byte) error) error {
 	plane := shape[1] * shape[2] * s.dtype.Size()
 	for at := 0; at < shape[0]; {

@@ -13,23 +13,23 @@ import (
 
 // turner resamples planes by a rigid transform, with the same bits on every machine.
 type turner interface {
-	// Raw returns planes of ny × nx pixels for what is resampled, as many as there is room for. They hold what Load brings
-	// until it brings something else.
+	// Raw returns planes of ny × nx pixels to be resampled, as many as there is room for. Their content lasts until
+	// the next Load into them.
 	Raw(ny, nx int) []Plane
-	// Turn resamples raw planes and puts what the turn shows into as many others.
+	// Turn resamples raw planes and stores the turn's part of each in the corresponding plane of to.
 	Turn(to, raw []Plane, t Turn)
 }
 
-// Turn says how planes of NY × NX pixels are resampled, and where they go. What lies outside of them is the 1st percentile of
-// the plane's positive values.
+// Turn describes how planes of NY × NX pixels are resampled and where they go. Pixels outside them get the 1st
+// percentile of the plane's positive values.
 type Turn struct {
 	Rigid  filter.Rigid
 	NY, NX int
-	Part   oct.Rectangle // of the planes where they go
-	DY, DX int           // where their origin lies there
+	Part   oct.Rectangle // part of the destination that is written
+	DY, DX int           // position of their origin in the destination
 }
 
-// outside is the percentile that the outside of a plane is.
+// outside is the percentile of a plane that fills its outside.
 const outside = 1
 
 func (h *host) Raw(ny, nx int) []Plane {
@@ -56,8 +56,8 @@ func (h *host) Turn(to, raw []Plane, t Turn) {
 	})
 }
 
-// positivePercentile is a percentile of the values of v above 0; 0 if there are
-// none. scratch has the length of v.
+// positivePercentile returns a percentile of the positive finite values of v, or 0 if there are none. scratch has
+// the length of v.
 func positivePercentile(v, scratch []float32, percent float64) float32 {
 	n := 0
 	for _, f := range v {

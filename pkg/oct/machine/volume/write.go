@@ -13,9 +13,9 @@ import (
 	"strata/pkg/work"
 )
 
-// planeWriter brings planes to the host and stores them while the device works on others, with a stream of its own. Where level 0 of
-// the pyramid is coarser than the canvas, it is made on the device, and only that comes back; what is below it is made of it
-// on the host.
+// planeWriter downloads planes and stores them, on its own stream, while the device works on others. If level 0 of
+// the pyramid is coarser than the canvas, the device computes it and only its planes are downloaded; the host
+// computes the levels below.
 type planeWriter struct {
 	*device
 	image  *ngff.PlaneWriter
@@ -23,17 +23,17 @@ type planeWriter struct {
 	stored [3]int // shape of what is stored
 
 	stream *gpu.Stream
-	planes [][]float32 // page-locked: planes that are written at a time
+	planes [][]float32 // page-locked: planes written at a time
 	zero   []byte      // a plane of zeros
-	made   gpu.Span    // planes of the level that are written at a time
-	came   int         // planes of the canvas that were taken
-	first  int         // of the level's planes that are made and not written
-	have   int         // how many are
+	made   gpu.Span    // planes of the level written at a time
+	came   int         // planes of the canvas taken so far
+	first  int         // first plane of the level that is computed and not yet written
+	have   int         // number of such planes
 
 	running sync.WaitGroup
 	batches chan []Plane
 	ended   chan struct{} // closed when no more are taken
-	err     error         // why; valid then
+	err     error         // set before ended is closed
 }
 
 // newPlaneWriter creates the image.
@@ -53,10 +53,10 @@ func newPlaneWriter(d *device, c *Canvas) (w *planeWriter, err error) {
 	return w, nil
 }
 
-// plane is the bytes of a plane that is stored.
+// plane returns the bytes of a stored plane.
 func (w *planeWriter) plane() int64 { return 4 * int64(w.stored[1]) * int64(w.stored[2]) }
 
-// beginHost takes the host's memory, beside which there is other.
+// beginHost allocates host memory; other bytes of the budget are used elsewhere.
 func (w *planeWriter) beginHost(other int64) error {
 	plane, batch, depth := w.plane(), w.image.Batch(), w.stored[0]
 	other += w.image.Bytes() + plane // and a plane of zeros
@@ -79,7 +79,7 @@ func (w *planeWriter) beginHost(other int64) error {
 	return nil
 }
 
-// madeBytes is the device memory for planes of a level that are written at a time.
+// madeBytes returns the device memory for the planes of a level that are written at a time.
 func (w *planeWriter) madeBytes() int64 {
 	if w.level == nil {
 		return 0
@@ -87,14 +87,14 @@ func (w *planeWriter) madeBytes() int64 {
 	return int64(len(w.planes)) * w.plane()
 }
 
-// begin takes device memory over.
+// begin takes ownership of device memory.
 func (w *planeWriter) begin(rows, sums, made gpu.Span) {
 	if w.level != nil {
 		w.level.rows, w.level.acc, w.made = rows, sums, made
 	}
 }
 
-// start begins to take planes. The memory's context ends when that fails.
+// start starts the goroutine that stores planes. An error in it cancels the memory's context.
 func (w *planeWriter) start() {
 	w.batches, w.ended = make(chan []Plane, w.canvas.planes()+1), make(chan struct{})
 	work.Go(&w.running, w.run, func(err error) {
@@ -105,7 +105,7 @@ func (w *planeWriter) start() {
 	})
 }
 
-// run stores what comes.
+// run stores planes until batches is closed.
 func (w *planeWriter) run() (err error) {
 	ctx := w.ctx
 	if w.stream, err = w.gpu.Stream(); err != nil {
@@ -134,7 +134,7 @@ func (w *planeWriter) run() (err error) {
 	}
 }
 
-// failed is the error that ended the writing.
+// failed returns the error that ended the writing.
 func (w *planeWriter) failed() error {
 	if w.ended == nil {
 		return nil
@@ -147,13 +147,13 @@ func (w *planeWriter) failed() error {
 	}
 }
 
-// abandon ends the writing, whose context has ended.
+// abandon waits for the goroutine, whose context must have ended, and aborts the image.
 func (w *planeWriter) abandon() {
 	w.running.Wait()
 	w.image.Abort()
 }
 
-// storeCanvas stores planes of the canvas, as many at a time as the host has room for.
+// storeCanvas stores planes of the canvas, as many at a time as fit into host memory.
 func (w *planeWriter) storeCanvas(ctx context.Context, from []Plane) (err error) {
 	for len(from) > 0 {
 		n := min(len(w.planes), len(from))
@@ -183,11 +183,11 @@ func (w *planeWriter) storeCanvas(ctx context.Context, from []Plane) (err error)
 	return nil
 }
 
-// mostWaiting is how many planes of the canvas a level takes before they are given back.
+// mostWaiting is the maximum number of planes of the canvas that a level takes before they are given back.
 const mostWaiting = 8
 
-// storeLevel makes planes of the level of planes of the canvas and stores those that are
-// complete, as many at a time as the host has room for.
+// storeLevel computes planes of the level from planes of the canvas and stores the complete ones, as many at a
+// time as fit into host memory.
 func (w *planeWriter) storeLevel(ctx context.Context, from []Plane) error {
 	n := w.plane()
 	place := func(int) (gpu.Span, error) {
@@ -221,7 +221,7 @@ func (w *planeWriter) storeLevel(ctx context.Context, from []Plane) error {
 	return nil
 }
 
-// storeMade stores the planes of the level that are made.
+// storeMade stores the complete planes of the level.
 func (w *planeWriter) storeMade(ctx context.Context) error {
 	n := w.plane()
 	for i := range w.have {
@@ -268,13 +268,13 @@ func (d *device) Finish() {
 	})
 }
 
-// devicePool is the planes of a device. Those that follow each other lie together, as far as they are free.
+// devicePool holds the planes of a device. It hands out neighbouring planes together if they are free.
 type devicePool struct {
 	planes  []Plane
 	taken   []bool
 	next    int
 	free    int
-	writing int // planes that are being written
+	writing int // planes being written
 	back    chan Plane
 }
 
@@ -282,7 +282,7 @@ func newDevicePool(planes []Plane) *devicePool {
 	return &devicePool{planes: planes, taken: make([]bool, len(planes)), free: len(planes), back: make(chan Plane, len(planes))}
 }
 
-// giveBack gives planes back that were written.
+// giveBack returns written planes to the pool.
 func (p *devicePool) giveBack(planes []Plane) {
 	for _, v := range planes {
 		if v.There() {
@@ -291,7 +291,7 @@ func (p *devicePool) giveBack(planes []Plane) {
 	}
 }
 
-// give makes a plane free.
+// give marks a plane as free.
 func (p *devicePool) give(v Plane) {
 	first := p.planes[0].device
 	i := int(int64(v.device.Address()-first.Address()) / (first.Bytes() / int64(len(p.planes))))
