@@ -18,7 +18,8 @@ import (
 var PNGPercentiles = [2]float64{0.1, 99.9}
 
 // WritePNG writes a 2-D float32 array as a 16-bit greyscale PNG, with lo…hi mapped to 0…65535 (see
-// [filter.ToUint16]). It holds the given number of rows in memory.
+// [filter.ToUint16]). It holds the given number of rows in memory. If pixel, the size of a pixel in µm, is not 0
+// and the picture is wide enough, a strip with a scale bar follows below the last row.
 func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, hi, pixel float64) error {
 	ny, nx := a.Shape()[0], a.Shape()[1]
 	b := &bands{ctx: ctx, array: a, ny: ny, nx: nx, lo: lo, hi: hi,

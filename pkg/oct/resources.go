@@ -13,27 +13,27 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// Resources bound what a stage uses and say where it counts.
+// Resources bounds what a stage uses and receives its reports.
 type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
-	Mem      int64                // ceiling for buffers, bytes
-	Device   *gpu.Device          // where the stage computes; nil: on the CPU
-	Backend  string               // how chunks come to the device, as the flag --backend; "": auto
-	Files    *gds.Pool            // reads and writes files on the device, straight where it can; may be nil
-	Ways     *zarrgpu.Counts      // what came to the device how; may be nil
-	Trials   *trial.Book          // tries whether the device or the host decodes and encodes faster; nil: the device does what it can
+	Mem      int64                // limit of the buffers, in bytes
+	Device   *gpu.Device          // device that computes; nil: the CPU
+	Backend  string               // how chunks reach the device, in the syntax of the flag --backend; "": auto
+	Files    *gds.Pool            // reads and writes files on the device, directly if possible; may be nil
+	Ways     *zarrgpu.Counts      // counts how data reached the device; may be nil
+	Trials   *trial.Book          // measures whether the device or the host decodes and encodes faster; nil: the device does it if it can
 	Meter    *meter.Meter         // may be nil
-	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
-	Warn     func(message string) // called for what the user should know; may be nil
-	Debug    func(message string) // called for what was decided, and why something is slow; may be nil
+	Progress func(bytes int64)    // called with numbers of input bytes done; may be nil
+	Warn     func(message string) // called with warnings for the user; may be nil
+	Debug    func(message string) // called with decisions, and reasons for low speed; may be nil
 }
 
-// reading is how arrays are read into the device; what it costs is counted in the meter.
+// reading returns the options for reading arrays into the device. Reading is counted in the meter count.
 func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
 	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Trials: r.Trials, Warn: r.Warn, Debug: r.Debug}
 }
 
-// Reader makes the reader of an array into the device. A backend that was asked for and cannot serve the array
+// Reader returns a reader of an array into the device. If the requested backend cannot serve the array, the error
 // is a [*zarrgpu.BackendError].
 func (r *Resources) Reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, error) {
 	o := r.reading(count)
@@ -43,32 +43,35 @@ func (r *Resources) Reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, 
 	return zarrgpu.NewReader(a, r.Device, o)
 }
 
+// Done reports n bytes of the input as done.
 func (r *Resources) Done(n int64) {
 	if r.Progress != nil {
 		r.Progress(n)
 	}
 }
 
+// Warnf formats a warning and passes it to Warn, if set.
 func (r *Resources) Warnf(format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Sprintf(format, args...))
 	}
 }
 
-// Decided calls Debug, if there is one, with what a stage has settled: how many workers there are, and what they hold.
+// Decided passes a stage's decisions to Debug, if set: the number of workers and what they hold.
 func (r *Resources) Decided(format string, args ...any) {
 	if r.Debug != nil {
 		r.Debug(fmt.Sprintf(format, args...))
 	}
 }
 
-// Output writes an image of which tiles lie on the device. With the backend host its
-// files are byte for byte those of a run without one.
+// Output returns a writer for an image whose tiles are on the device. With the backend host, its files are byte
+// for byte those of a run without a device.
 func (r *Resources) Output(w *ngff.Writer) *ngffgpu.Writer {
 	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Trials: r.Trials, Debug: r.Debug})
 }
 
-// TooLittle returns the error of work whose memory, of so many bytes, is more than there is.
+// TooLittle returns an error that work needs more memory, in bytes, than Mem grants. work and args are formatted
+// like fmt.Sprintf.
 func (r *Resources) TooLittle(need int64, work string, args ...any) error {
 	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(work, args...), need>>20+1, r.Mem>>20)
 }

@@ -8,18 +8,18 @@ import (
 	"strata/pkg/annotate"
 )
 
-// roomForBar is the least width of a picture that gets a scale bar, px.
+// roomForBar is the minimum width in px of a picture with a scale bar.
 const roomForBar = 96
 
-// strip is what follows below a picture: a scale bar, and its length in µm beside it. A nil strip has no rows.
+// strip is the area below a picture: a scale bar with its length in µm beside it. A nil strip has no rows.
 type strip struct {
 	rows  int
 	bar   annotate.ScaleBar
 	label *image.Gray16
 }
 
-// newStrip returns the strip of a picture of that width, or nil where there is no room or no size of a pixel. Its text
-// grows with the picture, so that it can still be read when a large one is shown small.
+// newStrip returns the strip for a picture of the given width, or nil if there is no room or the size of a pixel
+// is unknown. Its text grows with the picture, so that it stays legible when a large one is scaled down.
 func newStrip(width int, pixel float64) (*strip, error) {
 	if width < roomForBar {
 		return nil, nil

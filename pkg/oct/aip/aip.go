@@ -68,7 +68,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	return result, nil
 }
 
-// Picture says where the PNG of a projection goes, and whether a scale bar in µm follows below its last row.
+// Picture is the destination of a projection's PNG, and whether a scale bar in µm follows below its last row.
 type Picture struct {
 	To       io.Writer
 	ScaleBar bool

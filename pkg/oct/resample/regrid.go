@@ -9,7 +9,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// regrid is how the axes of a mosaic change.
+// regrid describes how the axes of a mosaic change.
 type regrid struct {
 	axes        [3]regridAxis
 	corner      bool
@@ -17,7 +17,7 @@ type regrid struct {
 	translation []float64 // centre of its first voxel; nil: not stated
 }
 
-// regridAxis is one axis of it: whole tiles, then maybe a partial one.
+// regridAxis describes one axis: whole tiles, optionally followed by a partial one.
 type regridAxis struct {
 	n, tile int // voxels of the mosaic and of its tile
 	out     int // voxels of a resampled tile
@@ -27,7 +27,7 @@ type regridAxis struct {
 func (a regridAxis) whole() int  { return a.n / a.tile }
 func (a regridAxis) length() int { return a.whole()*a.out + a.outEdge }
 
-// span is where tile i lies and what becomes of it.
+// span returns the start and length of tile i in the mosaic and in the output.
 func (a regridAxis) span(i int) (start, n, outStart, out int) {
 	if start = i * a.tile; i < a.whole() {
 		return start, a.tile, i * a.out, a.out
@@ -35,8 +35,9 @@ func (a regridAxis) span(i int) (start, n, outStart, out int) {
 	return start, a.n - start, i * a.out, a.outEdge
 }
 
-// weights are those of a whole tile, or of a partial one, and nil where there is none. Samples of a partial tile are as far from each
-// other as those of a whole one, unless they reach from its first voxel to its last.
+// weights returns the weights of axis d for a whole tile or, with edge, for a partial one; nil if there is none.
+// Samples of a partial tile have the spacing of those of a whole one, except with corner, where they reach from
+// its first voxel to its last.
 func (g *regrid) weights(d int, edge bool) *filter.Weights {
 	a := g.axes[d]
 	n, out := a.tile, a.out
@@ -114,10 +115,10 @@ func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
 	return g, nil
 }
 
-// shape is the shape of the output.
+// shape returns the shape of the output.
 func (g *regrid) shape() []int {
 	return []int{g.axes[0].length(), g.axes[1].length(), g.axes[2].length()}
 }
 
-// tile is the shape of a resampled tile.
+// tile returns the shape of a resampled tile.
 func (g *regrid) tile() []int { return []int{g.axes[0].out, g.axes[1].out, g.axes[2].out} }

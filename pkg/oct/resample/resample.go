@@ -1,4 +1,5 @@
-// Package resample is the stage that brings a mosaic grid to another voxel size.
+// Package resample changes the voxel size of a mosaic grid. It is the pipeline's resample stage; [Run] does all of
+// it.
 package resample
 
 import (
@@ -15,39 +16,37 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options says what [Run] makes of a mosaic.
+// Options configures [Run].
 type Options struct {
 	Resolution [3]float64 // voxel size of the output along (z, y, x), µm
-	// Prefetch is how many tiles are in flight, read ahead or worked on, when the
-	// storage is slower than the workers. There are at least as many as workers, and
-	// no more than fit in memory.
+	// Prefetch is the number of tiles in flight, being read or computed, if the storage is slower than the workers.
+	// The actual number is at least that of the workers, and limited by memory.
 	Prefetch int
-	// Corner samples a tile from its first voxel to its last, and states the Resolution as the voxel size, whatever it is: what
+	// Corner samples a tile from its first voxel to its last, and always states Resolution as the voxel size, as
 	// linumpy does.
 	Corner bool
 }
 
-// Run brings a mosaic grid (z, y, x) to another voxel size, tile by tile,
-// and writes it as an OME-Zarr image of the same data type with the resampled
-// tile as chunk (stages specification, resample).
+// Run resamples a mosaic grid (z, y, x) to another voxel size, tile by tile, and writes it as an OME-Zarr image of
+// the same data type with the resampled tile as chunk (stages specification, resample).
 //
-// An axis of n voxels becomes one of m = max(1, n·voxel size/resolution, rounded
-// half to even). Where it shrinks it is blurred by a Gaussian with sigma
-// (n/m−1)/2 voxels, cut off at 4 sigma, the edge voxel repeated beyond the edge;
-// then sampled linearly at (i+½)·n/m − ½, no further than the first and the last voxel. The voxel size of the output is
-// n/m times that of the mosaic, along all of it: distances stay what they were. Tiles are separate exposures: nothing
-// crosses their borders. Partial tiles at the far edges are sampled at the same distances, and lie behind the whole ones.
+// An axis of n voxels becomes one of m = max(1, n·voxel size/resolution, rounded half to even). If it shrinks, it
+// is first blurred by a Gaussian with sigma (n/m−1)/2 voxels, truncated at 4 sigma, with the edge voxel repeated
+// beyond the edge. It is then sampled linearly at (i+½)·n/m − ½, clamped to the first and last voxel. The
+// output's voxel size is exactly n/m times the mosaic's, so that distances are preserved. Tiles are separate
+// exposures: nothing crosses their borders. Partial tiles at the far edges are sampled at the same spacing and
+// follow the whole ones.
 //
-// With Corner samples lie at i·(n−1)/(m−1), also in partial tiles, whose m is the rule's for their own n, and the voxel size
-// is nominal: 36 voxels of 2 µm become 7 that are 11.67 µm apart at a resolution of 10 µm (256 voxels: 51, 10.2 µm apart).
+// With Corner, samples lie at i·(n−1)/(m−1), also in partial tiles, whose m follows from their own n, and the
+// voxel size is nominal: at a resolution of 10 µm, 36 voxels of 2 µm become 7 that are 11.67 µm apart (256
+// voxels: 51, 10.2 µm apart).
 //
-// Computed in float32; integers are rounded half to even and clamped. A NaN or
-// infinite voxel makes the voxels non-finite whose filter it lies in, up to 2·n/m
-// voxels away, and no others; those of the input are counted in the meter.
+// Run computes in float32; integers are rounded half to even and clamped. A NaN or infinite voxel makes those
+// output voxels non-finite whose filter covers it, up to 2·n/m voxels away, and no others; those of the input are
+// counted in the meter.
 //
-// Planes are filtered as they come from raw chunks and from those that are
-// decoded block by block; other chunks are decoded whole. A tile in flight needs
-// memory for the encoded chunk, the decoded piece, and the resampled tile.
+// Planes are filtered as they arrive from raw chunks and from chunks decoded block by block; other chunks are
+// decoded whole. A tile in flight needs memory for the encoded chunk, the decoded piece and the resampled tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -86,7 +85,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 }
 
-// resampler is a running resampling.
+// resampler holds the state of a running resampling.
 type resampler struct {
 	mosaic  *oct.Mosaic
 	grid    *regrid
@@ -95,12 +94,12 @@ type resampler struct {
 	reading *meter.Meter // of the input
 }
 
-// slowStorage is the rate, in bytes a second, below which a tile waits for its
-// storage: a worker reads faster than that from a cache or a good disk, and
-// more tiles at a time would only drive each other out of the processor's.
+// slowStorage is the read rate in bytes per second below which a tile waits for its storage. A worker reads faster
+// than that from a cache or a good disk; more tiles at a time would then only evict each other from the
+// processor's cache.
 const slowStorage = 1 << 30
 
-// plan says what workers take; all but the output.
+// plan returns the workers' plan without its output.
 func (p *resampler) plan(prefetch int) *machine.Plan {
 	m, g := p.mosaic, p.grid
 	result := int64(m.DType.Size()) // bytes
@@ -120,7 +119,7 @@ func (p *resampler) waits() bool {
 	return busy > 0.01 && float64(p.reading.BytesRead()) < busy*slowStorage
 }
 
-// account adds what reading cost to the meter of the run.
+// account adds the cost of reading to the meter of the run.
 func (p *resampler) account() {
 	for _, phase := range meter.Phases() {
 		p.res.Meter.Since(phase, time.Now().Add(-p.reading.Busy(phase)))

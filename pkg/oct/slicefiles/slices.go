@@ -1,4 +1,4 @@
-// Package slicefiles lists the slices that a stack is made of.
+// Package slicefiles lists the slices of a stack. [Find] searches a folder or a bucket for them.
 package slicefiles
 
 import (
@@ -19,15 +19,15 @@ import (
 
 // File is a slice in a folder or a bucket.
 type File struct {
-	ID   int    // the number in its name
-	Path string // or its address
+	ID   int    // number in its name
+	Path string // path or address
 }
 
 var sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
 
-// Find lists the slices of a folder, slice_z<NN>*.ome.zarr, by their
-// numbers. Two with one number, and none at all, are errors. The folder may be
-// in a bucket, s3://bucket/path; opts are for its store.
+// Find lists the slices of a folder, slice_z<NN>*.ome.zarr, ordered by number. Two slices with one number are an
+// error, and so is a folder without slices; these errors wrap [oct.ErrInput]. The folder may be in a bucket,
+// s3://bucket/path; opts are for its store.
 func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)
 	if err != nil {
@@ -57,7 +57,8 @@ func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, er
 	return out, nil
 }
 
-// listFolder is what is in a folder, or below a prefix of a bucket, and the path of each.
+// listFolder returns the names in a folder, or below a prefix of a bucket, and a function that returns the path of
+// a name.
 func listFolder(ctx context.Context, dir string, opts []store.HTTPOption) (names []string, within func(name string) string, err error) {
 	switch scheme, _, _ := strings.Cut(strings.ToLower(dir), "://"); scheme {
 	case "http", "https":

@@ -11,8 +11,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// smoothPlan is what is known before a voxel is read. Arrays of three are of the axes (z, y, x); an image without z
-// has one plane.
+// smoothPlan is what is known before a voxel is read. Arrays of three refer to the axes (z, y, x); an image
+// without z has one plane.
 type smoothPlan struct {
 	image      *ngff.Image
 	array      *zarr.Array
@@ -27,17 +27,17 @@ type smoothPlan struct {
 	window        [3]int          // of the median
 	kernels       [2][3][]float64 // to smooth with, and derivatives
 	linear        bool            // there are kernels
-	radius        [3]int          // that all filters need together
-	around        [3]int          // of it, what the kernels need
+	radius        [3]int          // of all filters together
+	around        [3]int          // the part of radius that the kernels need
 
 	smoothTiling
 	pyramidMem int64
 }
 
-// most voxels that a Gaussian's sigma may have: its halos are four times as wide.
+// mostSigma is the largest sigma of a Gaussian in voxels: its halos are four times as wide.
 const mostSigma = 4096
 
-// mostMedian is the widest window of a median.
+// mostMedian is the largest window of a median.
 const mostMedian = 99
 
 func planSmooth(in *ngff.Image, how Options, layout oct.Layout, res oct.Resources) (*smoothPlan, error) {
@@ -85,7 +85,7 @@ func axisNames(im *ngff.Image) (names []string) {
 	return names
 }
 
-// planFilters makes the filters' windows and kernels. Along an axis of one voxel none does anything.
+// planFilters makes the filters' windows and kernels. No filter acts along an axis of one voxel.
 func (p *smoothPlan) planFilters() error {
 	how := p.how
 	if how.Median == 0 && how.Sigma == nil && !how.Gradient {
@@ -132,10 +132,10 @@ func (p *smoothPlan) planFilters() error {
 	return nil
 }
 
-// name is the name of an axis of space.
+// name returns the name of a space axis.
 func (p *smoothPlan) name(d int) string { return p.image.Axes[len(p.shape)-3+d].Name }
 
-// sigma is the Gaussian's along an axis, in voxels.
+// sigma returns the Gaussian's sigma along an axis, in voxels.
 func (p *smoothPlan) sigma(d int) (float64, error) {
 	flag, sigma, given := "--sigma", 0.0, p.how.Sigma
 	if p.how.InVoxels {
@@ -160,8 +160,8 @@ func (p *smoothPlan) sigma(d int) (float64, error) {
 	return voxels, nil
 }
 
-// outputChunks are the input's, but neither so large that no memory holds some of them with halos, nor as flat as the
-// strips of some scanners.
+// outputChunks returns the input's chunks, limited so that a few of them with halos fit into memory, and enlarged
+// if they are as flat as the strips of some scanners.
 func (p *smoothPlan) outputChunks() []int {
 	chunks := slices.Clone(p.array.Chunks())
 	most := 1024

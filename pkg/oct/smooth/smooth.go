@@ -1,4 +1,5 @@
-// Package smooth is the stage that filters an image by a median, a Gaussian and a gradient.
+// Package smooth filters an image by a median, a Gaussian and a gradient. It is the pipeline's smooth stage; [Run]
+// does all of it.
 package smooth
 
 import (
@@ -16,33 +17,33 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options says how [Run] filters an image: first by the median, then by the Gaussian, then by the gradient, of
-// those that are wanted.
+// Options selects the filters of [Run], which are applied in this order: median, Gaussian, gradient.
 type Options struct {
-	// Median is the number of voxels, an odd one, of the median's window along each space axis; 0: no median.
+	// Median is the odd width in voxels of the median's window along each space axis; 0: no median.
 	Median int
 	// Sigma is the standard deviation of the Gaussian: one number, or one for each space axis in the order of the
-	// image; nil: no Gaussian. It is in µm, or, InVoxels, in voxels.
+	// image; nil: no Gaussian. It is in µm or, with InVoxels, in voxels.
 	Sigma    []float64
 	InVoxels bool
-	// Gradient takes the magnitude of the gradient: by Sobel's operator, or, with a Sigma, by derivatives of the Gaussian.
+	// Gradient takes the magnitude of the gradient, by Sobel's operator or, with a Sigma, by derivatives of the
+	// Gaussian.
 	Gradient bool
-	// Border says what stands beyond the image's edges.
+	// Border selects the values beyond the image's edges.
 	Border tile.BorderMode
 	// DType is the type of the output; Invalid: the input's, or float32 for a gradient.
 	DType dtype.Type
 }
 
-// Run filters an image along its space axes, 2-D or 3-D, whatever its size, and writes it as an OME-Zarr image. Other
-// axes (channels, time) are walked one by one. An axis of one voxel is left out: a plane is filtered as a plane.
+// Run filters an image of any size along its space axes, 2-D or 3-D, and writes it as an OME-Zarr image. Other
+// axes (channels, time) are iterated over. An axis of one voxel is ignored: a plane is filtered as a plane.
 //
-// It is computed in float32 for integers of up to 16 bits and float32, else in float64; medians are exact.
-// Results are rounded to integers half to even and clamped. What stands beyond the edges is made anew of each filter's
-// result, as calls of scipy.ndimage one after the other do. The numbers depend neither on workers, nor memory,
-// nor chunks.
+// Run computes in float32 for float32 and integers of up to 16 bits, otherwise in float64; medians are exact.
+// Results are rounded to integers half to even and clamped. The values beyond the edges are derived anew from each
+// filter's result, as by successive calls of scipy.ndimage. The numbers do not depend on workers, memory or
+// chunks.
 //
-// Workers take views of a [tile.Loader]: chunks of the output, or several where the halo would be large beside one,
-// with what the filters reach around them.
+// Workers process views of a [tile.Loader]: one chunk of the output, or several if the halo would be large in
+// comparison, with the surroundings that the filters need.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, how Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	p, err := planSmooth(in, how, layout, res)
 	if err != nil {
@@ -51,7 +52,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, how Options, lay
 	return smoothers[p.dtype](ctx, p, out, layout)
 }
 
-// smoothers are smooth by the input's elements, with the type of the sums, which holds all of them.
+// smoothers maps the input's element type to smooth with the type of the sums, which represents all elements.
 var smoothers = map[dtype.Type]func(ctx context.Context, p *smoothPlan, out store.Writer, layout oct.Layout) (*ngff.Image, error){
 	dtype.Uint8: smooth[uint8, float32], dtype.Int8: smooth[int8, float32], dtype.Uint16: smooth[uint16, float32], dtype.Int16: smooth[int16, float32],
 	dtype.Uint32: smooth[uint32, float64], dtype.Int32: smooth[int32, float64], dtype.Uint64: smooth[uint64, float64], dtype.Int64: smooth[int64, float64],
@@ -98,7 +99,7 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 	return ngff.Open(ctx, out, "", zarr.Workers(p.res.Workers), zarr.Meter(p.res.Meter))
 }
 
-// spec is the output.
+// spec returns the specification of the output.
 func (p *smoothPlan) spec() ngff.ImageSpec {
 	level := p.image.Levels[0]
 	spec := ngff.ImageSpec{

@@ -22,8 +22,8 @@ type smoother[T dtype.Element, F float32 | float64] struct {
 	view    *tile.View[T]
 	median  *filter.MedianFilter[T] // nil: none
 	stencil *filter.Stencil[F]      // nil: none
-	medians []T                     // of a tile and what the stencil needs around it
-	input   []F                     // of the stencil, where its type is not T
+	medians []T                     // of a tile and of what the stencil needs around it
+	input   []F                     // input of the stencil, if its type is not T
 	result  []F
 	stored  []byte // the tile
 }
@@ -39,10 +39,10 @@ func newSmoother[T dtype.Element, F float32 | float64](p *smoothPlan, loader *ti
 	return s
 }
 
-// medians reports whether there is a median to be taken.
+// medians reports whether the plan has a median filter.
 func (p *smoothPlan) medians() bool { return p.window != [3]int{1, 1, 1} }
 
-// work filters tiles, by their numbers in the order of the walk.
+// work filters tiles, given by their numbers in the order of the walk.
 func (s *smoother[T, F]) work(ctx context.Context, tiles iter.Seq[int]) error {
 	defer func() {
 		if s.view != nil {
@@ -70,7 +70,7 @@ func (s *smoother[T, F]) work(ctx context.Context, tiles iter.Seq[int]) error {
 	return nil
 }
 
-// index is the tile that is the n-th in the order of the walk.
+// index returns the grid index of the n-th tile in the order of the walk.
 func (t *smoothTiling) index(n int) []int {
 	index := make([]int, len(t.grid))
 	for _, d := range t.order {
@@ -89,7 +89,7 @@ func (s *smoother[T, F]) load(ctx context.Context, index []int) (err error) {
 	return oct.Readable(err)
 }
 
-// filter makes the tile of the view, one after the other of the planes or volumes that are in it.
+// filter computes the view's tile, one plane or volume after another.
 func (s *smoother[T, F]) filter() {
 	real, held := s.view.TileReal, s.view.ViewShape
 	shape, room, origin := s.inSpace(real, 1), s.inSpace(held, 1), [3]int{}
@@ -122,15 +122,15 @@ func (s *smoother[T, F]) filter() {
 	}
 }
 
-// inSpace is the part of v that is of the axes of space; those that the image has not get other.
+// inSpace returns the elements of v for the space axes, with other for axes that the image lacks.
 func (p *smoothPlan) inSpace(v []int, other int) [3]int {
 	out := [3]int{other, other, other}
 	copy(out[3-len(v)+p.lead:], v[p.lead:])
 	return out
 }
 
-// volume filters a volume that lies at the beginning of the axes of a room, with the radius around it, and has the
-// given origin in the image.
+// volume filters a volume with the radius around it, which begins at index 0 of an array of shape room. origin is
+// its position in the image.
 func (s *smoother[T, F]) volume(out []byte, v []T, room, shape, origin [3]int) {
 	inner, wide := shape, shape
 	for d := range shape {
@@ -185,7 +185,7 @@ func convertTo[E dtype.Element](out []byte, to dtype.Type, v []E) {
 
 func elements(shape [3]int) int { return shape[0] * shape[1] * shape[2] }
 
-// countNonFinite counts the voxels of a tile that are no numbers, without those around it.
+// countNonFinite counts the non-finite voxels of a tile, without those around it.
 func (s *smoother[T, F]) countNonFinite(v []T, wide, shape [3]int) {
 	if !s.dtype.IsFloat() {
 		return
@@ -198,7 +198,7 @@ func (s *smoother[T, F]) countNonFinite(v []T, wide, shape [3]int) {
 	}
 }
 
-// compact moves the part of a volume that lies at the beginning of its axes together.
+// compact moves the part of a volume at the beginning of its axes together.
 func compact[T dtype.Element](v []T, room, part [3]int) []T {
 	if room == part {
 		return v
@@ -213,8 +213,9 @@ func compact[T dtype.Element](v []T, room, part [3]int) []T {
 	return v[:n]
 }
 
-// extend makes what lies beyond the edges of an image anew from what lies within, in a part of it that has the given
-// origin and reaches no further beyond an edge than it does into the image, or has all of the image along that axis.
+// extend recomputes the values beyond an image's edges from those within it, in a part of the image with the given
+// origin. Along each axis the part must reach no further beyond an edge than into the image, or contain the whole
+// image.
 func extend[T dtype.Element](v []T, shape, origin, image [3]int, mode tile.BorderMode) {
 	stride := 1
 	for d := 2; d >= 0; d-- {

@@ -10,16 +10,16 @@ import (
 	"strata/pkg/mem"
 )
 
-// smoothTiling is how an image is cut for filters with halos, and what of it is in memory.
+// smoothTiling describes how an image is cut into tiles for filters with halos, and what is in memory.
 type smoothTiling struct {
 	tile    []int // of the loader: whole chunks of the output
 	grid    []int // number of tiles
-	order   []int // axes from the one along which tiles follow each other to the slowest
+	order   []int // axes from the fastest to the slowest of the walk
 	workers int
 	cache   int64 // bytes of tiles
 }
 
-// tileSmooth chooses the tiling that costs least of those that fit in memory.
+// tileSmooth chooses the cheapest tiling that fits in memory.
 func tileSmooth[T dtype.Element, F float32 | float64](p *smoothPlan) error {
 	chunk := 2 * int64(p.out.Size())
 	for _, n := range p.chunks {
@@ -36,16 +36,16 @@ func tileSmooth[T dtype.Element, F float32 | float64](p *smoothPlan) error {
 	return nil
 }
 
-// tilingChoice looks for a tiling of a plan.
+// tilingChoice searches for a tiling of a plan.
 type tilingChoice struct {
 	plan             *smoothPlan
 	available, chunk float64 // bytes
 	scratch          func(shape [3]int) int64
 	cost             float64 // of the best so far
-	least            float64 // memory that the smallest would need
+	least            float64 // memory of the smallest tiling
 }
 
-// try weighs all tiles that are 1, 2, 4 … chunks of the given ones long along axis d and those behind it.
+// try weighs all tiles that are 1, 2, 4 … of the given chunks long along axis d and the axes after it.
 func (c *tilingChoice) try(tile []int, d int) {
 	if d == len(tile) {
 		c.weigh(tile)
@@ -62,7 +62,7 @@ func (c *tilingChoice) try(tile []int, d int) {
 	tile[d] = first
 }
 
-// What a tiling costs is counted in the time of filtering a voxel.
+// Costs of a tiling in units of the time to filter a voxel.
 const (
 	costOfLoading = 0.5  // a voxel, from its chunk
 	costOfTile    = 4000 // asking for a view, writing a tile
@@ -70,7 +70,7 @@ const (
 	betterSize    = 4 << 20
 )
 
-// weigh takes a tiling if it is better than the best so far.
+// weigh keeps a tiling if it is better than the best so far.
 func (c *tilingChoice) weigh(tile []int) {
 	p := c.plan
 	t := smoothTiling{tile: slices.Clone(tile)}
@@ -120,11 +120,11 @@ func (c *tilingChoice) weigh(tile []int) {
 	}
 }
 
-// pooled is the memory that the loader takes for a buffer of that many bytes.
+// pooled returns the memory that the loader takes for a buffer of the given size.
 func pooled(bytes float64) float64 { return float64(mem.Size(int(bytes))) }
 
-// loads is how often a tile is loaded when that many are cached, and how many would be enough for once: those of the
-// tiles around one that the walk has left behind are needed again.
+// loads returns how often a tile is loaded if the given number of tiles is cached, and the number with which each
+// is loaded once: the walk returns to the neighbours of a tile that it has passed.
 func (t *smoothTiling) loads(p *smoothPlan, cached float64) (times, enough float64) {
 	times = 1
 	span := func(d int) float64 {
@@ -147,7 +147,7 @@ func (t *smoothTiling) loads(p *smoothPlan, cached float64) (times, enough float
 	return times, enough / float64(t.grid[last]) * span(last)
 }
 
-// decoded is how many voxels of chunks are decoded for one of a tile.
+// decoded returns the number of decoded voxels per voxel of a tile.
 func (p *smoothPlan) decoded(tile []int) float64 {
 	factor := 1.0
 	if len(p.array.Codecs()) == 0 {
@@ -165,7 +165,7 @@ func (p *smoothPlan) decoded(tile []int) float64 {
 	return factor
 }
 
-// smoothScratch tells how much memory a worker needs to filter the space of a tile, beside the view.
+// smoothScratch returns a function that computes a worker's memory besides the view, for the space of a tile.
 func smoothScratch[T dtype.Element, F float32 | float64](p *smoothPlan) func(shape [3]int) int64 {
 	median, stencil := filter.NewMedianFilter[T](p.window), filter.NewStencil[F](p.kernels[0], p.kernels[1])
 	size := int64(dtype.Of[F]().Size())

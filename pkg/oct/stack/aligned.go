@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	tileUM     = 5   // size of the pixels that planes are compared by, about
+	tileUM     = 5   // approximate size of the pixels in which planes are compared
 	tilePixels = 256 // of them, along each axis of a tile
-	mostTiles  = 4   // in which a pair is compared
-	localUM    = 40  // the local mean that is divided out of planes
-	smoothUM   = 5   // standard deviation of the Gaussian that smooths them then
+	mostTiles  = 4   // maximum number of tiles in which a pair is compared
+	localUM    = 40  // size of the local mean that is divided out of planes
+	smoothUM   = 5   // standard deviation of the Gaussian that then smooths them
 
-	// unexpectedPlanes is from how many planes on a measured overlap is told to be another
-	// than the expected one.
+	// unexpectedPlanes is the difference in planes from which a measured overlap is reported as unexpected.
 	unexpectedPlanes = 2
 )
 
-// stackTile is a part of the moving slice in which it is compared with the fixed one:
-// pixels (y, x) of its transformed planes. What is there lies at offset in the fixed slice.
+// stackTile is a part of the moving slice that is compared with the fixed one: pixels (y, x) of its transformed
+// planes. It lies at offset in the fixed slice.
 type stackTile struct {
 	start, shape [2]int
 	offset       [2]int
 }
 
-// chooseTiles takes, of the tiles that both slices cover, those in which the pictures
-// agree most: tissue, and not what surrounds it.
+// chooseTiles selects, among the tiles that both slices cover, those in which the pictures agree most: tissue
+// instead of its surroundings.
 func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving picture, pictureBin [2]int) {
 	d := m.displaced.believed()
 	var offset, lo, n, count [2]int
@@ -72,7 +71,7 @@ func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving picture, pictureBin
 	}
 }
 
-// agreement is the sum of the products of what two pictures show in a tile.
+// agreement returns the sum of the products of two pictures in a tile.
 func agreement(fixed, moving picture, t stackTile, bin [2]int) (sum float64) {
 	for y := t.start[0] / bin[0]; y < min(moving.ny, (t.start[0]+t.shape[0])/bin[0]); y++ {
 		fy := y + (t.offset[0]-t.start[0])/bin[0]
@@ -88,21 +87,21 @@ func agreement(fixed, moving picture, t stackTile, bin [2]int) (sum float64) {
 	return sum
 }
 
-// tileBin is how many pixels (y, x) of the slices are one in a tile.
+// tileBin returns how many pixels (y, x) of the slices form one pixel of a tile.
 func (s *surveyor) tileBin() [2]int {
 	v := s.plan.slices[0].voxel
 	return [2]int{micrometres(tileUM, v[1]), micrometres(tileUM, v[2])}
 }
 
-// planeEnd is planes at an end of a slice in a tile, by how they look there.
+// planeEnd describes the brightness of planes at an end of a slice, in its tiles.
 type planeEnd struct {
-	first  int       // number of the first in its slice
-	bright []float64 // by plane: Σ of what is above 0
-	voxels []float64 // and how many that are
+	first  int       // index of the first plane in its slice
+	bright []float64 // by plane: sum of the values above 0
+	voxels []float64 // and their number
 }
 
-// measureTiles compares the planes of all pairs in their tiles: how much they overlap, where that is
-// searched for, and how bright they are.
+// measureTiles compares the planes of all pairs in their tiles: their overlap, if it is searched for, and their
+// brightness.
 func (s *surveyor) measureTiles(ctx context.Context) error {
 	for _, m := range s.plan.moving {
 		if err := s.measurePair(ctx, m); err != nil {
@@ -170,8 +169,8 @@ func newPlaneEnd(first, n int) *planeEnd {
 	return &planeEnd{first: first, bright: make([]float64, max(n, 0)), voxels: make([]float64, max(n, 0))}
 }
 
-// tile reads the planes of an end in a tile, and puts there how they look once what
-// shades them is gone and speckle is smoothed away.
+// tile reads the planes of an end in a tile, divides out their shading, smooths the speckle and stores the result
+// in to. It adds their brightness to end.
 func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *filter.Rigid, to []float32) error {
 	bin := s.tileBin()
 	pixel := of.voxel[1] * float64(bin[0])
@@ -217,7 +216,7 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 	})
 }
 
-// reachOf is how far a transform moves the pixels of a tile, at most.
+// reachOf returns the maximum distance by which a transform moves the pixels of a tile.
 func reachOf(t *filter.Rigid, start, shape [2]int) (far float64) {
 	sin, cos := math.Sincos(t.Angle)
 	for _, y := range []int{start[0], start[0] + shape[0]} {
@@ -237,8 +236,8 @@ func toFloat32(v []float64) []float32 {
 	return out
 }
 
-// settleAligned takes the overlap that correlates best, to a fraction of a plane: the top
-// of the parabola through the best one and its neighbours.
+// settleAligned takes the overlap with the highest correlation, to a fraction of a plane: the vertex of the
+// parabola through the best overlap and its neighbours.
 func (m *movingSlice) settleAligned(sums []filter.Moments, res *oct.Resources) {
 	s := m.search
 	c := make([]float64, len(sums))
@@ -271,8 +270,8 @@ func (m *movingSlice) settleAligned(sums []filter.Moments, res *oct.Resources) {
 	}
 }
 
-// wholePlanes makes of exact overlaps whole ones, so that what is rounded off does
-// not add up: every slice lies within half a plane of where it should be.
+// wholePlanes rounds exact overlaps to whole planes without accumulating rounding errors: every slice lies within
+// half a plane of its exact position.
 func (p *stackPlan) wholePlanes() {
 	left := 0.0
 	for _, m := range p.moving {

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// assembly is a volume under construction: the planes from z = done on are in
-// memory, those before are written.
+// assembly is a volume under construction: the planes from z = done on are in memory, the planes before are
+// written.
 type assembly struct {
 	plan   *stackPlan
 	mem    volume.Memory
@@ -17,12 +17,11 @@ type assembly struct {
 	result *Result
 
 	done   int            // planes that are written
-	window []volume.Plane // planes from done on; none where nothing was placed yet
-	limits []int          // by slice: planes below stay as they are once it is placed
+	window []volume.Plane // planes from done on; zero values if nothing has been placed there
+	limits []int          // by slice: planes below are final once it is placed
 }
 
-// assemble reads the slices in order, places and blends them, and writes the
-// volume.
+// assemble reads the slices in order, places and blends them, and writes the volume.
 func (p *stackPlan) assemble(mem volume.Memory, out store.Writer, layout oct.Layout, res oct.Resources, result *Result) error {
 	a := &assembly{plan: p, mem: mem, res: &res, result: result, limits: p.limits()}
 	canvas, err := p.image(layout, &res)
@@ -43,7 +42,7 @@ func (p *stackPlan) assemble(mem volume.Memory, out store.Writer, layout oct.Lay
 	return mem.Err()
 }
 
-// next blends or puts a slice: planes of the volume below limit do not change any more then.
+// next blends and places a slice. Planes of the volume below limit are final afterwards.
 func (a *assembly) next(m *movingSlice, limit int) error {
 	if m.place.Height() <= 0 || m.place.Width() <= 0 {
 		a.flush(limit)
@@ -56,8 +55,7 @@ func (a *assembly) next(m *movingSlice, limit int) error {
 	return a.put(m, rest, limit)
 }
 
-// put places planes k of a slice, in pieces for which there is room, and writes
-// what is settled.
+// put places planes k of a slice, in pieces that fit into memory, and writes final planes.
 func (a *assembly) put(m *movingSlice, k [2]int, limit int) error {
 	for k[0] < k[1] && a.mem.Err() == nil {
 		z := m.start + k[0]
@@ -83,7 +81,8 @@ func (a *assembly) put(m *movingSlice, k [2]int, limit int) error {
 	return a.mem.Err()
 }
 
-// load brings planes of a slice, from the k-th used one on, to its place in planes, and multiplies them.
+// load loads planes of a slice, from the k-th used one on, into their part of the planes to, and multiplies them
+// by their gains.
 func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGains) {
 	s, r := m.slice, m.place
 	anew := k >= m.counted // else planes come again for another pass
@@ -105,7 +104,7 @@ func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGai
 	}
 }
 
-// turn brings planes of a slice to their place by its transform, some at a time.
+// turn loads planes of a slice and resamples them by its transform, some at a time.
 func (a *assembly) turn(m *movingSlice, k int, to []volume.Plane, anew bool) {
 	s := m.slice
 	turn := volume.Turn{Rigid: m.rigid, NY: s.shape[1], NX: s.shape[2], Part: m.place, DY: m.origin[0], DX: m.origin[1]}
@@ -120,7 +119,7 @@ func (a *assembly) turn(m *movingSlice, k int, to []volume.Plane, anew bool) {
 	}
 }
 
-// at is the canvas plane z, none where nothing was placed yet.
+// at returns the canvas plane z, or the zero value if nothing has been placed there.
 func (a *assembly) at(z int) volume.Plane {
 	if i := z - a.done; i < len(a.window) {
 		return a.window[i]
@@ -128,7 +127,7 @@ func (a *assembly) at(z int) volume.Plane {
 	return volume.Plane{}
 }
 
-// missing is how many of n canvas planes from z on are not there yet.
+// missing returns how many of n canvas planes from z on do not exist yet.
 func (a *assembly) missing(z, n int) (missing int) {
 	for i := range n {
 		if !a.at(z + i).There() {
@@ -138,7 +137,8 @@ func (a *assembly) missing(z, n int) (missing int) {
 	return missing
 }
 
-// ready are n canvas planes from z on. New ones are zero but for the part that is about to be covered.
+// ready returns n canvas planes from z on. New ones are zero except for the rectangle covered, which is about to
+// be overwritten.
 func (a *assembly) ready(z, n int, covered oct.Rectangle) []volume.Plane {
 	missing := a.missing(z, n)
 	a.mem.Room(missing)
@@ -159,7 +159,7 @@ func (a *assembly) ready(z, n int, covered oct.Rectangle) []volume.Plane {
 	return planes
 }
 
-// flush writes the planes below limit, as far as they are whole batches.
+// flush writes the planes below limit, in whole batches.
 func (a *assembly) flush(limit int) {
 	n := limit - a.done
 	if limit < a.plan.depth {
@@ -177,8 +177,8 @@ func (a *assembly) flush(limit int) {
 	a.mem.Write(planes)
 }
 
-// wholeChunks moves the end of a piece of a slice's planes back to where a chunk
-// ends, unless it is the last or would be empty. Planes count from the first used.
+// wholeChunks moves the end of a piece of a slice's planes back to the end of a chunk, unless the piece is the
+// last or would become empty. Planes count from the first used one.
 func wholeChunks(m *movingSlice, from, to, last int) int {
 	depth := m.slice.chunk[0]
 	if whole := (m.movingZ+to)/depth*depth - m.movingZ; to < last && whole > from {
@@ -187,8 +187,8 @@ func wholeChunks(m *movingSlice, from, to, last int) int {
 	return to
 }
 
-// chunkEnd is the plane behind those that share a chunk with plane k−1. Planes count
-// from the first used.
+// chunkEnd returns the first plane after those that share a chunk with plane k−1. Planes count from the first
+// used one.
 func (m *movingSlice) chunkEnd(k int) int {
 	depth := m.slice.chunk[0]
 	return (m.movingZ+k+depth-1)/depth*depth - m.movingZ

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	gainVoxels  = 1000 // more than so many common voxels make a gain
-	gainDark    = 1e-6 // medians that are not above it make none
-	gainLeast   = 0.01 // a gain that differs less from 1 is not applied
-	refineArea  = 1000 // so many common pixels at least make a refinement
+	gainVoxels  = 1000 // a gain needs more common voxels than this
+	gainDark    = 1e-6 // and medians above this
+	gainLeast   = 0.01 // smallest difference from 1 of a gain that is applied
+	refineArea  = 1000 // minimum number of common pixels for a refinement
 	refineLeast = 0.1  // pixels
 )
 
-// passing hands over planes of the canvas, from the at-th on, with those of a slice that they are blended with, until all have passed by. It
-// may be called again.
+// passing calls f with planes of the canvas, from index at on, and the planes of a slice that are blended with
+// them, until all have been passed. It may be called several times.
 type passing func(f func(at int, fixed, moving []volume.Plane))
 
-// blend mixes planes k of a slice into the canvas. Where slices are matched
-// to what is below them, it finds the slice's factor. Planes behind them, up to ahead, share a chunk with the last and go to the canvas at once
-// if there is room; blend returns the first plane that is still to be put.
+// blend mixes planes k of a slice into the canvas. If slices are matched pairwise, it determines the slice's gain.
+// Planes after them, up to ahead, share a chunk with the last one and are placed at once if there is room; blend
+// returns the first plane that is still to be put.
 func (a *assembly) blend(m *movingSlice, k [2]int, ahead int) (next int) {
 	n := k[1] - k[0]
 	fixed := append([]volume.Plane{}, a.ready(m.start+k[0], n, oct.Rectangle{})...)
@@ -57,7 +57,7 @@ func (a *assembly) blend(m *movingSlice, k [2]int, ahead int) (next int) {
 	return next
 }
 
-// mix mixes planes k of a slice into the canvas, as they pass by.
+// mix mixes planes k of a slice into the canvas, as pass hands them over.
 func (a *assembly) mix(m *movingSlice, k [2]int, pass passing) {
 	n := k[1] - k[0]
 	if a.plan.opt.BlendMatch == MatchPairwise {
@@ -76,8 +76,8 @@ func (a *assembly) mix(m *movingSlice, k [2]int, pass passing) {
 	pass(func(at int, fixed, moving []volume.Plane) { a.mem.Mix(mix, at, fixed, moving) })
 }
 
-// gain is the ratio of the medians of what is on the canvas and what comes, n planes,
-// over the voxels that both have.
+// gain returns the ratio of the medians of n planes on the canvas and of the slice, over the voxels that both
+// have.
 func (a *assembly) gain(part oct.Rectangle, n int, pass passing) float32 {
 	medians := a.mem.Medians(part, n)
 	for medians.Next() {
@@ -86,8 +86,7 @@ func (a *assembly) gain(part oct.Rectangle, n int, pass passing) float32 {
 	return gainOf(medians.Values())
 }
 
-// gainOf is the ratio of two medians over n voxels; 1 where it is not worth or not to be
-// believed.
+// gainOf returns the ratio of two medians over n voxels, or 1 if it is negligible or unreliable.
 func gainOf(n int64, here, there float64) float32 {
 	if n <= gainVoxels || !(here > gainDark && there > gainDark) {
 		return 1
@@ -99,9 +98,9 @@ func gainOf(n int64, here, there float64) float32 {
 	return g
 }
 
-// refine is the shift (dy, dx) for which the mean of the slice's planes matches
-// that of the canvas best. The host finds it whatever the machine: a Fourier transform on a device rounds differently, and the
-// highest of maxima that are nearly as high might be another.
+// refine returns the shift (dy, dx) at which the mean of the slice's planes matches the canvas best. The host
+// computes it on every machine: a Fourier transform on a device rounds differently and might prefer another of
+// several similar maxima.
 func (a *assembly) refine(part oct.Rectangle, pass passing, gain float32) (dy, dx int) {
 	means := a.mem.Means(part)
 	pass(func(_ int, fixed, moving []volume.Plane) { means.Add(fixed, moving) })
@@ -114,8 +113,8 @@ func (a *assembly) refine(part oct.Rectangle, pass passing, gain float32) (dy, d
 	return a.plan.refinement(fixed, moving, part.Height(), part.Width(), gain)
 }
 
-// refinement is the shift for which the second of two mean planes, which it scales by
-// gain, matches the first best: 0 where it is not worth or not to be believed.
+// refinement returns the shift at which the second of two mean planes matches the first best, or 0 if it is
+// negligible or unreliable. It multiplies moving by gain.
 func (p *stackPlan) refinement(fixed, moving []float32, height, width int, gain float32) (dy, dx int) {
 	for i := range moving {
 		moving[i] *= gain

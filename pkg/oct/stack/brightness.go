@@ -6,42 +6,42 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// BlendMatch says how the brightness of slices is matched where they are blended.
+// BlendMatch selects how the brightness of slices is matched before blending.
 type BlendMatch string
 
-// How it is matched.
+// Values of BlendMatch.
 const (
 	MatchNone     BlendMatch = "none"     // not at all
-	MatchPairwise BlendMatch = "pairwise" // each slice to those below it: the reference's rule
-	MatchWhole    BlendMatch = "whole"    // a factor for each slice, by all overlaps at once
-	MatchDepth    BlendMatch = "depth"    // that, and one for each depth below the slices' first plane
+	MatchPairwise BlendMatch = "pairwise" // each slice to those below it, like the reference
+	MatchWhole    BlendMatch = "whole"    // one factor for each slice, from all overlaps together
+	MatchDepth    BlendMatch = "depth"    // the same, and a factor for each depth below the slices' first plane
 )
 
-// BlendMatches are all of them.
+// BlendMatches lists all values of [BlendMatch].
 var BlendMatches = []string{string(MatchNone), string(MatchPairwise), string(MatchWhole), string(MatchDepth)}
 
 const (
-	// brightnessVoxels is how many voxels a plane needs in the tiles of a pair to count.
+	// brightnessVoxels is the number of voxels that a plane needs in the tiles of a pair to count.
 	brightnessVoxels = 100
-	// brightnessNoise is by how much, in parts, the brightness of the same tissue differs
-	// between two slices: one plane says so much.
+	// brightnessNoise is the relative difference in brightness of the same tissue between two slices: the error of one
+	// plane.
 	brightnessNoise = 0.05
-	// sliceSpread is by how much slices differ, bendSpread by how much the logarithm of the
-	// brightness bends between two knots: it falls in a straight line where tissue attenuates alike.
+	// sliceSpread is the expected difference between slices, bendSpread that of the slopes of log brightness on both
+	// sides of a knot: it falls linearly where tissue attenuates evenly.
 	sliceSpread = 0.3
 	bendSpread  = 0.02
 	mostKnots   = 128 // of the profile along depth
-	mostGain    = 8   // a plane becomes so much brighter or darker at most: there is noise, too
+	mostGain    = 8   // limit of a plane's gain, upwards and downwards, because of noise
 )
 
-// brightness is what the overlaps say of slices and depths: plane z of slice k shows tissue
-// exp(slices[k] + depth[z]) times as bright as it is.
+// brightness is the result of comparing overlaps: plane z of slice k shows tissue exp(slices[k] + depth[z]) times
+// as bright as it is.
 type brightness struct {
 	slices []float64
 	depth  []float64 // by plane of a slice; that of the first used plane is 0
 }
 
-// knot says between which knots a plane is, and how far from the first.
+// knot returns the knot before plane z and the fraction of the distance to the next one.
 func knot(z, planes, knots int) (k int, part float64) {
 	if knots < 2 {
 		return 0, 0
@@ -51,9 +51,9 @@ func knot(z, planes, knots int) (k int, part float64) {
 	return k, at - float64(k)
 }
 
-// brightnesses solves for all slices and all depths at once, by least squares. What
-// is brighter by the same part in every pair is taken for attenuation along depth,
-// as it is wherever light comes from above, and not for slices that become darker and darker.
+// brightnesses solves for all slices and all depths together by least squares. A relative difference common to all
+// pairs is attributed to attenuation along depth, which occurs wherever light comes from above, and not to slices
+// that become darker and darker.
 func (p *stackPlan) brightnesses() brightness {
 	n, planes := len(p.slices), 0
 	for _, s := range p.slices {
@@ -127,7 +127,7 @@ func (p *stackPlan) brightnesses() brightness {
 	return out
 }
 
-// at is the mean brightness of a plane of the slice; false where it has next to no voxels.
+// at returns the mean brightness of a plane of the slice, or false if too few voxels count.
 func (e *planeEnd) at(z int) (float64, bool) {
 	if e == nil {
 		return 0, false
@@ -139,7 +139,7 @@ func (e *planeEnd) at(z int) (float64, bool) {
 	return e.bright[k] / e.voxels[k], true
 }
 
-// brighten sets by what the planes of slices are multiplied, from the first used one on.
+// brighten sets the gains of the slices' planes, from the first used one on.
 func (p *stackPlan) brighten() {
 	if !p.opt.Blend || p.opt.BlendMatch != MatchWhole && p.opt.BlendMatch != MatchDepth || len(p.moving) == 0 {
 		return
@@ -150,7 +150,7 @@ func (p *stackPlan) brighten() {
 	}
 }
 
-// noteGains notes what is known of them before slices are blended.
+// noteGains records in r the gains that are known before blending.
 func (p *stackPlan) noteGains(r *Result) {
 	for _, m := range p.all() {
 		if g := m.gains.all; g != 0 && g != 1 {
@@ -159,7 +159,7 @@ func (p *stackPlan) noteGains(r *Result) {
 	}
 }
 
-// matched notes by what a slice is multiplied to match those below it.
+// matched records the gain that matches a slice to those below it.
 func (r *Result) matched(m *movingSlice, gain float32) {
 	m.gains = planeGains{all: gain}
 	if gain != 1 {
@@ -167,8 +167,7 @@ func (r *Result) matched(m *movingSlice, gain float32) {
 	}
 }
 
-// gainsOf are the factors of a slice's planes from one on, rounded, so that the last
-// bits of an exponential do not show.
+// gainsOf returns the gains of slice k's planes from one on, rounded to hide the last bits of an exponential.
 func (p *stackPlan) gainsOf(b brightness, k, from int) planeGains {
 	gain := func(v float64) float32 {
 		g := min(max(math.Exp(-v), 1.0/mostGain), mostGain)
@@ -184,13 +183,13 @@ func (p *stackPlan) gainsOf(b brightness, k, from int) planeGains {
 	return g
 }
 
-// planeGains are what the planes of a slice are multiplied by, counted from its first used one.
+// planeGains holds the gains of a slice's planes, counted from its first used one.
 type planeGains struct {
-	all    float32   // 0: 1
-	planes []float32 // nil: all
+	all    float32   // gain of all planes; 0 stands for 1
+	planes []float32 // gain of each plane; nil: all
 }
 
-// at is the factor of a plane.
+// at returns the gain of plane k.
 func (g planeGains) at(k int) float32 {
 	switch {
 	case k < len(g.planes):
@@ -201,7 +200,7 @@ func (g planeGains) at(k int) float32 {
 	return g.all
 }
 
-// of are the factors of n planes from k on.
+// of returns the gains of n planes from k on.
 func (g planeGains) of(k, n int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
@@ -210,5 +209,5 @@ func (g planeGains) of(k, n int) []float32 {
 	return out
 }
 
-// same reports whether all planes have one factor, and which.
+// same returns the gain of the first plane, and whether all planes have it.
 func (g planeGains) same() (float32, bool) { return g.at(0), len(g.planes) == 0 }

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/oct/stack/tables"
 )
 
-// overlaps says how far the pairs overlap, or what has to be measured for that.
+// overlaps sets the overlaps of all pairs, or the searches that will measure them.
 func (p *stackPlan) overlaps(res *oct.Resources) {
 	o := &p.opt
 	z := p.slices[0].voxel[0]
@@ -30,7 +30,7 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 	}
 }
 
-// planRefine asks for the best-correlated blend depth within an expected overlap.
+// planRefine requests a search for the best-correlated blend depth within an expected overlap.
 func (m *movingSlice) planRefine(o *Options) {
 	t := m.transform
 	confident := !t.entry
@@ -52,7 +52,7 @@ func (m *movingSlice) planRefine(o *Options) {
 	m.search = &overlapSearch{lo: lo, hi: hi, first: m.movingZ, best: m.overlap, take: func(best int, _ float64) { m.blend = best }}
 }
 
-// planSearch asks for the best-correlated overlap.
+// planSearch requests a search for the best-correlated overlap.
 func (m *movingSlice) planSearch(o *Options, interval, reach int, res *oct.Resources) {
 	depth := min(m.fixed.shape[0], m.slice.shape[0])
 	e := depth - interval
@@ -85,7 +85,7 @@ func (m *movingSlice) planSearch(o *Options, interval, reach int, res *oct.Resou
 	m.search = &overlapSearch{lo: lo, hi: hi, first: first, best: e, aligned: aligned, take: take}
 }
 
-// settle makes overlaps consistent and finds where the slices are along z.
+// settle makes the overlaps consistent and determines the positions of the slices along z.
 func (p *stackPlan) settle(res *oct.Resources) {
 	p.wholePlanes()
 	for _, m := range p.moving {
@@ -116,8 +116,8 @@ func (p *stackPlan) settle(res *oct.Resources) {
 	}
 }
 
-// consistency replaces overlaps that are far from the median of all, on slices
-// that nothing speaks for, by those of their neighbours.
+// consistency replaces overlaps that are far from the median by those of their neighbours, for slices whose
+// registration has no high confidence.
 func (p *stackPlan) consistency(res *oct.Resources) {
 	if len(p.moving) < 3 {
 		return

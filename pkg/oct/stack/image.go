@@ -10,11 +10,10 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// stackChunk is the shape of the output's chunks where nothing else is asked
-// for: few planes, since planes are what waits in memory.
+// stackChunk is the default shape of the output's chunks. It has few planes, since whole planes wait in memory.
 var stackChunk = []int{8, 256, 256}
 
-// image says what the volume is written as.
+// image returns the canvas with the specification of the output.
 func (p *stackPlan) image(layout oct.Layout, res *oct.Resources) (*volume.Canvas, error) {
 	first := p.slices[0]
 	shape := []int{p.depth, p.canvas[0], p.canvas[1]}

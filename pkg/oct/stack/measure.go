@@ -9,10 +9,10 @@ import (
 	"strata/pkg/oct/machine/volume"
 )
 
-// measure finds the overlaps that the plan asks for.
+// measure finds the overlaps that the plan searches for.
 //
-// The planes are read in strips of rows, each slice once, the strip of a slice
-// kept for the pair with the next one.
+// It reads the planes in strips of rows, each slice once, and keeps the strip of a slice for the pair with the
+// next one.
 func (p *stackPlan) measure(mem volume.Memory, res *oct.Resources) error {
 	ms := newMeasuring(p)
 	if ms == nil {
@@ -42,7 +42,7 @@ func (p *stackPlan) measure(mem volume.Memory, res *oct.Resources) error {
 	return nil
 }
 
-// decide takes the overlap of each pair that correlates best.
+// decide takes the overlap with the highest correlation for each pair.
 func (ms *measuring) decide(sums [][]filter.Moments, res *oct.Resources) {
 	for i, pair := range ms.pairs {
 		s := pair.m.search
@@ -68,21 +68,21 @@ type measuring struct {
 	chunk  int          // rows of a chunk
 }
 
-// measuredPair is a pair whose overlap is searched.
+// measuredPair is a pair whose overlap is searched for.
 type measuredPair struct {
 	m              *movingSlice
 	fixed, moving  *stripNeed
 	y0, y1, x0, x1 int // its centre
 }
 
-// stripNeed is what is read of a slice: planes at its end and at its beginning.
+// stripNeed describes what is read of a slice: planes at its end and at its beginning.
 type stripNeed struct {
 	slice       *stackSlice
-	first, last [2]int // planes, half open, as moving and as fixed slice
+	first, last [2]int // half-open ranges of planes, as the moving and as the fixed slice
 	x0, x1      int
 	asMoving    *measuredPair
 	asFixed     *measuredPair
-	spans       [][2]int // planes that are read, in order and apart
+	spans       [][2]int // disjoint ranges of planes to read, in order
 	planes      int      // in all spans
 }
 
@@ -127,7 +127,7 @@ func newMeasuring(p *stackPlan) *measuring {
 	return ms
 }
 
-// plan joins the planes at both ends where they meet.
+// plan merges the planes at both ends if they meet.
 func (n *stripNeed) plan() {
 	a, b := n.first, n.last
 	switch {
@@ -145,7 +145,7 @@ func (n *stripNeed) plan() {
 	}
 }
 
-// plane is the number of plane z among those that are read.
+// plane returns the index of plane z among those that are read.
 func (n *stripNeed) plane(z int) int {
 	at := 0
 	for _, s := range n.spans {
@@ -157,7 +157,7 @@ func (n *stripNeed) plane(z int) int {
 	panic("oct: a plane that is not read")
 }
 
-// strips are the pixels of strips of so many rows, by slice.
+// strips returns the number of pixels in a strip of the given number of rows, by slice.
 func (ms *measuring) strips(rows int) (pixels []int) {
 	for _, n := range ms.needs {
 		pixels = append(pixels, n.planes*rows*(n.x1-n.x0))
@@ -165,7 +165,7 @@ func (ms *measuring) strips(rows int) (pixels []int) {
 	return pixels
 }
 
-// strip correlates rows y0…y1−1, for all pairs, in order.
+// strip correlates rows y0…y1−1, for all pairs in order.
 func (ms *measuring) strip(mem volume.Memory, overlaps volume.Overlaps, y0, y1 int) {
 	var fixed strip
 	pair := 0
@@ -188,14 +188,14 @@ func (ms *measuring) strip(mem volume.Memory, overlaps volume.Overlaps, y0, y1 i
 	}
 }
 
-// strip is rows of a slice in memory.
+// strip holds rows of a slice in memory.
 type strip struct {
 	need   *stripNeed
 	planes []volume.Plane
 	y0, ny int
 }
 
-// load reads the rows, as far as the slice has them.
+// load reads those of the rows that the slice has.
 func (s *strip) load(mem volume.Memory, overlaps volume.Overlaps, place int) {
 	n := s.need
 	if s.ny == 0 {
@@ -214,7 +214,7 @@ func (s *strip) load(mem volume.Memory, overlaps volume.Overlaps, place int) {
 	}
 }
 
-// part is the centre of a pair in rows y0…y1−1.
+// part returns the centre of a pair in rows y0…y1−1.
 func (s *strip) part(pair *measuredPair, y0, y1 int) oct.Rectangle {
 	return oct.Rect(y0-s.y0, y1-s.y0, pair.x0-s.need.x0, pair.x1-s.need.x0)
 }

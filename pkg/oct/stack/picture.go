@@ -11,46 +11,46 @@ import (
 	"strata/pkg/oct/stack/tables"
 )
 
-// RepairShifts says what becomes of recorded shifts that the slices contradict.
+// RepairShifts selects what happens to recorded shifts that the slices contradict.
 type RepairShifts string
 
-// What becomes of them.
+// Values of RepairShifts.
 const (
-	RepairOff  RepairShifts = "off"  // nobody looks
-	RepairWarn RepairShifts = "warn" // they are told
-	RepairFix  RepairShifts = "fix"  // those that the pictures show take their place
+	RepairOff  RepairShifts = "off"  // no check
+	RepairWarn RepairShifts = "warn" // warn
+	RepairFix  RepairShifts = "fix"  // warn, and use the shifts found in the pictures
 )
 
-// Repairs are all of them.
+// Repairs lists all values of [RepairShifts].
 var Repairs = []string{string(RepairOff), string(RepairWarn), string(RepairFix)}
 
 const (
-	pictureUM     = 10   // size of a picture's pixels, about
-	pictureMost   = 1024 // pixels along an axis: larger slices have larger ones
-	picturePlanes = 8    // planes that a picture is the mean of
-	contrastUM    = 200  // the local mean that is divided out of pictures
+	pictureUM     = 10   // approximate size of a picture's pixels
+	pictureMost   = 1024 // maximum number of pixels along an axis: larger slices get larger pixels
+	picturePlanes = 8    // number of planes averaged in a picture
+	contrastUM    = 200  // size of the local mean that is divided out of pictures
 
-	// A picture's displacement is believed from pictureLeast on, and against the recorded one if it correlates by
-	// pictureMore more: docs/stages.md says what pictures reach.
+	// pictureLeast is the correlation from which a picture's displacement is accepted. To override the recorded one,
+	// it must correlate by pictureMore more; docs/stages.md says what pictures reach.
 	pictureLeast = 0.12
 	pictureMore  = 0.08
-	// What chance reaches shrinks with the area: a twelfth of the pixels count as independent, and what is
-	// believed is six of the standard deviations that these have.
+	// pictureChance is the number of standard deviations above which a correlation is not accidental; they shrink with
+	// the area, of which a twelfth of the pixels count as independent.
 	pictureChance = 6
-	// contradictionUM is from where on two displacements are two: motors are some
-	// micrometres off, and what is cut bends.
+	// contradictionUM is the distance from which two displacements contradict each other: motors err by some
+	// micrometres, and cut tissue bends.
 	contradictionUM = 30
 )
 
-// displacement is how far a moving slice lies from the fixed one, (y, x) in pixels: what
-// is at p of the moving slice is at p + displacement of the fixed one.
+// displacement is the position (y, x) in pixels of a moving slice relative to the fixed one: point p of the moving
+// slice lies at p + displacement in the fixed one.
 type displacement struct {
 	recorded, found [2]float64
 	at, best        float64 // correlations
-	least           float64 // from which best is believed; 0: there were no pictures to compare
+	least           float64 // minimum of an acceptable best; 0: there were no pictures to compare
 }
 
-// believed is the displacement by which planes are compared.
+// believed returns the displacement at which planes are compared.
 func (d *displacement) believed() [2]float64 {
 	if d.shown() && d.best >= d.at {
 		return d.found
@@ -58,23 +58,22 @@ func (d *displacement) believed() [2]float64 {
 	return d.recorded
 }
 
-// shown reports whether the pictures show where the slice lies.
+// shown reports whether the pictures reliably show the slice's position.
 func (d *displacement) shown() bool { return d.least > 0 && d.best >= d.least }
 
-// contradicts reports whether the pictures clearly say otherwise.
+// contradicts reports whether the pictures clearly contradict the recorded displacement.
 func (d *displacement) contradicts(voxel [3]float64) bool {
 	far := math.Hypot((d.found[0]-d.recorded[0])*voxel[1], (d.found[1]-d.recorded[1])*voxel[2])
 	return d.shown() && d.best >= d.at+pictureMore && far > contradictionUM
 }
 
-// picture is the mean of some planes, made small, that shows where it is brighter than
-// its surroundings.
+// picture is the mean of some planes, reduced in size, relative to its local mean.
 type picture struct {
 	v      []float32
 	ny, nx int
 }
 
-// pictureBin is how many pixels (y, x) of the slices are one of a picture.
+// pictureBin returns how many pixels (y, x) of the slices form one pixel of a picture.
 func (p *stackPlan) pictureBin() (bin [2]int) {
 	for d := range bin {
 		longest := 0
@@ -86,8 +85,8 @@ func (p *stackPlan) pictureBin() (bin [2]int) {
 	return bin
 }
 
-// compare looks where the pairs lie by pictures of their ends: planes in the middle of
-// the overlap that is expected.
+// compare finds the displacements of all pairs from pictures of their ends: planes in the middle of the expected
+// overlap.
 func (s *surveyor) compare(ctx context.Context) error {
 	bin := s.plan.pictureBin()
 	phase := filter.NewPhase()
@@ -124,7 +123,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 	return nil
 }
 
-// picture makes a picture of n planes of a slice, turned by its transform.
+// picture makes a picture of n planes of a slice, resampled by its transform.
 func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *filter.Rigid) (picture, error) {
 	p := picture{ny: of.shape[1] / bin[0], nx: of.shape[2] / bin[1]}
 	if p.ny == 0 || p.nx == 0 {
@@ -160,7 +159,7 @@ func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bi
 	return p, nil
 }
 
-// pictures finds where two pictures show the same.
+// pictures finds the displacement at which two pictures match.
 func (d *displacement) pictures(phase *filter.Phase, fixed, moving picture, bin [2]int) {
 	if len(fixed.v) == 0 || len(moving.v) == 0 {
 		return
@@ -183,7 +182,7 @@ func (d *displacement) pictures(phase *filter.Phase, fixed, moving picture, bin 
 	}
 }
 
-// within is the picture on a larger canvas; what is beyond it is not known.
+// within returns the picture on a larger canvas, with NaN outside.
 func (p picture) within(ny, nx int) []float32 {
 	if ny == p.ny && nx == p.nx {
 		return p.v
@@ -195,8 +194,8 @@ func (p picture) within(ny, nx int) []float32 {
 	return out
 }
 
-// shownByBoth is what both pictures show when the moving one lies d pixels from the fixed
-// one, as two planes of h × w pixels.
+// shownByBoth returns the parts of both pictures that overlap when the moving one is displaced by d pixels from
+// the fixed one, as two planes of h × w pixels.
 func shownByBoth(fixed, moving picture, d [2]int) (a, b []float32, h, w int) {
 	y0, y1 := max(0, -d[0]), min(moving.ny, fixed.ny-d[0])
 	x0, x1 := max(0, -d[1]), min(moving.nx, fixed.nx-d[1])
@@ -210,10 +209,10 @@ func shownByBoth(fixed, moving picture, d [2]int) (a, b []float32, h, w int) {
 	return a, b, y1 - y0, x1 - x0
 }
 
-// commonLeast is the least part of a picture that a correlation is made of.
+// commonLeast is the minimum fraction of a picture for a correlation.
 const commonLeast = 0.04
 
-// correlationAt is the correlation of what both pictures show; 0 where that is next to nothing.
+// correlationAt returns the correlation of the overlapping parts, or 0 if they are too small.
 func correlationAt(fixed, moving picture, d [2]int) float64 {
 	a, b, h, w := shownByBoth(fixed, moving, d)
 	if float64(h*w) < commonLeast*float64(min(fixed.ny*fixed.nx, moving.ny*moving.nx)) || h == 0 {
@@ -225,14 +224,14 @@ func correlationAt(fixed, moving picture, d [2]int) float64 {
 	return 0
 }
 
-// displaced is how far a slice lies from the one before it by what is recorded, (y, x).
+// displaced returns the recorded displacement (y, x) of a slice from the one before it.
 func (p *stackPlan) displaced(m *movingSlice) [2]float64 {
 	a, b := p.position[m.fixed.id], p.position[m.slice.id]
 	return [2]float64{b[1] - a[1], b[0] - a[0]}
 }
 
-// repair tells of recorded shifts that the pictures contradict, and where it is asked to,
-// moves the slice and all behind it to where the pictures show it.
+// repair warns about recorded shifts that the pictures contradict. With [RepairFix], it also moves the slice and
+// all after it to the positions that the pictures show.
 func (p *stackPlan) repair(res *oct.Resources) {
 	if p.opt.RepairShifts == RepairOff {
 		return

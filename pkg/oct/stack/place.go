@@ -9,7 +9,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// place finds the positions of the slices in the plane, by what is recorded.
+// place determines the recorded positions of the slices in the plane.
 func (p *stackPlan) place(in Input, res *oct.Resources) {
 	first := p.slices[0]
 	ids := p.ids()
@@ -60,10 +60,10 @@ func (p *stackPlan) ids() (ids []int) {
 	return ids
 }
 
-// all are the base and all moving slices.
+// all returns the base and all moving slices.
 func (p *stackPlan) all() []*movingSlice { return append([]*movingSlice{p.base}, p.moving...) }
 
-// layOut finds the canvas that holds all slices, and where they are on it.
+// layOut determines the canvas that holds all slices, and their positions on it.
 func (p *stackPlan) layOut(res *oct.Resources) error {
 	first := p.slices[0]
 	p.canvas = [2]int{first.shape[1], first.shape[2]}
@@ -85,7 +85,7 @@ func (p *stackPlan) layOut(res *oct.Resources) error {
 	return nil
 }
 
-// centre moves the origin to the smallest position and finds the canvas.
+// centre moves the origin to the smallest position and determines the size of the canvas.
 func (p *stackPlan) centre(ids []int) error {
 	mid := p.position[ids[len(ids)/2]]
 	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
@@ -115,11 +115,10 @@ func (p *stackPlan) centre(ids []int) error {
 	return nil
 }
 
-// maxVolume is the size, in bytes, from which a volume that is far larger than
-// its slices is taken for a mistake in the shifts.
+// maxVolume is the size in bytes above which a volume far larger than its slices is attributed to wrong shifts.
 const maxVolume = 1 << 40
 
-// checkCanvas refuses volumes that only wrong shifts can make.
+// checkCanvas returns an error for volumes that only wrong shifts can cause.
 func (p *stackPlan) checkCanvas() error {
 	first := p.slices[0]
 	area := float64(p.canvas[0]) * float64(p.canvas[1])

@@ -13,8 +13,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// stackPlan is where everything goes: pure arithmetic on what the files beside
-// the voxels say, and on the correlations that are measured in between.
+// stackPlan determines the position of every slice. It is pure arithmetic on metadata and on the correlations
+// measured in between.
 type stackPlan struct {
 	opt      Options
 	slices   []*stackSlice
@@ -24,7 +24,7 @@ type stackPlan struct {
 	shifts   string // name of the shifts file
 	centred  bool   // positions are shifts, of which the smallest becomes the origin
 
-	// base is the first slice as one that is put on an empty canvas, without what comes of comparing it with another.
+	// base is the first slice, treated as one placed on an empty canvas, without the results of a comparison.
 	base   *movingSlice
 	moving []*movingSlice // all others
 
@@ -32,7 +32,7 @@ type stackPlan struct {
 	shifted     []tables.Shift
 }
 
-// movingSlice is a slice against the one before it.
+// movingSlice is a slice relative to the one before it.
 type movingSlice struct {
 	slice, fixed *stackSlice
 	transform    pairTransform
@@ -48,26 +48,26 @@ type movingSlice struct {
 	expected       int            // overlap by the slicing interval
 	measured       tables.Match   // before the consistency step
 
-	place  oct.Rectangle // the part of the canvas that it covers
+	place  oct.Rectangle // part of the canvas that it covers
 	origin [2]int        // (y, x) of the slice's first pixel there
 	start  int           // z of the slice's plane movingZ on the canvas
-	end    int           // where the z cursor stands after it
-	from   int           // z of the cursor before it: the overlap ends there
-	mix    int           // planes that are blended: the last of the overlap
+	end    int           // the z cursor after the slice
+	from   int           // the z cursor before it, where the overlap ends
+	mix    int           // blended planes: the last ones of the overlap
 
 	displaced displacement
 	tiles     []stackTile // in which it is compared with the fixed one
-	exact     float64     // the overlap as it was measured; 0: it was not, or not to a fraction
+	exact     float64     // measured overlap; 0: not measured, or only to whole planes
 	gains     planeGains
 
-	fixedEnd, movingEnd *planeEnd // how bright the planes are that overlap, or may
+	fixedEnd, movingEnd *planeEnd // brightness of the planes that overlap, or may overlap
 
-	counted int // planes, from the first used one on, in which NaN were counted
+	counted int // planes, from the first used one on, whose non-finite voxels were counted
 }
 
-// pairTransform is what counts of the registration of a pair.
+// pairTransform holds the applicable parts of a pair's registration.
 type pairTransform struct {
-	entry      bool // there is one, gated or not
+	entry      bool // a registration exists, admitted or not
 	loaded     bool
 	manual     bool
 	rigid      filter.Rigid
@@ -80,19 +80,19 @@ type pairTransform struct {
 	trusted float64 // confidence that weights the translation
 }
 
-// overlapSearch is a range of overlaps, o planes at the end of the fixed slice
-// against those of the moving slice from plane first on, and what came out.
+// overlapSearch is a search over a range of overlaps: o planes at the end of the fixed slice against those of the
+// moving slice from plane first on.
 type overlapSearch struct {
 	lo, hi  int
 	first   int
-	aligned bool // slices are moved to where they lie
-	// more is how the best one is used
+	aligned bool // slices are compared at their positions
+	// take receives the best overlap and its correlation
 	take func(best int, correlation float64)
-	best int // where no correlation is a number
+	best int // result if no correlation is a number
 }
 
-// voxels turns millimetres into whole voxels, rounded down; a millionth of a
-// voxel less than a whole number is that number.
+// voxels converts millimetres to whole voxels, rounded down; anything less than a millionth of a voxel below a
+// whole number counts as that number.
 func voxels(mm, voxelUM float64) int {
 	return int(math.Floor(min(mm*1000/voxelUM+1e-6, 1e9)))
 }
@@ -116,8 +116,7 @@ func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, re
 	return p, nil
 }
 
-// find finds all that the voxels say of where slices lie and how bright they are, and
-// settles it.
+// find measures the positions and the brightness of the slices from their voxels, and settles the plan.
 func (p *stackPlan) find(ctx context.Context, mem volume.Memory, res *oct.Resources) (err error) {
 	o := &p.opt
 	aligned := o.OverlapSearch == SearchAligned && slices.ContainsFunc(p.moving, func(m *movingSlice) bool { return m.search != nil && m.search.aligned })

@@ -1,4 +1,4 @@
-// Package stack is the stage that assembles slices to one volume.
+// Package stack assembles slices into one volume. It is the pipeline's stack stage; [Run] does all of it.
 package stack
 
 import (
@@ -16,18 +16,17 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options say how [Run] places slices. The zero value of a limit means
-// off, as the fields say; [DefaultStackOptions] are the defaults of the flags,
-// which have the fields' names in small letters.
+// Options configures how [Run] places and blends slices. Where a field says so, the zero value of a limit turns it
+// off. [DefaultStackOptions] returns the defaults of the flags, which have the fields' names in snake case.
 type Options struct {
-	NoXYShift          bool    // slices share a frame: shifts are not used
-	SlicingIntervalMM  float64 // thickness that the blade takes off
-	SearchRangeMM      float64 // how far from the expected overlap to search
+	NoXYShift          bool    // slices share a frame: ignore shifts
+	SlicingIntervalMM  float64 // thickness that the blade removes
+	SearchRangeMM      float64 // maximum distance of the search from the expected overlap
 	UseExpectedOverlap bool    // do not search
-	MovingZFirstIndex  int     // planes of a moving slice that are left out
-	ZOverlapMinCorr    float64 // correlation under which the expected overlap is taken; 0: never
+	MovingZFirstIndex  int     // number of first planes of a moving slice to skip
+	ZOverlapMinCorr    float64 // correlation below which the expected overlap is used; 0: never
 	OverlapSearch      OverlapSearch
-	IgnoreOrigins      bool // translations in the slices' metadata are not used
+	IgnoreOrigins      bool // ignore translations in the slices' metadata
 	RepairShifts       RepairShifts
 
 	Blend                     bool
@@ -57,7 +56,7 @@ type Options struct {
 	MakeIsotropic      bool
 }
 
-// DefaultStackOptions are the defaults of the flags.
+// DefaultStackOptions returns the defaults of the flags.
 func DefaultStackOptions() Options {
 	return Options{
 		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: SearchAligned.MinCorr(),
@@ -67,22 +66,21 @@ func DefaultStackOptions() Options {
 	}
 }
 
-// OverlapSearch says how the overlap of two slices is measured.
+// OverlapSearch selects how the overlap of two slices is measured.
 type OverlapSearch string
 
-// How it is measured.
+// Values of OverlapSearch.
 const (
-	// SearchAligned moves the slice to where it lies and compares what is brighter than its
-	// surroundings, in tiles of tissue.
+	// SearchAligned moves the slice to its position and compares local contrast in tiles of tissue.
 	SearchAligned OverlapSearch = "aligned"
-	// SearchCentre compares the centres of the planes as they are: the reference's rule.
+	// SearchCentre compares the centres of the planes without moving them, like the reference.
 	SearchCentre OverlapSearch = "centre"
 )
 
-// OverlapSearches are all of them.
+// OverlapSearches lists all values of [OverlapSearch].
 var OverlapSearches = []string{string(SearchAligned), string(SearchCentre)}
 
-// MinCorr is the correlation under which an overlap is not believed: see docs/stages.md.
+// MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages.md.
 func (s OverlapSearch) MinCorr() float64 {
 	if s == SearchCentre {
 		return 0.5
@@ -93,46 +91,43 @@ func (s OverlapSearch) MinCorr() float64 {
 // Slice is one slice of a stack.
 type Slice struct {
 	ID    int
-	Path  string // what messages call it
+	Path  string // name in messages
 	Image *ngff.Image
 }
 
-// Input is what a stack is made from.
+// Input holds the slices of a stack and the data about them.
 type Input struct {
 	Slices     []Slice                          // by increasing ID, at least one
 	Shifts     *registration.Shifts             // nil only with NoXYShift
 	Transforms *registration.Folder             // nil: none
-	Manual     *registration.Folder             // transforms that go before those; nil: none
+	Manual     *registration.Folder             // transforms that take precedence over Transforms; nil: none
 	Config     map[int]registration.SliceConfig // nil: all slices are trusted
-	LeftOut    []int                            // IDs that Shifts may name although they are not among Slices
+	LeftOut    []int                            // IDs that Shifts may contain although they are not among Slices
 }
 
-// Result is what a stack became.
+// Result describes an assembled stack.
 type Result struct {
 	Image     *ngff.Image
 	Shape     [3]int             // of the assembled volume, before the pyramid
 	Position  map[int][2]float64 // of slices on the canvas (x, y), pixels
 	Matches   []tables.Match     // before the consistency step
-	Shifts    []tables.Shift     // of moving slices; none where nobody looked
+	Shifts    []tables.Shift     // of moving slices; nil: not checked
 	Decisions []tables.Decision
-	// Corrections are the overlaps that the consistency step changed.
+	// Corrections lists the overlaps that the consistency step changed.
 	Corrections []tables.Correction
-	Actions     map[int]string  // what was done with the transform of a moving slice
-	Gains       map[int]float64 // factors of slices that are not 1
+	Actions     map[int]string  // by moving slice: what was done with its transform
+	Gains       map[int]float64 // by slice: factors other than 1
 	Refinements map[int][2]int  // shifts in the plane (dy, dx) by BlendRefinementPx
 }
 
-// Run assembles slices to one volume and writes it as a float32 image with an
-// analysis pyramid (stages specification, stack). Slices are placed by motor
-// shifts and pairwise transforms; how far neighbours overlap along z is given,
-// expected or measured by cross-correlation; overlaps are blended or
-// overwritten.
+// Run assembles slices into one volume and writes it as a float32 image with an analysis pyramid (stages
+// specification, stack). Slices are placed by motor shifts and pairwise transforms; the overlap of neighbours
+// along z is given, expected or measured by cross-correlation; overlaps are blended or overwritten.
 //
-// The ends of neighbours are looked at first: where they lie, how far they overlap, how bright they are;
-// then slices are read once, in order, and the volume is written plane by plane:
-// in memory are the planes in which two slices are blended and those of a row
-// of output chunks. On a device the planes are there, and so is the work on them; what it
-// decides and writes is the same.
+// Run first examines the ends of neighbours for their position, overlap and brightness. It then reads the slices
+// once, in order, and writes the volume plane by plane. In memory are the planes in which two slices are blended
+// and those of a row of output chunks. With a device, the planes are in its memory and processed there, with the
+// same decisions and output.
 func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
 	slices, err := openSlices(in.Slices)
 	if err != nil {
@@ -170,7 +165,7 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.L
 	return result, p.assemble(mem, out, layout, res, result)
 }
 
-// outcome begins to say where everything goes.
+// outcome returns the result as far as it is known before assembly.
 func (p *stackPlan) outcome(res *oct.Resources) (*Result, error) {
 	if err := p.checkCanvas(); err != nil {
 		return nil, err
@@ -195,13 +190,13 @@ type stackSlice struct {
 	shape [3]int // (z, y, x)
 	chunk [3]int
 	voxel [3]float64 // micrometres
-	// origin is where the slice's first pixel lies, (y, x) in pixels, by the translation in its metadata.
+	// origin is the position of the slice's first pixel, (y, x) in pixels, from the translation in its metadata.
 	origin [2]float64
 
 	source *volume.Source
 }
 
-// maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
+// maxVoxelDifference is the maximum relative difference between the voxel sizes of slices.
 const maxVoxelDifference = 1e-3
 
 func openSlices(in []Slice) ([]*stackSlice, error) {

@@ -14,16 +14,15 @@ import (
 	"strata/pkg/work"
 )
 
-// surveyor looks at parts of slices before any is placed: at the ends of neighbours that
-// belong together. It averages pixels to a size in micrometres at which tissue is still seen and
-// speckle no longer, so that what it finds does not depend on the size of the
-// slices' pixels. It works on the CPU whatever the stage does: the numbers are the same, and so
-// is the volume.
+// surveyor examines parts of slices before any is placed: the adjoining ends of neighbours. It averages pixels to
+// a size in micrometres at which tissue is still visible but speckle is not, so that its results do not depend on
+// the slices' pixel size. It always works on the CPU, so that the numbers, and thereby the volume, are the same on
+// every machine.
 type surveyor struct {
 	plan *stackPlan
 	mem  volume.Memory
 	res  *oct.Resources
-	box  []byte // planes as they are read
+	box  []byte // planes being read
 }
 
 func newSurveyor(ctx context.Context, p *stackPlan, res *oct.Resources) *surveyor {
@@ -39,11 +38,11 @@ func (s *surveyor) close() error {
 	return s.mem.Close()
 }
 
-// micrometres is a length in pixels of a size, at least 1.
+// micrometres converts a length to pixels of the given size, at least 1.
 func micrometres(um, pixel float64) int { return max(1, int(math.Round(um/pixel))) }
 
-// planes reads a box of a slice, as many planes at a time as the memory holds, and hands
-// each over with its number in the box: to several workers, in no order.
+// planes reads a box of a slice, as many planes at a time as fit into memory, and calls look with each plane and
+// its index in the box. Several workers call look concurrently, in no order.
 func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]int, look func(z int, v []float32) error) error {
 	area := shape[1] * shape[2]
 	n := int(min(int64(shape[0]), max(1, s.res.Mem/4/int64(4*area))))
@@ -75,7 +74,7 @@ func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]i
 	return nil
 }
 
-// room is memory for so many pixels, until the next call.
+// room returns memory for n pixels, valid until the next call.
 func (s *surveyor) room(n int) (v []float32, err error) {
 	if len(s.box) < 4*n {
 		mem.Free(s.box)
@@ -86,8 +85,8 @@ func (s *surveyor) room(n int) (v []float32, err error) {
 	return dtype.Slice[float32](s.box[:4*n]), nil
 }
 
-// binned averages a plane of ny × nx pixels over bin pixels (y, x), as far as they are
-// whole. A pixel that is not finite spoils its own.
+// binned averages a plane of ny × nx pixels over whole blocks of bin pixels (y, x). A non-finite pixel affects
+// only its block.
 func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
 	h, w := ny/bin[0], nx/bin[1]
 	dst = sizedTo(dst, h*w)

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/registration"
 )
 
-// loadTransforms reads the registrations of all pairs and decides which count.
+// loadTransforms reads the registrations of all pairs and decides which to use.
 func (p *stackPlan) loadTransforms(ctx context.Context, in Input, res *oct.Resources) error {
 	var none []int
 	for _, m := range p.moving {
@@ -48,8 +48,7 @@ func (p *stackPlan) loadTransforms(ctx context.Context, in Input, res *oct.Resou
 	return nil
 }
 
-// transform is what counts of the automated and the manual registration of a
-// slice; nil: there is none.
+// transform combines the automatic and the manual registration of a slice; nil means that there is none.
 func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairTransform) {
 	if auto != nil && auto.Transform == nil && auto.Metrics == nil {
 		auto = nil
@@ -78,7 +77,7 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 	return t
 }
 
-// admits is the gate for transforms, by what the registration says of itself.
+// admits reports whether a transform passes the quality limits, judged by the registration's own metrics.
 func (o *Options) admits(m *registration.Metrics) bool {
 	switch {
 	case m == nil:
@@ -89,8 +88,8 @@ func (o *Options) admits(m *registration.Metrics) bool {
 	return !(m.Status == "error" && o.SkipErrorTransforms || m.Status == "warning" && o.SkipWarningTransforms)
 }
 
-// accumulate is the running sum of the pairs' translations (x, y), as it is
-// taken off the positions of the moving slices.
+// accumulate returns the running sums of the pairs' translations (x, y), to be subtracted from the positions of
+// the moving slices.
 func (p *stackPlan) accumulate() [][2]float64 {
 	o := &p.opt
 	var sum [2]float64
@@ -132,13 +131,13 @@ func (p *stackPlan) accumulate() [][2]float64 {
 	return acc
 }
 
-// smallRotation and smallTranslation are what is not worth resampling for.
+// Smallest rotation and translation worth resampling.
 const (
 	smallRotation    = 0.00175 // radians
 	smallTranslation = 1       // pixels
 )
 
-// rotate decides what is applied of the transforms.
+// rotate decides how each transform is applied.
 func (p *stackPlan) rotate() {
 	o := &p.opt
 	clamp := func(angle float64) float64 {
@@ -182,9 +181,8 @@ func (p *stackPlan) rotate() {
 	}
 }
 
-// movingAverage averages over a window of min(w, n) values, of which, for an
-// even window, one more lies before than behind; the first and last ⌊w/2⌋ stay
-// as they are. A window of 0 or 1 changes nothing.
+// movingAverage averages over a window of min(w, n) values; an even window has one more value before the centre
+// than after it. The first and last ⌊w/2⌋ values stay unchanged. A window of 0 or 1 changes nothing.
 func movingAverage(raw []float64, w int) []float64 {
 	w = min(w, len(raw))
 	out := slices.Clone(raw)

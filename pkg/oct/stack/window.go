@@ -2,7 +2,7 @@ package stack
 
 import "strata/pkg/oct/machine/volume"
 
-// touches is the first plane of the canvas that a slice changes.
+// touches returns the first plane of the canvas that a slice changes.
 func (p *stackPlan) touches(m *movingSlice) int {
 	if p.blends(m) {
 		return max(0, m.from-m.mix)
@@ -18,8 +18,8 @@ func (p *stackPlan) blends(m *movingSlice) bool {
 // resampled reports whether the slice's planes are resampled.
 func (m *movingSlice) resampled() bool { return m.action == "rotation" || m.action == "full" }
 
-// planes are the planes of a slice, from its first used one on, that reach the
-// canvas: those that are blended, and those that are put there.
+// planes returns the planes of a slice, counted from its first used one, that reach the canvas: those that are
+// blended and those that are put there.
 func (p *stackPlan) planes(m *movingSlice) (blend, put [2]int) {
 	lo := max(0, -m.start)
 	hi := max(0, m.end-m.start)
@@ -31,7 +31,7 @@ func (p *stackPlan) planes(m *movingSlice) (blend, put [2]int) {
 	return [2]int{min(first, mid), mid}, [2]int{max(lo, mid), max(lo, mid, hi)}
 }
 
-// budget says what must be in memory of a volume that is assembled, and what spares reading again.
+// budget sets the canvas's memory needs for assembling the volume: the minimum, and what saves reading again.
 func (p *stackPlan) budget(c *volume.Canvas, limits []int) {
 	blended := 0
 	for _, m := range p.moving {
@@ -47,12 +47,11 @@ func (p *stackPlan) budget(c *volume.Canvas, limits []int) {
 	c.Least = func(batch int) int { return p.planesNeeded(limits, batch) }
 }
 
-// leastPiece is the number of planes to be blended that must be in memory
-// beside those that they are blended with.
+// leastPiece is the number of planes to be blended that must be in memory besides those that they are blended
+// with.
 const leastPiece = 4
 
-// limits are the planes of the canvas below which none changes once a slice is placed,
-// by slice.
+// limits returns for each slice the canvas plane below which none changes once it is placed.
 func (p *stackPlan) limits() []int {
 	v := make([]int, len(p.moving)+1)
 	v[len(p.moving)] = p.depth
@@ -62,8 +61,8 @@ func (p *stackPlan) limits() []int {
 	return v
 }
 
-// planesNeeded is the number of planes that must be in memory at a time when
-// the slices are read in pieces, of which batch are written at a time: with those beside the canvas.
+// planesNeeded returns the number of planes that must be in memory at a time when slices are read in pieces and
+// planes are written in batches, including planes that are not on the canvas.
 func (p *stackPlan) planesNeeded(limits []int, batch int) int {
 	done, top, most := 0, 0, 0
 	for i, m := range p.all() {

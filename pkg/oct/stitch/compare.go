@@ -8,10 +8,10 @@ import (
 	"strata/pkg/filter"
 )
 
-// measure is what the comparison of two neighbours gave.
+// measure is the result of comparing two neighbours.
 type measure struct {
 	pair
-	d           [2]float64 // displacement of b against a
+	d           [2]float64 // displacement of b from a
 	correlation float64
 	precision   sym     // of d, 1/px²
 	contrast    float64 // of what was compared
@@ -19,25 +19,22 @@ type measure struct {
 }
 
 const (
-	// leastOverlap is how many pixels wide an overlap must be to be compared.
+	// leastOverlap is the minimum width in pixels of an overlap that is compared.
 	leastOverlap = 8
-	// leastCorrelation is what two tiles' overlap must reach to vote; chance
-	// reaches it where there is no tissue only on small areas.
+	// leastCorrelation is the minimum correlation for a vote; without tissue, chance reaches it on small areas only.
 	leastCorrelation = 0.2
-	// chance is by how many standard deviations of an accidental correlation the
-	// correlation of tiles must lie above zero.
+	// chance is the number of standard deviations of an accidental correlation by which a correlation must exceed
+	// zero.
 	chance = 5
-	// independent is the number of pixels that a smoothed projection needs for an
-	// independent one.
+	// independent is the number of pixels of a smoothed projection that count as one independent pixel.
 	independent = 12
-	// exactness is the standard deviation in px that no measurement is trusted
-	// below: of interpolation and of the parabola.
+	// exactness is the smallest standard deviation in px assumed for a measurement, due to interpolation and the
+	// parabola.
 	exactness = 0.03
 )
 
-// compare measures the displacement of two neighbours within reach pixels of
-// where it is expected. To find it to the pixel it looks at their overlap as it is expected, and at so many pixels more on
-// all sides.
+// compare measures the displacement of two neighbours within reach pixels of the expected one. It first searches
+// their expected overlap, enlarged by more pixels on all sides, for the displacement to the pixel.
 func compare(p *filter.Phase, light *shading, n neighbours, expects expectation, reach, more int) measure {
 	expected := expects(n.pair)
 	m := measure{pair: n.pair, d: expected}
@@ -99,13 +96,13 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 }
 
 const (
-	// faint is the contrast, of that of the mosaic's better pairs, below which
-	// there is no tissue but by the proof of a correlation of faintCorrelation.
+	// faint is the contrast, relative to that of the mosaic's better pairs, below which a pair shows tissue only if
+	// its correlation is at least faintCorrelation.
 	faint, faintCorrelation = 0.1, 0.8
 )
 
-// silenceFaint takes the vote from pairs that see nothing but what is left of light
-// and noise beside the tissue: smooth things correlate by accident.
+// silenceFaint excludes pairs that show only residual light and noise beside the tissue: smooth patterns correlate
+// by accident.
 func silenceFaint(all []measure) {
 	var contrasts []float64
 	for _, m := range all {
@@ -125,7 +122,7 @@ func silenceFaint(all []measure) {
 	}
 }
 
-// compareAll measures all neighbours of a mosaic: see compare.
+// compareAll compares all neighbours of a mosaic: see compare.
 func (a *aligner) compareAll(ctx context.Context, expected expectation, reach, more int) ([]measure, error) {
 	var out []measure
 	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {

@@ -10,18 +10,17 @@ import (
 	"strata/pkg/oct"
 )
 
-// errNothingCommon says that no pair of neighbours agreed anywhere.
+// errNothingCommon reports that no pair of neighbours agreed anywhere.
 var errNothingCommon = errors.New("no two neighbouring tiles have tissue in common where they may overlap")
 
-// EstimateTransform estimates the matrix that places the tiles of one or several
-// mosaics that were taken alike: the least squares over the displacements of all
-// pairs of neighbouring tiles, found by phase correlation of their average
-// projections. Pairs without tissue in common, and outliers, do not vote; where no
-// pair does, the matrix to begin with stays, with a warning. Where the tiles have neighbours along one axis only, the other column of the matrix is
-// that of a rotation and a scale.
+// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike. It
+// minimises the squared error over the displacements of all pairs of neighbouring tiles, measured by phase
+// correlation of their average projections. Pairs without common tissue, and outliers, are ignored; if no pair is
+// left, the initial matrix is returned, with a warning. If the tiles have neighbours along one axis only, the
+// other column of the matrix is that of a rotation and a scale.
 //
-// Only opt's overlap and transform, what the search begins with, and its channel are used. Of
-// several mosaics all must have tiles of one size.
+// Of opt, only the overlap, the initial transform and the channel are used. All mosaics must have tiles of the
+// same size.
 func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (Transform, error) {
 	if err := opt.check(); err != nil {
 		return Transform{}, err
@@ -55,7 +54,7 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res o
 	return t, err
 }
 
-// estimateReach is how far a pair may lie, in px, from what all have in common.
+// estimateReach is the maximum distance in px of a pair's displacement from the common one.
 const estimateReach = 6
 
 func estimateTransform(ctx context.Context, all []*aligner, opt Options, res oct.Resources) (Transform, []measure, error) {
@@ -93,11 +92,10 @@ func estimateTransform(ctx context.Context, all []*aligner, opt Options, res oct
 	}
 }
 
-// estimateRounds is how often pairs are compared, at most.
+// estimateRounds is the maximum number of comparisons of all pairs.
 const estimateRounds = 3
 
-// compareTiles measures all neighbours of several mosaics, whose tiles are
-// numbered one mosaic after the other.
+// compareTiles measures all neighbours of several mosaics, whose tiles are numbered consecutively.
 func compareTiles(ctx context.Context, all []*aligner, expected [2][2]float64) (every []measure, tiles int, err error) {
 	for _, a := range all {
 		ms, err := a.compareAll(ctx, byAxis(expected), estimateReach, 0)
@@ -113,7 +111,7 @@ func compareTiles(ctx context.Context, all []*aligner, expected [2][2]float64) (
 	return every, tiles, nil
 }
 
-// axisMeans are the mean displacements along the axes of the grid.
+// axisMeans holds the mean displacements along the axes of the grid.
 type axisMeans [2]struct {
 	d      [2]float64
 	pairs  int // that it is of
@@ -127,7 +125,7 @@ func meansOf(every []measure) (m axisMeans) {
 	return m
 }
 
-// away is the largest distance of a mean, in y or x, from what is expected.
+// away returns the largest distance of a mean, in y or x, from the expected one.
 func (m *axisMeans) away(expected [2][2]float64) (far float64) {
 	for axis, e := range expected {
 		if m[axis].pairs > 0 {
@@ -137,8 +135,7 @@ func (m *axisMeans) away(expected [2][2]float64) (far float64) {
 	return far
 }
 
-// matrixOf is the matrix that fits the displacements of all pairs best; pairs that
-// do not fit get a reason.
+// matrixOf returns the matrix that fits the displacements of all pairs best.
 func matrixOf(first *aligner, every []measure, means axisMeans, tiles int, overlap float64, res oct.Resources) (Transform, error) {
 	t := Transform{Overlap: overlap}
 	var columns, begin [2][2]float64
@@ -175,11 +172,9 @@ func matrixOf(first *aligner, every []measure, means axisMeans, tiles int, overl
 	return t, nil
 }
 
-// robustMean is the mean displacement of an axis's pairs, weighted with their
-// precision, the number of pairs, and how far they scatter. Each pair's variance is
-// its own plus that of the tiles' positions, which is estimated from the
-// scatter; pairs further away than four standard deviations (Tukey's biweight)
-// do not count, and get a reason.
+// robustMean returns the mean displacement of an axis's pairs, weighted by their precision, the number of pairs,
+// and their spread. Each pair's variance is its own plus that of the tiles' positions, which is estimated from the
+// spread. Pairs more than four standard deviations away (Tukey's biweight) are ignored, and get a reason.
 func robustMean(all []measure, axis int) (mean [2]float64, n int, spread float64) {
 	var votes []*measure
 	for i := range all {
@@ -238,14 +233,13 @@ func robustMean(all []measure, axis int) (mean [2]float64, n int, spread float64
 	return mean, n, spread
 }
 
-// commonSteps are the displacements of neighbours along each axis that fit all
-// pairs best, when every tile may also be off its place by itself: each pair says
+// commonSteps returns the displacements of neighbours along each axis that fit all pairs best if every tile may
+// also deviate from its place: each pair measures
 //
 //	d = step + r_b − r_a + error
 //
-// with r of a variance that the spread of the pairs tells. Both are solved for at
-// once: the mean of the pairs alone would count the errors of tiles' positions as
-// if each pair had its own.
+// with r of a variance estimated from the spread of the pairs. Steps and deviations are solved for together: the
+// plain mean of the pairs would treat the errors of tiles' positions as if each pair had its own.
 func commonSteps(all []measure, begin [2][2]float64, tiles int, spread float64) [2][2]float64 {
 	var edges []edge
 	noise := 0.0

@@ -14,27 +14,27 @@ type grid struct {
 	tile   [2]int // voxels of a whole tile
 	shape  [2]int // of the mosaic
 
-	recorded [][2]float64 // positions of the mosaic's tiles; nil: they lie where overlap and grid put them
-	absent   []bool       // places without a tile; nil: there are none
+	recorded [][2]float64 // positions of the mosaic's tiles; nil: given by overlap and grid
+	absent   []bool       // places without a tile; nil: none
 }
 
-// gridOf is the grid of a mosaic's tiles.
+// gridOf returns the grid of a mosaic's tiles.
 func gridOf(m *oct.Mosaic) grid {
 	g := grid{tile: [2]int{m.Chunk[1], m.Chunk[2]}, shape: [2]int{m.Shape[1], m.Shape[2]}, recorded: m.Recorded, absent: m.Absent}
 	g.ny, g.nx = m.Tiles()
 	return g
 }
 
-// extent is the number of voxels (y, x) of tile (i, j): less than a whole tile
-// at the far edges.
+// extent returns the number of voxels (y, x) of tile (i, j), which is less than a whole tile at the far edges.
 func (g *grid) extent(i, j int) [2]int {
 	return [2]int{min(g.tile[0], g.shape[0]-i*g.tile[0]), min(g.tile[1], g.shape[1]-j*g.tile[1])}
 }
 
-// has reports that there is a tile at a place.
+// has reports whether there is a tile at place t.
 func (g *grid) has(t int) bool { return g.absent == nil || !g.absent[t] }
 
-// nominal is where M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), in px, or M times its recorded position.
+// nominal returns the position in px at which M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), or M times
+// its recorded position.
 func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
 	y, x := float64(i)*float64(g.tile[0])*(1-overlap), float64(j)*float64(g.tile[1])*(1-overlap)
 	if g.recorded != nil {
@@ -44,17 +44,16 @@ func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
 }
 
 const (
-	// maxSparse is how many times the area of the tiles a canvas may have.
+	// maxSparse is the maximum ratio of a canvas's area to that of the tiles.
 	maxSparse = 64
-	// largeSlice is the size, in bytes, from which on it may have sparseLarge times
-	// the area: what is beyond can only be a mistake.
+	// largeSlice is the size in bytes from which the maximum ratio is sparseLarge: anything beyond can only be a
+	// mistake.
 	largeSlice, sparseLarge = 1 << 40, 8
 )
 
-// canvas puts tiles at positions rounded to whole voxels (half to even), or with
-// interpolate at the exact ones, on the smallest canvas that holds them. origin
-// is the position of the canvas's first voxel; column is what a pixel has in all
-// planes, in bytes. Places without a tile stay empty.
+// canvas puts tiles at positions rounded to whole voxels (half to even), or with interpolate at the exact ones, on
+// the smallest canvas that holds them. origin is the position of the canvas's first voxel; column is the size in
+// bytes of a pixel in all planes. Places without a tile stay empty.
 func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []canvas.Place, origin, size [2]int, err error) {
 	places = make([]canvas.Place, len(positions))
 	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
@@ -96,7 +95,7 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 	return places, origin, size, nil
 }
 
-// source names the flags that say where tiles lie.
+// source names the flags that determine the tiles' positions.
 func (g *grid) source() string {
 	if g.recorded != nil {
 		return "--positions and --transform"
@@ -104,7 +103,7 @@ func (g *grid) source() string {
 	return "--overlap and --transform"
 }
 
-// distance says, for a message, what makes tiles as far apart as they are.
+// distance names, for a message, the flag that determines the distance of tiles.
 func (g *grid) distance(overlap float64) string {
 	if g.recorded != nil {
 		return "--positions"
@@ -112,7 +111,8 @@ func (g *grid) distance(overlap float64) string {
 	return fmt.Sprintf("--overlap %g", overlap)
 }
 
-// neighbouring are the pairs of tiles that should touch: neighbours in the grid, or those that overlap as they were recorded.
+// neighbouring returns the pairs of tiles that should touch: neighbours in the grid, or those that overlap at
+// their recorded positions.
 func (g *grid) neighbouring(m Matrix) ([]pair, error) {
 	if g.recorded != nil {
 		return g.overlappingPairs(m)
@@ -120,7 +120,7 @@ func (g *grid) neighbouring(m Matrix) ([]pair, error) {
 	return g.pairs(), nil
 }
 
-// apart is how many pairs have a gap between them.
+// apart returns the number of pairs with a gap between them.
 func apart(places []canvas.Place, pairs []pair) (gaps int) {
 	for _, n := range pairs {
 		if p, q := places[n.a], places[n.b]; q.X0 > p.X1 || q.X1 < p.X0 || q.Y0 > p.Y1 || q.Y1 < p.Y0 {

@@ -11,38 +11,37 @@ import (
 	"strata/pkg/work"
 )
 
-// pair is two neighbouring tiles.
+// pair is a pair of neighbouring tiles.
 type pair struct {
 	a, b int // a < b
 	axis int // 0: b is below a; 1: right of it
 }
 
-// expectation is the displacement (y, x) that the second tile of a pair should have against the first.
+// expectation returns the expected displacement (y, x) of a pair's second tile from the first.
 type expectation func(pair) [2]float64
 
-// byAxis expects one displacement along each axis of the grid.
+// byAxis expects the same displacement of all pairs along an axis of the grid.
 func byAxis(expected [2][2]float64) expectation {
 	return func(p pair) [2]float64 { return expected[p.axis] }
 }
 
-// aligner compares the neighbouring tiles of a mosaic by their projections.
-// Where the memory does not hold the projections of all tiles, they are made again,
-// some tiles at a time, for each step.
+// aligner compares the neighbouring tiles of a mosaic by their projections. If memory does not hold the
+// projections of all tiles, it recomputes them for each step, some tiles at a time.
 type aligner struct {
 	mosaic  *oct.Mosaic
 	grid    grid
 	overlap float64
 	res     oct.Resources
 	pairs   []pair            // by b, then a
-	strip   func(pair) strips // what is needed of the two tiles; nil: all of them
-	batch   int               // tiles that are projected at a time
-	workers int               // that compare
-	in      *projector        // of this pass over the pairs; nil: not needed so far
-	kept    [][]float32       // by tile, nil where they are not kept
+	strip   func(pair) strips // required parts of the two tiles; nil: all
+	batch   int               // tiles projected at a time
+	workers int               // workers that compare
+	in      *projector        // of this pass over the pairs; nil: not needed yet
+	kept    [][]float32       // by tile; nil: not kept
 	keep    bool              // all of them
-	empty   []bool            // tiles that are known to be
-	counted []bool            // tiles that are in the progress
-	shading *shading          // that the projections are divided by; nil: none yet
+	empty   []bool            // tiles known to be empty
+	counted []bool            // tiles reported as progress
+	shading *shading          // divides the projections; nil: none yet
 }
 
 func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
@@ -51,7 +50,7 @@ func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
 	return &aligner{mosaic: m, grid: g, res: res, kept: make([][]float32, n), empty: make([]bool, n), counted: make([]bool, n)}
 }
 
-// newAligners prepares the comparison of mosaics' tiles, row by row.
+// newAligners prepares the comparison of the mosaics' tiles, row by row.
 func newAligners(all []*oct.Mosaic, overlap float64, res oct.Resources) ([]*aligner, error) {
 	var out []*aligner
 	for _, m := range all {
@@ -62,8 +61,8 @@ func newAligners(all []*oct.Mosaic, overlap float64, res oct.Resources) ([]*alig
 	return out, grantAligners(out, res)
 }
 
-// grantAligners shares the memory out: a quarter of it keeps projections, of as many
-// mosaics as it holds, or else holds those of the tiles that are compared.
+// grantAligners divides the memory: a quarter of it keeps the projections of as many mosaics as fit, or else holds
+// those of the tiles being compared.
 func grantAligners(all []*aligner, res oct.Resources) error {
 	var total, flying, comparison int64
 	for _, a := range all {
@@ -88,14 +87,14 @@ func grantAligners(all []*aligner, res oct.Resources) error {
 	return nil
 }
 
-// plane is the size of a tile's projection in bytes.
+// plane returns the size of a tile's projection in bytes.
 func (a *aligner) plane() int64 { return 4 * int64(a.grid.tile[0]) * int64(a.grid.tile[1]) }
 
-// comparing is how many bytes a pixel of two tiles a worker takes to compare them: their
-// strips, the Fourier transforms and what comes of them.
+// comparing is the memory of a worker that compares two tiles, in bytes per pixel: their strips, the Fourier
+// transforms and the results.
 const comparing = 100
 
-// comparison is what a worker takes to compare two tiles, in bytes.
+// comparison returns the memory of a worker that compares two tiles, in bytes.
 func (a *aligner) comparison() int64 {
 	if a.strip == nil {
 		return comparing / 4 * a.plane()
@@ -108,7 +107,7 @@ func (a *aligner) comparison() int64 {
 	return most
 }
 
-// flying is what projections take that wait for the neighbours of their tiles, at most, in bytes.
+// flying returns the maximum memory of projections that wait for those of neighbouring tiles, in bytes.
 func (a *aligner) flying() int64 {
 	if a.strip == nil {
 		return a.plane() * int64(2*a.grid.nx+2*a.res.Workers)
@@ -130,7 +129,7 @@ func (a *aligner) flying() int64 {
 	return most + a.plane()*int64(a.batch)
 }
 
-// planes are the projections of tiles first … first+n−1, nil where there is none.
+// planes returns the projections of tiles first … first+n−1, nil if there is no tile or it is empty.
 func (a *aligner) planes(ctx context.Context, first, n int) ([][]float32, error) {
 	out := make([][]float32, n)
 	var missing []int
@@ -169,13 +168,13 @@ type view struct {
 	at, n [2]int    // its first pixel in the tile, and its size (y, x)
 }
 
-// neighbours are the two tiles of a pair, as far as they are compared.
+// neighbours holds the compared parts of a pair's tiles.
 type neighbours struct {
 	pair
 	va, vb view
 }
 
-// expected is the displacement between the views, to the pixel.
+// expected returns the expected displacement between the views, rounded to pixels.
 func (n *neighbours) expected(by expectation) (d [2]int) {
 	for k, e := range by(n.pair) {
 		d[k] = int(math.RoundToEven(e)) - n.va.at[k] + n.vb.at[k]
@@ -183,7 +182,7 @@ func (n *neighbours) expected(by expectation) (d [2]int) {
 	return d
 }
 
-// view is what is needed of a tile for a pair.
+// view returns the part of a tile that a pair needs.
 func (a *aligner) view(plane []float32, t int, p pair) view {
 	n := a.grid.extentOf(t)
 	if a.strip == nil || plane == nil {
@@ -197,9 +196,8 @@ func (a *aligner) view(plane []float32, t int, p pair) view {
 	return view{cutOut(plane, n[1], at, s.ny, s.nx), at, [2]int{s.ny, s.nx}}
 }
 
-// eachPair visits all pairs of neighbours, in parallel, and calls done for one
-// after the other, in order, with what visit made of it. No more results than
-// there are workers wait for their turn.
+// eachPair calls visit for all pairs of neighbours in parallel, and done with each result, one at a time and in
+// order. At most as many results as workers wait.
 func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase, n neighbours) R, done func(n neighbours, r R)) error {
 	defer func() { a.in = nil }()
 	phases := make([]*filter.Phase, a.workers)
@@ -245,7 +243,7 @@ func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase
 	return nil
 }
 
-// pairs are the neighbours in the rows and columns of the grid.
+// pairs returns the neighbours in the rows and columns of the grid.
 func (g *grid) pairs() (out []pair) {
 	for t := range g.ny * g.nx {
 		if t >= g.nx {

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// position finds where the tiles go, and notes it.
+// position determines the positions of the tiles, and records them in s.
 func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result, res oct.Resources) ([][2]float64, error) {
 	residuals := make([][2]float64, g.ny*g.nx)
 	var measures []measure
@@ -51,8 +51,8 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 	return positions, nil
 }
 
-// estimateFor estimates a mosaic's own matrix; where its tiles say nothing, the
-// one to begin with stays, with a warning.
+// estimateFor estimates a mosaic's own matrix. If its tiles have nothing in common, the initial matrix stays, with
+// a warning.
 func estimateFor(ctx context.Context, all []*aligner, opt Options, s *Result, res oct.Resources) ([]measure, error) {
 	t, measures, err := estimateTransform(ctx, all, opt, res)
 	switch {
@@ -66,8 +66,7 @@ func estimateFor(ctx context.Context, all []*aligner, opt Options, s *Result, re
 	return measures, nil
 }
 
-// measureResiduals finds by how much each tile is to be moved from where the
-// matrix puts it.
+// measureResiduals determines the deviation of each tile from the position given by the matrix.
 func measureResiduals(ctx context.Context, all []*aligner, opt Options, s *Result) ([]measure, [][2]float64, error) {
 	g := &all[0].grid
 	expected := byAxis([2][2]float64{g.expected(s.Transform.Matrix, opt.Overlap, 0), g.expected(s.Transform.Matrix, opt.Overlap, 1)})
@@ -83,7 +82,7 @@ func measureResiduals(ctx context.Context, all []*aligner, opt Options, s *Resul
 	return measures, refine(g.ny*g.nx, expected, measures, how), nil
 }
 
-// vote notes what pairs of tiles said.
+// vote records the results of comparing pairs of tiles.
 func (s *Result) vote(measures []measure) {
 	count := make([]int, len(s.Tiles))
 	for _, m := range measures {
@@ -105,6 +104,5 @@ func (s *Result) vote(measures []measure) {
 	}
 }
 
-// milli rounds to a thousandth of a pixel, so that the last bits of a Fourier
-// transform do not show.
+// milli rounds to a thousandth of a pixel, to hide the last bits of a Fourier transform.
 func milli(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -10,18 +10,18 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// projector makes the average projections of tiles, with the same bits on every machine. On a device a tile goes up once, its
-// projection and 16 bytes come down. Neighbours are compared on the host: what their correlation decides must not depend on the order
-// in which a device adds, and projections are small.
+// projector computes the average projections of tiles, with the same bits on every machine. On a device each tile
+// is uploaded once, and its projection and 16 bytes come back. Neighbours are compared on the host: projections
+// are small, and the decisions must not depend on a device's order of summation.
 type projector struct {
 	mosaic  *oct.Mosaic
 	res     oct.Resources
 	source  *machine.Source
-	counted []bool            // tiles whose bytes are in the progress, of this pass or another
-	done    func(bytes int64) // the progress
+	counted []bool            // tiles whose bytes were reported as progress, in this pass or another
+	done    func(bytes int64) // reports progress
 }
 
-// newProjector makes a projector; counted are the tiles that are in the progress.
+// newProjector returns a projector; counted marks the tiles already reported as progress.
 func newProjector(m *oct.Mosaic, counted []bool, res oct.Resources) (*projector, error) {
 	p := &projector{mosaic: m, res: res, counted: counted, done: res.Done}
 	p.res.Progress = nil // tiles come again, and count once
@@ -33,14 +33,14 @@ func newProjector(m *oct.Mosaic, counted []bool, res oct.Resources) (*projector,
 	return p, nil
 }
 
-// The blocks of a worker.
+// Indices of a worker's blocks.
 const (
 	sumsBlock = iota // float64, of a part of a tile
 	meanBlock        // float32, likewise
 )
 
-// project makes the projections of tiles, shapes their extents, nil where the tile is empty. It returns when all are made. Half of
-// the memory is the workers', the other half is for the projections.
+// project returns the projections of tiles, nil for empty ones. Workers get half of the memory; the other half is
+// for the projections.
 func (p *projector) project(ctx context.Context, tiles []int) ([][]float32, error) {
 	m, n := p.mosaic, p.source.Pixels()
 	plan := &machine.Plan{
@@ -56,7 +56,7 @@ func (p *projector) project(ctx context.Context, tiles []int) ([][]float32, erro
 	return out, err
 }
 
-// one projects tile t; out stays nil if all of its sums are zero.
+// one projects tile t into out, which stays nil if all sums are zero.
 func (p *projector) one(w machine.Worker, t int, out *[]float32) {
 	_, nx := p.mosaic.Tiles()
 	tile := p.mosaic.Extent(t/nx, t%nx)

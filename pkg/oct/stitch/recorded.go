@@ -8,17 +8,17 @@ import (
 	"strata/pkg/oct/stitch/canvas"
 )
 
-// DefaultTolerance is [Options].Tolerance, in µm, where the user names none: stages err by a few micrometres.
+// DefaultTolerance is the default of [Options].Tolerance in µm: microscope stages err by a few micrometres.
 const DefaultTolerance = 20
 
-// alongside is the part of a tile's height, or width, along which two tiles overlap at least that are compared: tiles that
-// share a corner say little.
+// alongside is the minimum length of an overlap that is compared, as a fraction of a tile's height or width: tiles
+// that share only a corner say little.
 const alongside = 0.25
 
-// mostOverlapping is how many others may lie on a tile: where more do, the record is wrong.
+// mostOverlapping is the maximum number of others that overlap a tile: more indicate a wrong record.
 const mostOverlapping = 256
 
-// overlappingPairs are the tiles that overlap where they were recorded, each with those before it.
+// overlappingPairs returns the tiles that overlap at their recorded positions, each with those before it.
 func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 	places := make([]canvas.Place, g.ny*g.nx)
 	for t := range places {
@@ -57,7 +57,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 	return out, nil
 }
 
-// byRecord expects tiles where they were recorded.
+// byRecord expects tiles at their recorded positions.
 func (g *grid) byRecord(m Matrix) expectation {
 	return func(p pair) [2]float64 {
 		a, b := g.nominal(m, 0, p.a/g.nx, p.a%g.nx), g.nominal(m, 0, p.b/g.nx, p.b%g.nx)
@@ -65,8 +65,8 @@ func (g *grid) byRecord(m Matrix) expectation {
 	}
 }
 
-// measureRecorded finds by how much each tile is to be moved from where it was recorded: pairs are looked for within the
-// tolerance of the recorded displacement, and all that were found are fitted at once.
+// measureRecorded determines the deviation of each tile from its recorded position: it searches pairs within the
+// tolerance of the recorded displacement, and fits all that were found together.
 func measureRecorded(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) ([]measure, [][2]float64, error) {
 	tolerance := opt.Tolerance
 	if v := m.Voxel(); v != [2]float64{} {
@@ -89,11 +89,11 @@ func measureRecorded(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Re
 	return measures, refine(len(a.kept), expected, measures, how), nil
 }
 
-// stripMargin is how much wider than what is looked for strips are, in px: a fit may climb beyond.
+// stripMargin is the width in px by which strips exceed the search range, since a fit may climb beyond it.
 const stripMargin = 8
 
-// newRecordedAligner prepares the comparison of tiles that overlap as they were recorded. It holds no more of a tile's
-// projection than the strips in which its neighbours may lie.
+// newRecordedAligner prepares the comparison of tiles that overlap at their recorded positions. It holds only
+// those strips of a tile's projection in which its neighbours may lie.
 func newRecordedAligner(m *oct.Mosaic, transform Matrix, reach int, res oct.Resources) (*aligner, error) {
 	a := newAligner(m, res)
 	var err error

@@ -7,21 +7,21 @@ import (
 	"strata/pkg/filter"
 )
 
-// refinement bounds what becomes of measured pairs.
+// refinement limits the influence of measured pairs.
 type refinement struct {
-	farthest float64 // displacements that differ by more than this from what is expected do not vote, px
-	limit    float64 // residuals are cut to it, px
-	record   float64 // standard deviation, px, of what is expected at most; 0: what is expected says nothing
+	farthest float64 // displacements further than this from the expected one do not vote, px
+	limit    float64 // maximum length of residuals, px
+	record   float64 // upper limit of the expected displacements' standard deviation, px; 0: they say nothing
 }
 
-// refine finds by how much each tile is to be moved from where it is expected: the least squares over all pairs at once,
-// each weighted with its precision,
+// refine returns the residual of each tile: its deviation from the expected position, by least squares over all
+// pairs together, each weighted with its precision,
 //
 //	Σ (r_b − r_a − e)ᵀ P (r_b − r_a − e) → min,  e = measured − expected
 //
-// solved by conjugate gradients. Pairs that do not fit the others are given
-// less weight, round by round (Geman and McClure's estimator). Tiles without a
-// vote stay, or follow their neighbours where these are held to them; the mean of a group of tiles that hang together is 0.
+// solved by conjugate gradients. Pairs that contradict the others get less weight, round by round (Geman and
+// McClure's estimator). Tiles without a vote stay, or follow neighbours to which they are held; the mean of each
+// connected group of tiles is 0.
 func refine(tiles int, expected expectation, all []measure, how refinement) [][2]float64 {
 	var edges, held []edge
 	for i := range all {
@@ -62,7 +62,7 @@ func refine(tiles int, expected expectation, all []measure, how refinement) [][2
 	return r
 }
 
-// solveRobustly solves several times, with less weight for what does not fit.
+// solveRobustly solves repeatedly, with less weight for edges that do not fit.
 func solveRobustly(r [][2]float64, edges []edge) {
 	if len(edges) == 0 {
 		return
@@ -75,10 +75,10 @@ func solveRobustly(r [][2]float64, edges []edge) {
 	}
 }
 
-// rounds is how often a robust fit is repeated.
+// rounds is the number of rounds of a robust fit.
 const rounds = 8
 
-// trust is the weight of each edge by its misfit: Geman and McClure's estimator.
+// trust returns the weight of each edge by its misfit: Geman and McClure's estimator.
 func trust(far []float64) []float64 {
 	out := make([]float64, len(far))
 	// how well the pairs fit; few tiles fit exactly
@@ -90,11 +90,11 @@ func trust(far []float64) []float64 {
 	return out
 }
 
-// solveWithRecord is solveRobustly where the expected displacements were recorded, with an error of their own, at most so many
-// px: it weighs the edges against the record. How wrong either is, they tell: by how much edges contradict each other,
-// beyond what was counted on, and by how much they differ from the record. Tiles that show little of what they share
-// stay near their record; where they show it well, that hardly counts. Held edges say that two tiles are as far apart as
-// recorded.
+// solveWithRecord solves like solveRobustly if the expected displacements were recorded with an error of their
+// own, at most most px: it weighs the edges against the record. The errors of both are estimated: that of the
+// edges from how much they contradict each other, beyond their precision, and that of the record from how much the
+// edges differ from it. Tiles that show little in their overlaps stay near their record; where they show much, the
+// record hardly counts. Held edges assert that two tiles are as far apart as recorded.
 func solveWithRecord(r [][2]float64, edges, held []edge, most float64) {
 	if len(edges) == 0 {
 		return
@@ -126,7 +126,7 @@ func solveWithRecord(r [][2]float64, edges, held []edge, most float64) {
 	}
 }
 
-// counted are misfits in the standard deviations that their edges were counted on to have.
+// counted returns misfits in units of the standard deviations of their edges.
 func counted(far []float64, edges []edge) []float64 {
 	out := make([]float64, len(far))
 	for i, f := range far {
@@ -136,14 +136,14 @@ func counted(far []float64, edges []edge) []float64 {
 	return out
 }
 
-// squared is the variance along an axis of vectors, robustly by their lengths: the median length of a plane normal
-// distribution is 1.1774 σ.
+// squared returns the variance along an axis of vectors, robustly from their lengths: the median length of a plane
+// normal distribution is 1.1774 σ.
 func squared(lengths []float64) float64 {
 	m := filter.MedianOf(lengths) / 1.1774
 	return m * m
 }
 
-// misfits are by how many px the residuals r contradict edges.
+// misfits returns by how many px the residuals r contradict each edge.
 func misfits(r [][2]float64, edges []edge) []float64 {
 	out := make([]float64, len(edges))
 	for i := range edges {
@@ -152,12 +152,12 @@ func misfits(r [][2]float64, edges []edge) []float64 {
 	return out
 }
 
-// misfit is by how many px the residuals r contradict an edge.
+// misfit returns by how many px the residuals r contradict an edge.
 func (e *edge) misfit(r [][2]float64) float64 {
 	return math.Hypot(r[e.b][0]-r[e.a][0]-e.d[0], r[e.b][1]-r[e.a][1]-e.d[1])
 }
 
-// groups finds, for each tile, one that stands for the group of tiles that edges connect it to.
+// groups returns for each tile a representative of the group of tiles that edges connect it to.
 func groups(tiles int, edges []edge) []int {
 	group := make([]int, tiles)
 	for t := range group {
@@ -179,7 +179,7 @@ func groups(tiles int, edges []edge) []int {
 	return group
 }
 
-// unknowns is how many positions edges tell: one less than there are tiles in each group.
+// unknowns returns how many positions the edges determine: one less than the number of tiles in each group.
 func unknowns(tiles int, edges []edge) (n int) {
 	for t, g := range groups(tiles, edges) {
 		if g != t {
@@ -189,8 +189,7 @@ func unknowns(tiles int, edges []edge) (n int) {
 	return n
 }
 
-// centre takes the mean from the residuals of each group of tiles that pairs
-// connect.
+// centre subtracts the mean from the residuals of each group of connected tiles.
 func centre(r [][2]float64, edges []edge) {
 	group := groups(len(r), edges)
 	sums, count := make([][2]float64, len(r)), make([]float64, len(r))

@@ -9,12 +9,10 @@ import (
 	"strata/pkg/filter"
 )
 
-// common finds the displacements, one for each axis of the grid, that neighbours
-// have in common: a maximum of the sum of all their correlation surfaces, where
-// the noise of the single ones averages out; where several are about as high, the
-// one at which the pairs correlate best. A displacement may leave an overlap
-// of up to twice what is expected. found is false for an axis that has no pairs
-// to say something.
+// common finds the displacements common to all neighbours, one for each axis of the grid: a maximum of the sum of
+// all correlation surfaces, in which the noise of single ones averages out. Among several similar maxima it takes
+// the one at which the pairs correlate best. The overlap may be up to twice the expected one. found is false for
+// an axis without usable pairs.
 func common(ctx context.Context, all []*aligner, m Matrix) (out [2][2]int, found [2]bool, err error) {
 	var surfaces [2]sumOfSurfaces
 	g := &all[0].grid
@@ -55,12 +53,11 @@ func common(ctx context.Context, all []*aligner, m Matrix) (out [2][2]int, found
 	return out, found, nil
 }
 
-// sumOfSurfaces is the sum of the correlation surfaces of all pairs along one
-// axis of the grid.
+// sumOfSurfaces is the sum of the correlation surfaces of all pairs along one axis of the grid.
 type sumOfSurfaces struct {
 	strips strips
 	sum    []float32 // nil: tiles are too small
-	pairs  int       // that it is of
+	pairs  int       // number of pairs in it
 }
 
 func (s *sumOfSurfaces) prepare(g *grid, expected [2]int) {
@@ -97,7 +94,7 @@ func (a *aligner) addSurfaces(ctx context.Context, to *[2]sumOfSurfaces) error {
 	})
 }
 
-// addScores adds how well a mosaic's pairs correlate at each candidate.
+// addScores adds the correlations of a mosaic's pairs at each candidate.
 func (a *aligner) addScores(ctx context.Context, candidates [2][][2]int, to *[2][commonPeaks]float64) error {
 	return eachPair(ctx, a, func(p *filter.Phase, n neighbours) (scores [commonPeaks]float64) {
 		if n.va.v == nil || n.vb.v == nil {
@@ -123,18 +120,18 @@ func (a *aligner) addScores(ctx context.Context, candidates [2][][2]int, to *[2]
 }
 
 const (
-	// commonPeaks is how many maxima of a sum of surfaces are looked at, at most.
+	// commonPeaks is the maximum number of maxima of a sum of surfaces that are examined.
 	commonPeaks = 8
-	// commonPart is how high a maximum must be to be looked at, of the highest:
-	// the second is a third or a half of it where tiles share tissue.
+	// commonPart is the minimum height of an examined maximum relative to the highest: if tiles share tissue, the
+	// second has a third or a half of it.
 	commonPart = 0.4
-	// leastCommon is how much of the windows a displacement must leave in common.
+	// leastCommon is the minimum overlap of the windows at a displacement, relative to that at 0.
 	leastCommon = 0.05
-	// climbReach is how far, in px, the place of a maximum is corrected.
+	// climbReach is the maximum correction of a maximum's place in px.
 	climbReach = 2
 )
 
-// candidates are the displacements of the highest maxima, the highest first.
+// candidates returns the displacements of the highest maxima, in descending order.
 func (s *sumOfSurfaces) candidates(expected [2]int) (out [][2]int) {
 	ny, nx := filter.SurfaceSize(s.strips.ny, s.strips.nx)
 	sum := s.sum
@@ -159,11 +156,10 @@ func (s *sumOfSurfaces) candidates(expected [2]int) (out [][2]int) {
 	return out
 }
 
-// climb corrects the place of a maximum: what two strips have in common shrinks
-// as they are shifted against each other, which makes the surface too low at
-// larger shifts and so moves its maxima to smaller ones. Divided by what the
-// strips' windows have in common it has them where they belong, which is not far: where
-// little is in common the quotient is noise, and has maxima of its own.
+// climb corrects the place of a maximum. As two strips are shifted against each other, their overlap shrinks,
+// which lowers the surface at larger shifts and so moves its maxima to smaller ones. Division by the overlap of
+// the strips' windows restores their places nearby; far away, with little overlap, the quotient is noise with
+// maxima of its own.
 func (s *sumOfSurfaces) climb(sum []float32, d [2]int) [2]int {
 	n := [2]int{s.strips.ny, s.strips.nx}
 	ny, nx := filter.SurfaceSize(n[0], n[1])
@@ -197,8 +193,8 @@ func (s *sumOfSurfaces) climb(sum []float32, d [2]int) [2]int {
 	return d
 }
 
-// maxima are the elements of a periodic surface that none of their eight
-// neighbours exceeds, the highest first; of equal neighbours the first counts.
+// maxima returns the elements of a periodic surface that none of their eight neighbours exceeds, in descending
+// order; of equal neighbours the first counts.
 func maxima(v []float32, ny, nx int) (at []int) {
 	for i, f := range v {
 		y, x := i/nx, i%nx

@@ -7,21 +7,21 @@ import (
 	"strata/pkg/filter"
 )
 
-// shading is what the microscope makes of evenly bright tissue: a factor for each
-// pixel of a tile's projection, the same for all tiles.
+// shading is the brightness with which the microscope shows evenly bright tissue: a factor for each pixel of a
+// tile's projection, the same for all tiles.
 type shading struct {
 	width   int
 	inverse []float32 // one over the factor, (y, x) of a whole tile
 }
 
-// The logarithm of the shading is a polynomial of total degree 4 in (y, x), each
-// from −1 to 1 over the tile, without a constant.
+// shadingDegree is the total degree of the polynomial in (y, x), each from −1 to 1 over the tile and without a
+// constant, that models the logarithm of the shading.
 const shadingDegree = 4
 
-// shadingTerms is the number of its terms.
+// shadingTerms is the number of terms of the polynomial.
 const shadingTerms = (shadingDegree+1)*(shadingDegree+2)/2 - 1
 
-// terms are the terms of the polynomial at a pixel of a tile.
+// terms returns the terms of the polynomial at a pixel of a tile.
 func (g *grid) terms(y, x int) (t [shadingTerms]float64) {
 	v, u := (2*float64(y)+1)/float64(g.tile[0])-1, (2*float64(x)+1)/float64(g.tile[1])-1
 	k := 0
@@ -41,22 +41,20 @@ func (g *grid) terms(y, x int) (t [shadingTerms]float64) {
 	return t
 }
 
-// normal are the normal equations of a least-squares fit.
+// normal holds the normal equations of a least-squares fit.
 type normal struct {
 	a [shadingTerms][shadingTerms]float64
 	b [shadingTerms]float64
 }
 
-// shadingStep is how many pixels apart the samples are.
+// shadingStep is the distance of the samples in pixels.
 const shadingStep = 3
 
-// findShading fits the shading of mosaics that were taken alike. Where two tiles
-// overlap both have seen the same tissue, so that the ratio of their projections
-// is that of the shading in the two places: whatever the tissue looks like, the
-// least squares over the logarithms of the ratios in all overlaps find it. The
-// displacements of neighbours need to be known to a few pixels only: what is wrong
-// with them averages out. Samples weigh by their brightness squared, so that the
-// detector's floor does not count.
+// findShading fits the shading of mosaics acquired alike. Where two tiles overlap, both show the same tissue, so
+// that the ratio of their projections is that of the shading at the two places, whatever the tissue looks like.
+// The fit minimises the squared errors of the logarithms of these ratios in all overlaps. The displacements of
+// neighbours need to be known to a few pixels only, because their errors average out. Samples are weighted by
+// their squared brightness, so that the detector's floor does not count.
 func findShading(ctx context.Context, all []*aligner, expected expectation) error {
 	var sum normal
 	g := &all[0].grid
@@ -101,7 +99,7 @@ func findShading(ctx context.Context, all []*aligner, expected expectation) erro
 	return nil
 }
 
-// ratios are the normal equations of one overlap.
+// ratios returns the normal equations of one overlap.
 func (g *grid) ratios(n neighbours, d [2]int) *normal {
 	s, ok := displaced(n.va.n, n.vb.n, d, 0, 1)
 	if !ok {
@@ -135,8 +133,7 @@ func (g *grid) ratios(n neighbours, d [2]int) *normal {
 	return m
 }
 
-// solve solves the equations by Cholesky's method. Terms of which the overlaps
-// say little stay near zero.
+// solve solves the equations by Cholesky's method. Terms that the overlaps hardly determine stay near zero.
 func (m *normal) solve() (c [shadingTerms]float64, ok bool) {
 	trace := 0.0
 	for i := range m.a {

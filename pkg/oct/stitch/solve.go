@@ -1,16 +1,15 @@
 package stitch
 
-// edge is a measured difference of two tiles' residuals.
+// edge is a measured difference between two tiles' residuals.
 type edge struct {
 	pair
 	d    [2]float64
-	p, w sym // precision, and weight of this round
+	p, w sym // precision, and weight in this round
 }
 
-// solve finds the residuals with the least squares, from those in r, by
-// conjugate gradients with the diagonal blocks as preconditioner. If steps is not
-// 0, r[steps] and r[steps+1] are corrections that all edges of an axis share, and
-// the others are held near 0 with the precision prior.
+// solve finds the least-squares residuals, starting from those in r, by conjugate gradients with the diagonal
+// blocks as preconditioner. If steps is not 0, r[steps] and r[steps+1] are corrections that all edges of an axis
+// share, and the others are held near 0 with the precision prior.
 func solve(r [][2]float64, edges []edge, steps int, prior float64) {
 	s := &leastSquares{edges: edges, steps: steps, free: len(r), prior: prior}
 	if steps > 0 {
@@ -51,15 +50,15 @@ func solve(r [][2]float64, edges []edge, steps int, prior float64) {
 	}
 }
 
-// leastSquares are the normal equations of edges.
+// leastSquares represents the normal equations of edges.
 type leastSquares struct {
 	edges []edge
-	steps int // index of the corrections that an axis shares; 0: there are none
-	free  int // unknowns that belong to a tile
+	steps int // index of the corrections shared by an axis; 0: none
+	free  int // number of unknowns that belong to a tile
 	prior float64
 }
 
-// says is what the residuals v say of an edge.
+// says returns the difference that the residuals v predict for an edge.
 func (s *leastSquares) says(v [][2]float64, e *edge) (d [2]float64) {
 	for k := range 2 {
 		d[k] = v[e.b][k] - v[e.a][k]
@@ -70,7 +69,7 @@ func (s *leastSquares) says(v [][2]float64, e *edge) (d [2]float64) {
 	return d
 }
 
-// give is the transpose of says: it adds what an edge says of the residuals.
+// give applies the transpose of says: it adds an edge's contribution f to the residuals.
 func (s *leastSquares) give(out [][2]float64, e *edge, f [2]float64) {
 	for k := range 2 {
 		out[e.b][k] += f[k]
@@ -93,7 +92,7 @@ func (s *leastSquares) apply(out, v [][2]float64) {
 	}
 }
 
-// left is the right-hand side less what r makes of it.
+// left returns the right-hand side minus the matrix times r.
 func (s *leastSquares) left(r [][2]float64) [][2]float64 {
 	out := make([][2]float64, len(r))
 	for t := range s.free {
@@ -107,8 +106,7 @@ func (s *leastSquares) left(r [][2]float64) [][2]float64 {
 	return out
 }
 
-// inverseDiagonal are the inverses of the matrix's diagonal blocks; zero for a tile
-// of which nothing is known.
+// inverseDiagonal returns the inverses of the matrix's diagonal blocks; zero for a tile without information.
 func (s *leastSquares) inverseDiagonal(n int) []sym {
 	out := make([]sym, n)
 	for t := range out[:s.free] {
@@ -146,7 +144,7 @@ func (s sym) times(v [2]float64) [2]float64 {
 	return [2]float64{s.yy*v[0] + s.yx*v[1], s.yx*v[0] + s.xx*v[1]}
 }
 
-// inverse of a positive matrix.
+// inverse returns the inverse of a positive definite matrix.
 func (s sym) inverse() sym {
 	det := s.yy*s.xx - s.yx*s.yx
 	return sym{s.xx / det, -s.yx / det, s.yy / det}

@@ -1,4 +1,5 @@
-// Package stitch is the stage that puts the tiles of a mosaic grid together to a slice.
+// Package stitch assembles the tiles of a mosaic grid into a slice. It is the pipeline's stitch stage; [Run] does
+// all of it.
 package stitch
 
 import (
@@ -16,36 +17,33 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options say where the tiles go and how they are blended.
+// Options determines where the tiles go and how they are blended.
 type Options struct {
-	// Overlap is the fraction o of a tile that its neighbour is meant to have
-	// seen too: 0 ≤ o < 1.
+	// Overlap is the nominal fraction o of a tile that its neighbour also covers: 0 ≤ o < 1.
 	Overlap float64
-	// Transform is M; the zero value is the identity. With Estimate it is what
-	// the search begins with.
+	// Transform is M; the zero value stands for the identity. With Estimate it is the initial matrix.
 	Transform Matrix
-	// Estimate finds M by phase correlation of neighbouring tiles.
+	// Estimate estimates M by phase correlation of neighbouring tiles.
 	Estimate bool
-	// MaxRefinement is how far, in px, a tile may be moved from where M puts it,
-	// to fit its neighbours; 0: not at all.
+	// MaxRefinement is the maximum distance in px by which a tile may be moved from the position given by M to fit its
+	// neighbours; 0: none.
 	MaxRefinement float64
-	// Positions are where the stage recorded the tiles; nil: they lie at the places of the grid, by Overlap. Transform
-	// acts on them. With them there is neither Estimate nor MaxRefinement.
+	// Positions holds the tiles' positions as recorded by the microscope's stage; nil: the positions follow from the
+	// grid and Overlap. Transform is applied to them. They exclude Estimate and MaxRefinement.
 	Positions *registration.TilePositions
-	// Tolerance is by how much, in µm, the displacement of two neighbours may differ from the recorded one, to fit
-	// what they show; 0: tiles stay where they were recorded.
+	// Tolerance is the maximum difference in µm of two neighbours' displacement from the recorded one, to fit what
+	// they show; 0: tiles stay at their recorded positions.
 	Tolerance float64
-	// Channel is what positions are found by, where a mosaic has channels. All are stitched.
+	// Channel is the channel from which positions are determined. All channels are stitched.
 	Channel int
-	// Interpolate puts tiles at positions between voxels, by linear
-	// interpolation, instead of rounding them to whole ones.
+	// Interpolate puts tiles at fractional positions by linear interpolation, instead of rounding to whole voxels.
 	Interpolate bool
 	Blending    canvas.Blending // "": canvas.BlendDiffusion
-	// Seams asks for the differences at the seams.
+	// Seams requests the differences at the seams.
 	Seams bool
 }
 
-// Measures reports that tiles are compared before they are put together.
+// Measures reports whether tiles are compared before they are assembled.
 func (o *Options) Measures() bool {
 	if o.Positions != nil {
 		return o.Tolerance > 0
@@ -53,7 +51,7 @@ func (o *Options) Measures() bool {
 	return o.Estimate || o.MaxRefinement > 0
 }
 
-// check reports options that make no sense. The messages name the flags.
+// check returns an error for invalid options, naming the flag, and fills in defaults.
 func (o *Options) check() error {
 	if !(o.Overlap >= 0 && o.Overlap < 1) {
 		return oct.BadInput("--overlap %g must be within 0…1, 1 excluded", o.Overlap)
@@ -83,14 +81,14 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Result says where the tiles of a mosaic were put.
+// Result describes how the tiles of a mosaic were stitched.
 type Result struct {
 	Overlap   float64         `json:"overlap"`
 	Transform Transform       `json:"transform"`
 	Blending  canvas.Blending `json:"blending"`
-	Recorded  bool            `json:"recorded,omitempty"` // M acts on recorded positions, and overlap says nothing
+	Recorded  bool            `json:"recorded,omitempty"` // M was applied to recorded positions; overlap is meaningless
 	Tolerance float64         `json:"position_tolerance_um,omitempty"`
-	Channel   int             `json:"channel,omitempty"` // that positions and seams are of
+	Channel   int             `json:"channel,omitempty"` // from which positions and seams were determined
 	Voxel     [2]float64      `json:"voxel_um,omitzero"` // size (y, x) of a pixel
 	Tile      [2]int          `json:"tile_px"`           // (y, x)
 	Grid      [2]int          `json:"tiles"`             // (y, x)
@@ -98,29 +96,28 @@ type Result struct {
 	Size      [2]int          `json:"size_px"`           // of the slice
 	Holes     int64           `json:"holes_px"`          // pixels of a plane that no tile covers
 	Tiles     []TilePlan      `json:"positions"`
-	Pairs     []TilePair      `json:"pairs"`           // neighbours that were compared; none without estimate or refinement
+	Pairs     []TilePair      `json:"pairs"`           // compared neighbours; empty without estimate or refinement
 	Seams     []canvas.Seam   `json:"seams,omitempty"` // as placed
 }
 
-// TilePlan says where a tile was put, (y, x) in px.
+// TilePlan is the position of a tile, (y, x) in px.
 type TilePlan struct {
 	Tile     [2]int     `json:"tile"`        // (i, j)
 	Position [2]float64 `json:"position_px"` // of its first voxel
-	Residual [2]float64 `json:"residual_px"` // against where M puts it
-	// Correlation is the mean over the pairs that the tile takes part in; 0 where
-	// it takes part in none.
+	Residual [2]float64 `json:"residual_px"` // relative to the position given by M
+	// Correlation is the mean over the tile's pairs that voted, or 0 if there is none.
 	Correlation float64 `json:"correlation"`
-	Used        bool    `json:"used"`  // it took part in a pair that voted
+	Used        bool    `json:"used"`  // in a pair that voted
 	Empty       bool    `json:"empty"` // all of its voxels are zero
 }
 
-// TilePair is what phase correlation found for two neighbouring tiles.
+// TilePair is the result of phase correlation for two neighbouring tiles.
 type TilePair struct {
 	Tiles       [2][2]int  `json:"tiles"`           // (i, j) of the two
-	Measured    [2]float64 `json:"displacement_px"` // of the second against the first
+	Measured    [2]float64 `json:"displacement_px"` // of the second from the first
 	Correlation float64    `json:"correlation"`     // normalised cross-correlation there
 	Used        bool       `json:"used"`
-	Reason      string     `json:"reason,omitempty"` // why it was not
+	Reason      string     `json:"reason,omitempty"` // why the pair was not used
 }
 
 // WriteStitching writes a stitching as JSON.
@@ -133,31 +130,27 @@ func WriteStitching(w io.Writer, s *Result) error {
 	return err
 }
 
-// Run puts the tiles of a mosaic grid (z, y, x) together to a slice: tile
-// (i, j) of h × w voxels goes to
+// Run stitches the tiles of a mosaic grid (z, y, x) into a slice. Tile (i, j) of h × w voxels goes to
 //
 //	M·(i·h·(1−o), j·w·(1−o)) + its refinement
 //
-// in (y, x), or to M times its recorded position, the same in all planes. A mosaic may also have one plane (y, x), and times and
-// channels (t, c) in front: what is measured is measured on one channel, and all go to the same places, one after the other. The output has the mosaic's depth, voxel
-// size and data type; integers are rounded half to even and clamped. Its
-// origin is at the smallest position; where no tile lies it is zero, and
-// there is a warning. A voxel that one tile has seen is that tile's; one that
-// several have seen is their mean with the weights of the blending, or exactly
-// their value where they agree. Where one of them is NaN the others stand, and a
-// tile that is all zero takes no part.
+// in (y, x), or to M times its recorded position, the same in all planes. A mosaic may also have a single plane
+// (y, x), and leading axes of times and channels (t, c): positions are measured on one channel and applied to all,
+// one after another. The output has the mosaic's depth, voxel size and data type; integers are rounded half to
+// even and clamped. Its origin is at the smallest position; pixels that no tile covers are zero, with a warning. A
+// voxel covered by one tile has that tile's value. A voxel covered by several has their mean with the weights of
+// the blending, or exactly their value if they agree. NaN in one of them is ignored, and so is a tile that is all
+// zero.
 //
-// Positions are rounded to whole voxels (half to even), which keeps the voxels as
-// they are and leaves errors of up to half a voxel; with Interpolate tiles are
-// shifted by the rest by linear interpolation.
+// Positions are rounded to whole voxels (half to even), which preserves the voxels' values at errors of up to half
+// a voxel; with Interpolate, linear interpolation shifts tiles by the remainder.
 //
-// Tiles are read once, in order, and kept no longer than until the next row of
-// tiles has been added. See stitchPlan for what happens where memory does not
-// hold that. Estimate and refinement read the mosaic once more before.
+// Tiles are read once, in order, and kept at most until the next row of tiles has been added. If memory is too
+// small for that, parts of them are read again (package canvas). Estimate and refinement read the mosaic once more
+// beforehand.
 //
-// With a device the tiles are put together there, in its memory and in the same order:
-// voxels, positions and seams are those of the CPU, bit by bit, but that a NaN may be
-// another NaN. Tiles are projected there, and compared by the CPU.
+// With a device, tiles are assembled in its memory, in the same order: voxels, positions and seams have the same
+// bits as on the CPU, except for the payload of NaN. The device also projects tiles; the CPU compares them.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
 	if err := opt.check(); err != nil {
 		return nil, nil, err
@@ -174,16 +167,15 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	return stitch(ctx, m, out, layout, opt, res)
 }
 
-// stitchChunk is the shape of the output's chunks, unless the slice is smaller.
-// They are narrow, because a row of chunks is what waits for the next row of tiles.
+// stitchChunk is the default shape of the output's chunks. They are narrow, because a row of chunks must wait for
+// the next row of tiles.
 var stitchChunk = [3]int{128, 64, 64}
 
-// flatStitchChunk is stitchChunk of mosaics of one plane.
+// flatStitchChunk is the default for mosaics of one plane.
 var flatStitchChunk = [3]int{1, 512, 512}
 
-// pyramidBudget is the memory for chunks of the pyramid that wait for their
-// neighbours: a row of the first level below, a third more for the others, and
-// twelve chunks to make one from what is stored.
+// pyramidBudget returns the memory for chunks of the pyramid that wait for their neighbours: a row of the first
+// level below, a third more for the others, and twelve chunks to make one from what is stored.
 func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 	chunk := int64(unit[0]) * int64(unit[1]) * int64(unit[2]) * int64(size)
 	if levels == 0 {
@@ -246,7 +238,7 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	return result, s, nil
 }
 
-// newStitching begins the account of a stitching.
+// newStitching returns a result with the options and the mosaic's geometry filled in.
 func newStitching(m *oct.Mosaic, g grid, opt Options) *Result {
 	s := &Result{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
 		Channel: opt.Channel, Voxel: m.Voxel(), Tile: g.tile, Grid: [2]int{g.ny, g.nx}, Pairs: []TilePair{}}
@@ -256,7 +248,8 @@ func newStitching(m *oct.Mosaic, g grid, opt Options) *Result {
 	return s
 }
 
-// stitchSpec describes the output, the layout that its writer gets, and, (z, y, x), what is written at once.
+// stitchSpec returns the specification of the output, the layout for its writer, and the shape (z, y, x) written
+// at once.
 func stitchSpec(m *oct.Mosaic, s *Result, layout oct.Layout, res oct.Resources) (*ngff.ImageSpec, oct.Layout, [3]int, error) {
 	plan, layout, err := m.Frames.Layout(layout)
 	if err != nil {
@@ -280,8 +273,8 @@ func stitchSpec(m *oct.Mosaic, s *Result, layout oct.Layout, res oct.Resources) 
 	}, layout, [3]int(unit), nil
 }
 
-// stitchUnits are the shapes of the output's chunks, the usual ones where the layout says nothing, and of what is written at
-// once: shards where there are any.
+// stitchUnits returns the shape of the output's chunks, the usual one unless the layout sets it, and the shape
+// written at once: that of shards, if there are any.
 func stitchUnits(layout oct.Layout, shape []int, usual [3]int) (piece, unit []int, err error) {
 	piece = layout.Chunks
 	if piece == nil {
@@ -299,7 +292,7 @@ func stitchUnits(layout oct.Layout, shape []int, usual [3]int) (piece, unit []in
 	return piece, unit, nil
 }
 
-// stitchFrames writes the slice, frame by frame, and notes which tiles hold nothing in any of them.
+// stitchFrames writes the slice, frame by frame, and records which tiles are empty in all frames.
 func stitchFrames(ctx context.Context, n int, first *canvas.Assembly, next func(frame int) *canvas.Assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
 	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {

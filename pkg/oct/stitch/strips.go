@@ -1,15 +1,13 @@
 package stitch
 
-// strips is where two tiles of the grid may overlap: boxes of one size, in the
-// coordinates of each.
+// strips describes where two tiles of the grid may overlap: boxes of the same size, in the coordinates of each.
 type strips struct {
 	a, b   [2]int // first pixel (y, x)
 	ny, nx int
 }
 
-// displaced are the strips in which tiles of the given extents overlap when the
-// second is displaced by d, give or take more pixels, against the first; ok is false where that is less
-// than least pixels wide.
+// displaced returns the strips in which tiles of the given extents overlap if the second is displaced by d from
+// the first, enlarged by more pixels. ok is false if they are less than least pixels wide.
 func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
 	var n [2]int
 	for k := range 2 {
@@ -23,7 +21,7 @@ func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
 	return s, true
 }
 
-// cutOut copies a box of a plane.
+// cutOut returns a copy of a box of a plane.
 func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
 	out := make([]float32, ny*nx)
 	for y := range ny {
@@ -32,7 +30,7 @@ func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
 	return out
 }
 
-// of is the box of a view, divided by the shading.
+// of returns a box of a view, divided by the shading.
 func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
 	out := cutOut(v.v, v.n[1], at, ny, nx)
 	if s != nil {
@@ -45,8 +43,8 @@ func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
 	return out
 }
 
-// search is where the displacement of neighbours is looked for: strips twice as
-// wide as their overlap is expected to be.
+// search returns the strips in which the displacement of neighbours is searched: twice as wide as their expected
+// overlap.
 func (g *grid) search(expected [2]int) (s strips, ok bool) {
 	var n [2]int
 	for k := range 2 {
@@ -65,7 +63,7 @@ func (g *grid) search(expected [2]int) (s strips, ok bool) {
 	return s, min(n[0], n[1]) >= 8
 }
 
-// expected is the displacement of neighbours along an axis of the grid.
+// expected returns the displacement of neighbours along an axis of the grid.
 func (g *grid) expected(m Matrix, overlap float64, axis int) [2]float64 {
 	if axis == 0 {
 		return g.nominal(m, overlap, 1, 0)

@@ -18,10 +18,10 @@ import (
 // (M[0][0]·y + M[0][1]·x, M[1][0]·y + M[1][1]·x).
 type Matrix [2][2]float64
 
-// Identity leaves positions as they are.
+// Identity leaves positions unchanged.
 var Identity = Matrix{{1, 0}, {0, 1}}
 
-// check reports matrices that cannot place tiles.
+// check returns an error for matrices that cannot place tiles.
 func (m Matrix) check() error {
 	for _, row := range m {
 		for _, v := range row {
@@ -42,18 +42,17 @@ func (m Matrix) String() string {
 	return fmt.Sprintf("[[%.6g %.6g] [%.6g %.6g]]", m[0][0], m[0][1], m[1][0], m[1][1])
 }
 
-// Transform is a matrix as it is stored in a file, with how it came about.
+// Transform is a matrix as stored in a file, with its origin.
 type Transform struct {
 	Matrix  Matrix  `json:"matrix"`          // acts on (y, x)
-	Overlap float64 `json:"overlap"`         // whose positions it acts on; below 0: not known
-	Pairs   int     `json:"pairs,omitempty"` // of neighbouring tiles that took part
+	Overlap float64 `json:"overlap"`         // overlap of the positions that it acts on; negative: unknown
+	Pairs   int     `json:"pairs,omitempty"` // number of pairs of neighbouring tiles in the estimate
 	Spread  float64 `json:"spread_px,omitempty"`
-	// Voxel is the size (y, x) in micrometres of the pixels that it was estimated on; zero: not known.
+	// Voxel is the size (y, x) in micrometres of the pixels on which the matrix was estimated; zero: unknown.
 	Voxel [2]float64 `json:"voxel_um,omitzero"`
 }
 
-// On is the matrix for pixels of another size (y, x), in micrometres: it differs where they
-// have another proportion.
+// On returns the matrix for pixels of another size (y, x) in micrometres. It differs if their aspect ratio does.
 func (t Transform) On(voxel [2]float64) Matrix {
 	m := t.Matrix
 	if !(min(t.Voxel[0], t.Voxel[1], voxel[0], voxel[1]) > 0) {
@@ -67,7 +66,7 @@ func (t Transform) On(voxel [2]float64) Matrix {
 	return m
 }
 
-// MarshalJSON leaves out an overlap that is not known.
+// MarshalJSON omits an unknown overlap.
 func (t Transform) MarshalJSON() ([]byte, error) {
 	type fields Transform // without this method
 	out := struct {
@@ -90,10 +89,9 @@ func WriteTransform(w io.Writer, t Transform) error {
 	return err
 }
 
-// ReadTransform reads a 2×2 matrix that acts on (y, x): JSON, either
-// {"matrix": [[a, b], [c, d]]} or the bare rows, or .npy of two by two numbers.
-// The overlap is below 0 where the file does not say it. Errors are [oct.ErrInput]; name
-// stands in them for the file.
+// ReadTransform reads a 2×2 matrix that acts on (y, x): JSON, either {"matrix": [[a, b], [c, d]]} or the bare
+// rows, or a 2×2 array in .npy. The overlap is negative if the file does not state it. Errors wrap [oct.ErrInput]
+// and call the file name.
 func ReadTransform(r io.Reader, name string) (Transform, error) {
 	b, err := document.All(r, name)
 	if err != nil {
@@ -161,7 +159,7 @@ func parseTransform(b []byte) (Transform, error) {
 	return t, nil
 }
 
-// jsonError names the line of a JSON error.
+// jsonError adds the line number to a JSON error.
 func jsonError(b []byte, err error) error {
 	var at int64 = -1
 	var syntax *json.SyntaxError

@@ -4,7 +4,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// CheckSearch refuses filters that are none, by the names of their flags.
+// CheckSearch returns an error for invalid filter sizes, naming the flag.
 func CheckSearch(sigmaXY, sigmaZ float64) error {
 	switch {
 	case !(sigmaXY >= 0) || sigmaXY > 1<<20:

@@ -1,4 +1,4 @@
-// Package surface finds the tissue surface of a mosaic grid: of each A-line the plane where it brightens most.
+// Package surface finds the tissue surface of a mosaic grid: in each A-line, the plane where it brightens most.
 package surface
 
 import (
@@ -12,12 +12,13 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// Found gets the interfaces of a rectangle in C order, and their gradients. Several workers call it at a time. It must not keep the slices.
+// Found receives the interface depths of a rectangle in C order, and their gradients. Several workers call it
+// concurrently. It must not keep the slices.
 type Found = func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
-// FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1), reading each tile once.
-// It leaves reserved bytes of res.Mem to others. found gets the gradients if they are wanted. nonFinite, unless it is nil, counts the NaN
-// and infinite voxels among those that the search sees.
+// FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1),
+// reading each tile once. It leaves reserved bytes of res.Mem to other uses. found gets gradients if gradients is
+// set. Unless nonFinite is nil, the NaN and infinite voxels in the searched planes are added to it.
 func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool, found Found, nonFinite *atomic.Int64) error {
 	p, err := plan(m, search, &res, reserved, gradients)
 	if err != nil {
@@ -27,9 +28,10 @@ func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceS
 	return p.run(ctx)
 }
 
-// interfaceMap is a running search. The mosaic is loaded piece by piece; the mean filter reaches across their borders by half its window.
-// A-lines whose windows lie in one piece are searched when it is there. Along a border the pieces on both sides copy what the windows cover
-// into a seam, and the worker with the last of them searches it. Seams that find no room in memory are read again at the end.
+// interfaceMap is a running search. The mosaic is loaded piece by piece, but the mean filter reaches across their
+// borders by half its window. A-lines whose windows lie in one piece are searched when it is loaded. Along a
+// border, the pieces on both sides copy what the windows cover into a seam, and the worker with the last of them
+// searches it. Seams that do not fit in memory are read again at the end.
 type interfaceMap struct {
 	*machine.Search
 	res       *oct.Resources
@@ -40,11 +42,11 @@ type interfaceMap struct {
 	late  [][2]int         // without memory
 }
 
-// seam holds what the windows of some A-lines near the borders of pieces cover.
+// seam holds the voxels in the windows of some A-lines near the borders of pieces.
 type seam struct {
 	machine.Voxels
 	release func() // nil: it has no memory
-	left    int    // pieces to come
+	left    int    // pieces missing
 }
 
 func plan(m *oct.Mosaic, search filter.InterfaceSearch, res *oct.Resources, reserved int64, gradients bool) (*interfaceMap, error) {
@@ -56,7 +58,7 @@ func plan(m *oct.Mosaic, search filter.InterfaceSearch, res *oct.Resources, rese
 	return &interfaceMap{Search: s, res: res, seams: map[[2]int]*seam{}}, err
 }
 
-// run searches all pieces, and then the seams that found no memory.
+// run searches all pieces, and then the seams for which there was no memory.
 func (p *interfaceMap) run(ctx context.Context) error {
 	defer p.Close()
 	ny, nx := p.Pieces()
@@ -87,7 +89,7 @@ func (p *interfaceMap) run(ctx context.Context) error {
 	})
 }
 
-// piece searches what piece (i, j) allows.
+// piece loads piece (i, j), searches the A-lines whose windows lie in it, and contributes to seams.
 func (p *interfaceMap) piece(w machine.Worker, i, j int) {
 	voxels := w.Load(p.Piece(i, j))
 	if p.nonFinite != nil {
@@ -102,7 +104,7 @@ func (p *interfaceMap) piece(w machine.Worker, i, j int) {
 	})
 }
 
-// contribute copies a piece's part of a seam, and searches the seam when that was the last.
+// contribute copies a piece's part of a seam, and searches the seam if that was the last part.
 func (p *interfaceMap) contribute(w machine.Worker, key [2]int, piece machine.Voxels) {
 	s, err := p.seam(key)
 	if err == nil && s.release != nil {
@@ -117,7 +119,7 @@ func (p *interfaceMap) contribute(w machine.Worker, key [2]int, piece machine.Vo
 	})
 }
 
-// seam finds a seam or makes it.
+// seam returns the seam of a key, making it if needed.
 func (p *interfaceMap) seam(key [2]int) (s *seam, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +138,7 @@ func (p *interfaceMap) seam(key [2]int) (s *seam, err error) {
 	return s, nil
 }
 
-// complete notes that a piece's part of a seam is there, and reports whether the seam can be searched now.
+// complete records a piece's part of a seam, and reports whether the seam can be searched now.
 func (p *interfaceMap) complete(key [2]int, s *seam) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +149,7 @@ func (p *interfaceMap) complete(key [2]int, s *seam) bool {
 	return s.release != nil
 }
 
-// lateParts returns the rectangles in which the seams that found no memory are searched.
+// lateParts returns the rectangles in which to search the seams for which there was no memory.
 func (p *interfaceMap) lateParts() (all []oct.Rectangle, err error) {
 	slices.SortFunc(p.late, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, key := range p.late {
@@ -158,7 +160,8 @@ func (p *interfaceMap) lateParts() (all []oct.Rectangle, err error) {
 	return all, nil
 }
 
-// appendParts appends a rectangle of A-lines, cut until a worker's memory holds what their windows cover.
+// appendParts appends a rectangle of A-lines to all, divided until a worker's memory holds what their windows
+// cover.
 func (p *interfaceMap) appendParts(all []oct.Rectangle, r oct.Rectangle) ([]oct.Rectangle, error) {
 	y, x := p.Fits(p.Box(r))
 	if y && x {

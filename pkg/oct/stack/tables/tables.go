@@ -1,4 +1,4 @@
-// Package tables holds what stack reports about each pair of slices, and writes it as CSV.
+// Package tables defines the reports of the stack stage about each pair of slices, and writes them as CSV.
 package tables
 
 import (
@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Match is how a pair of slices overlaps along z, as found.
+// Match is the measured overlap of a pair of slices along z.
 type Match struct {
 	FixedID, MovingID int
 	Overlap, Blend    int // voxels
 	MovingZStart      int // first plane of the moving slice that is used
 	Correlation       float64
-	Fallback          bool // the correlation was too low: the expected overlap is used
+	Fallback          bool // the correlation was too low, and the expected overlap is used
 }
 
-// Decision is what was made of a pair of slices.
+// Decision is what stack decided about a pair of slices.
 type Decision struct {
 	SliceID, FixedID int
 	Loaded           bool
@@ -35,19 +35,19 @@ type Correction struct {
 	From, To int
 }
 
-// Shift is where a slice lies against the one before it, (x, y) in millimetres: as the
-// shifts and translations say, and as pictures of both show.
+// Shift is the displacement (x, y) in millimetres of a slice from the one before it: as recorded by shifts and
+// translations, and as found in pictures of both.
 type Shift struct {
 	FixedID, MovingID int
 	Recorded, Found   [2]float64
-	// AtRecorded and AtFound are the pictures' correlations there, after their slow
-	// changes of brightness are divided out; 0 where there is nothing to compare.
+	// AtRecorded and AtFound are the correlations of the pictures at the two displacements, after division by their
+	// local means; 0 if there is nothing to compare.
 	AtRecorded, AtFound float64
-	Contradicted        bool // the pictures say otherwise, clearly
+	Contradicted        bool // the pictures clearly contradict the recorded shift
 	Repaired            bool
 }
 
-// truth is a boolean as Python writes it.
+// truth formats a boolean as Python does.
 func truth(b bool) string {
 	if b {
 		return "True"
@@ -55,7 +55,7 @@ func truth(b bool) string {
 	return "False"
 }
 
-// float is the shortest text of a number that has a decimal point.
+// float returns the shortest text of a number that has a decimal point.
 func float(v float64) string {
 	s := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.ContainsAny(s, ".NI") {
@@ -75,8 +75,8 @@ func WriteMatches(dst io.Writer, matches []Match) error {
 	return w.WriteAll(rows)
 }
 
-// WriteShifts writes shifts as the CSV of --output_shifts: in the columns of a shifts file what
-// the pictures show, and beside them what was recorded.
+// WriteShifts writes shifts as the CSV of --output_shifts: the found shifts in the columns of a shifts file,
+// followed by the recorded ones.
 func WriteShifts(dst io.Writer, shifts []Shift) error {
 	w := csv.NewWriter(dst)
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm", "correlation", "recorded_x_shift_mm", "recorded_y_shift_mm", "recorded_correlation", "contradicted", "repaired"}}

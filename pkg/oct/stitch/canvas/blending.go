@@ -10,34 +10,32 @@ import (
 	"strata/pkg/oct"
 )
 
-// Blending says what a voxel becomes that several tiles have seen.
+// Blending selects the value of a voxel that several tiles cover.
 type Blending string
 
-// The ways to blend.
+// Values of Blending.
 const (
-	// BlendNone takes the tile whose border is farthest: the seam runs through
-	// the middle of the overlap.
+	// BlendNone takes the tile whose border is farthest: the seam runs through the middle of the overlap.
 	BlendNone Blending = "none"
 	// BlendAverage takes the mean.
 	BlendAverage Blending = "average"
-	// BlendFeather weighs with the distance from the tile's borders: [filter.Feather].
+	// BlendFeather weights tiles by the distance from their borders: [filter.Feather].
 	BlendFeather Blending = "feather"
-	// BlendDiffusion weighs with the solution of Laplace's equation on the
-	// overlap: [filter.Diffusion].
+	// BlendDiffusion weights tiles by the solution of Laplace's equation on the overlap: [filter.Diffusion].
 	BlendDiffusion Blending = "diffusion"
 )
 
-// Blendings are all of them, as the flag spells them.
+// Blendings lists all values of [Blending] as the flag spells them.
 var Blendings = []string{string(BlendNone), string(BlendAverage), string(BlendFeather), string(BlendDiffusion)}
 
-// situation is what a tile's weights depend on.
+// situation holds everything that a tile's weights depend on.
 type situation struct {
 	blending Blending
 	ny, nx   int
-	others   []oct.Rectangle // tiles that overlap it, in its coordinates, as far as they matter
+	others   []oct.Rectangle // relevant parts of overlapping tiles, in its coordinates
 }
 
-// situation is a tile's; nil: its weights are all 1.
+// situation returns a tile's situation, or nil if its weights are all 1.
 func (f *Assembly) situation(t int) *situation {
 	if f.Blending == BlendAverage || len(f.near[t]) == 0 {
 		return nil
@@ -52,7 +50,7 @@ func (f *Assembly) situation(t int) *situation {
 	return c
 }
 
-// key tells situations apart.
+// key returns a text that is the same for equal situations.
 func (c *situation) key() string {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%d %d", c.ny, c.nx)
@@ -62,7 +60,7 @@ func (c *situation) key() string {
 	return key.String()
 }
 
-// fill works the weights out.
+// fill computes the weights.
 func (c *situation) fill(v []float32) {
 	if c.blending == BlendDiffusion {
 		others := make([]filter.Rect, len(c.others))
@@ -75,8 +73,7 @@ func (c *situation) fill(v []float32) {
 	}
 }
 
-// Overlapping lists for each tile the others that overlap it, or touch it, in
-// increasing order.
+// Overlapping returns for each tile the others that overlap or touch it, in increasing order.
 func Overlapping(places []Place) [][]int {
 	out := make([][]int, len(places))
 	Touching(places, func(a, b int) bool {
@@ -90,7 +87,7 @@ func Overlapping(places []Place) [][]int {
 	return out
 }
 
-// Touching visits pairs of tiles that overlap, or touch, until visit is false.
+// Touching calls visit for pairs of tiles that overlap or touch, until it returns false.
 func Touching(places []Place, visit func(a, b int) bool) {
 	var active []int // tiles whose rows may reach those of the next
 	order := make([]int, len(places))

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/oct/machine/fusion"
 )
 
-// arrange cuts a box into regions that are each covered by the same tiles
-// throughout. Of all tiles only those in among, increasing, are looked at.
+// arrange divides a box into regions that are each covered by the same tiles throughout. It considers only the
+// tiles in among, which must be increasing.
 func arrange(box oct.Rectangle, places []Place, among []int) []fusion.Region {
 	ys := []int{box.Y0, box.Y1}
 	var near []int

@@ -10,17 +10,17 @@ import (
 	"strata/pkg/work"
 )
 
-// assembly puts the tiles of a mosaic onto the canvas and writes it.
+// An Assembly places the tiles of a mosaic on the canvas and writes it.
 type Assembly struct {
 	*schedule
 	Canvas
 	near    [][]int // of each tile, those that overlap it
-	blank   []int   // of each tile: planes from the first on that are known to be zero; below 0: not looked at
-	shown   []int   // planes of each tile that are in the progress
+	blank   []int   // of each tile: number of first planes known to be zero; negative: not examined
+	shown   []int   // planes of each tile reported as progress
 	machine *fusion.Plan
 }
 
-// New prepares an assembly whose output is written in units of a shape, in so much memory.
+// New prepares an assembly whose output is written in units of the given shape, within avail bytes of memory.
 func New(c Canvas, unit [3]int, avail int64) *Assembly {
 	n := len(c.Places)
 	f := &Assembly{Canvas: c, near: Overlapping(c.Places), blank: make([]int, n), shown: make([]int, n)}
@@ -40,10 +40,10 @@ func New(c Canvas, unit [3]int, avail int64) *Assembly {
 	return f
 }
 
-// diffusing is how many bytes a pixel the grids of the diffusion's equation take.
+// diffusing is the memory in bytes per pixel for the grids of the diffusion's equation.
 const diffusing = 13
 
-// encoding is the memory in which a worker encodes a unit of the output.
+// encoding returns the memory in which a worker encodes a unit of the output.
 func (c *Canvas) encoding(unit [3]int) int64 {
 	if !c.Coded {
 		return 0
@@ -52,10 +52,10 @@ func (c *Canvas) encoding(unit [3]int) int64 {
 	return n + n/16
 }
 
-// IsEmpty says that a tile that has been looked at holds nothing but zeros.
+// IsEmpty reports whether a tile is known to contain only zeros.
 func (f *Assembly) IsEmpty(t int) bool { return f.blank[t] == f.Mosaic.Shape[0] }
 
-// Check reports memory that is too small, where that is known before there is an output.
+// Check returns an error if the memory is too small, as far as that is known before there is an output.
 func (f *Assembly) Check() error {
 	if f.machine.NeedsOutput() {
 		return nil
@@ -63,7 +63,7 @@ func (f *Assembly) Check() error {
 	return f.makePlan()
 }
 
-// makePlan makes the plan, once.
+// makePlan makes the plan on its first call.
 func (f *Assembly) makePlan() error {
 	if f.workers > 0 {
 		return nil
@@ -78,7 +78,7 @@ func (f *Assembly) makePlan() error {
 	return nil
 }
 
-// Write reads the tiles and writes the slice.
+// Write reads the tiles and writes the slice to w. The caller closes w.
 func (f *Assembly) Write(ctx context.Context, w *ngff.Writer) error {
 	f.machine.Output = w
 	if err := f.makePlan(); err != nil {
@@ -91,7 +91,7 @@ func (f *Assembly) Write(ctx context.Context, w *ngff.Writer) error {
 	return f.run(ctx)
 }
 
-// run goes through the blocks, and the slabs of each.
+// run makes one pass after another, over blocks and the slabs of each.
 func (f *Assembly) run(ctx context.Context) error {
 	depth := f.Mosaic.Shape[0]
 	for b := range len(f.blocks) - 1 {
@@ -108,11 +108,11 @@ func (f *Assembly) run(ctx context.Context) error {
 	return nil
 }
 
-// passBox is what a pass makes: columns x0 … x1−1 along x, planes z0 … z1−1.
+// passBox is the extent of a pass: columns x0 … x1−1 along x, planes z0 … z1−1.
 type passBox struct{ x0, x1, z0, z1 int }
 
-// pass makes the columns of a box that are not written. Where a device turns out to
-// have less memory than was planned with, it makes them in narrower passes.
+// pass makes the columns of a box that are not yet written. If the device has less memory than planned, it uses
+// smaller passes.
 func (f *Assembly) pass(ctx context.Context, box passBox, workers int, written map[*fusion.Column]bool) error {
 	err := newPass(f, box, written).run(ctx, workers)
 	var short fusion.ShortOfMemory
@@ -138,7 +138,7 @@ func (f *Assembly) pass(ctx context.Context, box passBox, workers int, written m
 	return f.pass(ctx, right, workers, written)
 }
 
-// writeHoles writes the columns on which no tile lies.
+// writeHoles writes the columns without tiles.
 func (f *Assembly) writeHoles(ctx context.Context, box passBox) (err error) {
 	size := f.Mosaic.DType.Size()
 	var zeros []byte
@@ -157,7 +157,7 @@ func (f *Assembly) writeHoles(ctx context.Context, box passBox) (err error) {
 	return err
 }
 
-// visit is what a tile does to a column.
+// visit describes how a tile contributes to a column.
 type visit struct {
 	*liveColumn
 	self  int // index of the tile in the column's tiles
@@ -171,8 +171,8 @@ type visitedCell struct {
 	at  int   // index of the tile there
 }
 
-// add adds the k-th tile of a pass to the columns on which it lies, and writes those that it completes. It is false when the work has failed,
-// or is to end, here or elsewhere.
+// add adds the k-th tile of a pass to the columns that it covers, and writes those that it completes. It returns
+// false if the work has failed or should stop, here or elsewhere.
 func (p *pass) add(w fusion.Fuser, k int) bool {
 	t := p.tiles[k]
 	p.blank[t] = w.Load(fusion.Tile{From: p.extent(t), To: p.Places[t].Rectangle, Behind: p.Places[t].Frac}, p.blank[t])
@@ -201,7 +201,7 @@ func (p *pass) add(w fusion.Fuser, k int) bool {
 	return added && !w.Failed()
 }
 
-// enter finds the columns of the pass on which a tile lies, or begins them.
+// enter returns the pass's columns that a tile covers, and begins new ones.
 func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,7 +225,7 @@ func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 	return visits
 }
 
-// newVisit lists what a tile covers of a column.
+// newVisit lists the regions of a column that a tile covers.
 func newVisit(m *liveColumn, t int, empty bool) visit {
 	v := visit{liveColumn: m}
 	for v.Tiles[v.self] != t {
@@ -241,7 +241,7 @@ func newVisit(m *liveColumn, t int, empty bool) visit {
 	return v
 }
 
-// alone adds the planes of the tile where no other lies.
+// alone adds the tile's planes to regions that it covers alone.
 func (v *visit) alone(w fusion.Fuser) {
 	for i := range v.cells {
 		if c := &v.cells[i]; len(c.who) == 1 {
@@ -250,8 +250,9 @@ func (v *visit) alone(w fusion.Fuser) {
 	}
 }
 
-// shared adds the planes of the tile, which end at z, where others lie too, after those of them that come
-// first in order: all that hold something are averaged, and where all are empty the slice is, too. It is false when the work has ended elsewhere.
+// shared adds the tile's planes, which end at z, to regions shared with others, after the tiles that precede it:
+// tiles that are not empty are averaged, and where all are empty the slice is empty. It returns false if the work
+// has ended elsewhere.
 func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 	for i := range v.cells {
 		c := &v.cells[i]
@@ -273,7 +274,7 @@ func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 	return true
 }
 
-// progress counts the planes of a tile up to z that are not in the progress.
+// progress reports the planes of a tile up to z as done, each only once.
 func (p *pass) progress(t, z int) {
 	if more := z - p.shown[t]; more > 0 {
 		p.shown[t] = z

@@ -11,30 +11,30 @@ import (
 	"strata/pkg/work"
 )
 
-// pass is the work on one box: who is at which tile, and how far the columns are.
+// pass holds the state of the work on one box: the tiles in progress and the columns.
 type pass struct {
 	*Assembly
 	passBox
-	tiles  []int // in the order in which they are taken
+	tiles  []int // in the order of processing
 	worker fusion.Pass
 
-	// mu guards what follows, and the progress of the columns; moved is called when any of it changes
+	// mu guards the following fields and the progress of the columns; moved is signalled when any of it changes
 	mu       sync.Mutex
 	moved    sync.Cond
 	written  map[*fusion.Column]bool
 	live     map[*fusion.Column]*liveColumn
-	next     int    // tile that is taken next
+	next     int    // next tile to take
 	finished []bool // tiles
-	oldest   int    // first of them that is not
-	short    error  // of memory: no more tiles are begun
+	oldest   int    // first unfinished one
+	short    error  // of memory; no more tiles are begun
 	failed   bool
 }
 
 // liveColumn is a column in memory.
 type liveColumn struct {
 	*fusion.ColumnMemory
-	done []int // of each of its tiles: planes up to this one have been added
-	left int   // tiles to come
+	done []int // for each of its tiles: planes below this one have been added
+	left int   // tiles missing
 }
 
 func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
@@ -58,8 +58,7 @@ func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 	return p
 }
 
-// run makes the columns. Those that were complete when a device was short of memory
-// are written.
+// run makes the columns. If a device runs out of memory, the columns that are complete by then are written.
 func (p *pass) run(ctx context.Context, workers int) error {
 	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() { p.change(func() { p.failed = true }) })
@@ -77,7 +76,7 @@ func (p *pass) run(ctx context.Context, workers int) error {
 	return err
 }
 
-// change changes what mu guards.
+// change calls f with mu held, and wakes waiting workers.
 func (p *pass) change(f func()) {
 	p.mu.Lock()
 	f()
@@ -85,8 +84,8 @@ func (p *pass) change(f func()) {
 	p.moved.Broadcast()
 }
 
-// runsShort lets the pass end without beginning more, if err is that a device has no more
-// memory; else err is a failure.
+// runsShort handles an error of a worker. If the device is out of memory, it stops the pass from beginning more
+// tiles and returns nil; other errors it returns.
 func (p *pass) runsShort(err error) error {
 	var short fusion.ShortOfMemory
 	if !errors.As(err, &short) {
@@ -100,10 +99,10 @@ func (p *pass) runsShort(err error) error {
 	return nil
 }
 
-// stopped reports that no more is to be begun. mu is held.
+// stopped reports whether no more work should begin. p.mu must be held.
 func (p *pass) stopped() bool { return p.failed || p.short != nil }
 
-// work adds tile after tile until none is left.
+// work adds one tile after another until none is left.
 func (p *pass) work(w fusion.Fuser) {
 	for {
 		k, ok := p.take()
@@ -119,8 +118,8 @@ func (p *pass) work(w fusion.Fuser) {
 	}
 }
 
-// take is the place in the order of the next tile, as soon as it does not run too far
-// ahead of the oldest: the plan's memory counts on that.
+// take returns the index of the next tile in the order, after waiting until it is not too far ahead of the oldest
+// unfinished one: the plan's memory depends on that.
 func (p *pass) take() (k int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +134,7 @@ func (p *pass) take() (k int, ok bool) {
 	return k, !p.stopped()
 }
 
-// begin takes memory for a column; nil: there is none. mu is held.
+// begin allocates a column, or returns nil if there is no memory. p.mu must be held.
 func (p *pass) begin(w fusion.Fuser, c *fusion.Column) *liveColumn {
 	m := &liveColumn{done: slices.Repeat([]int{p.z0}, len(c.Tiles)), left: len(c.Tiles)}
 	if m.ColumnMemory = w.Column(c, p.Seams.of(c)); m.ColumnMemory == nil {
@@ -144,7 +143,8 @@ func (p *pass) begin(w fusion.Fuser, c *fusion.Column) *liveColumn {
 	return m
 }
 
-// await waits until another tile of a column has been added up to plane z; false: it will not be.
+// await waits until another tile of a column has been added up to plane z. It returns false if that will not
+// happen.
 func (p *pass) await(w fusion.Fuser, v *visit, tile, z int) bool {
 	i := slices.Index(v.Tiles, tile)
 	p.mu.Lock()
@@ -157,12 +157,12 @@ func (p *pass) await(w fusion.Fuser, v *visit, tile, z int) bool {
 	return !p.stopped()
 }
 
-// advance says that a tile has been added up to plane z.
+// advance records that a tile has been added up to plane z.
 func (p *pass) advance(v *visit, z int) {
 	p.change(func() { v.done[v.self] = z })
 }
 
-// complete are the columns of which this was the last tile.
+// complete returns the columns that lacked only this tile.
 func (p *pass) complete(visits []visit) (columns []*fusion.ColumnMemory) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *pass) complete(visits []visit) (columns []*fusion.ColumnMemory) {
 	return columns
 }
 
-// gone notes that a column has been written.
+// gone records that a column has been written.
 func (p *pass) gone(m *fusion.ColumnMemory) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

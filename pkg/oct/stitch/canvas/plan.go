@@ -7,27 +7,25 @@ import (
 	"strata/pkg/oct/machine/fusion"
 )
 
-// A stitched slice is written in columns of units (chunks, or shards): a column
-// is what lies above each other in z. A column begins when the first of its
-// tiles is read, and is written when the last has been added. Tiles are read in
-// order, row by row, so what is in memory is about the overlap of two rows of
-// tiles and one row of units. Where that is more than the budget, the canvas is
-// cut into blocks along x (tiles that lie across a cut are read twice) or slabs
-// along z (all tiles are read again, at least their chunks).
-
-// schedule says in which order the tiles are read, and what they cost.
+// schedule determines the order in which tiles are read, and its cost.
+//
+// A stitched slice is written in columns of units (chunks or shards), stacked along z. A column begins when the
+// first of its tiles is read, and is written when the last has been added. Tiles are read in order, row by row, so
+// memory holds about the overlap of two rows of tiles and one row of units. If that exceeds the budget, the canvas
+// is cut into blocks along x (tiles across a cut are read twice) or slabs along z (all tiles, or at least their
+// chunks, are read again).
 type schedule struct {
 	unit    [3]int
 	columns []fusion.Column // row by row
 	across  int             // columns along x
 	workers int
-	window  int   // tiles that may be in flight
+	window  int   // maximum number of tiles in flight
 	blocks  []int // first column (along x) of each block, and the end
 	slab    int   // units along z at a time
-	bytes   int64 // for columns, at most
+	bytes   int64 // maximum memory of columns
 }
 
-// makeColumns cuts a canvas into columns.
+// makeColumns divides a canvas into columns.
 func makeColumns(size [2]int, unit [3]int, places []Place, seams bool) (columns []fusion.Column, across int) {
 	across = (size[1] + unit[2] - 1) / unit[2]
 	down := (size[0] + unit[1] - 1) / unit[1]
@@ -76,9 +74,8 @@ func (p *schedule) Holes() (n int64) {
 	return n
 }
 
-// plan chooses workers, blocks and slabs so that reading takes least: it is
-// what costs. least is the memory that the smallest plan takes; it is not ok where that
-// is more than there is.
+// plan chooses workers, blocks and slabs to minimise reading, which dominates the cost. least is the memory of the
+// smallest plan; ok is false if that exceeds the limit.
 func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
 	best := -1.0
@@ -126,7 +123,7 @@ func shrink(n int) int {
 	return (n + 1) / 2
 }
 
-// grow goes through the numbers of blocks that are worth a try.
+// grow returns the next number of blocks worth trying.
 func grow(n, most int) int {
 	if n < 4 || n == most {
 		return n + 1
@@ -134,7 +131,7 @@ func grow(n, most int) int {
 	return min(n+n/2, most)
 }
 
-// cutEvenly cuts n columns into about so many blocks of one length.
+// cutEvenly divides n columns into approximately the given number of blocks of equal length.
 func cutEvenly(n, blocks int) []int {
 	each := (n + blocks - 1) / blocks
 	out := []int{0}
@@ -144,8 +141,8 @@ func cutEvenly(n, blocks int) []int {
 	return append(out, n)
 }
 
-// peak is the most memory that columns take at a time, in any block, and the
-// number of tiles that are read, counted again in each block.
+// peak returns the maximum memory of columns in any block, and the number of tiles read, counted again for each
+// block.
 func (p *schedule) peak(depth int, m fusion.Memory) (most int64, tiles int) {
 	planes := min(p.slab*p.unit[0], depth)
 	var order, position []int
@@ -180,8 +177,8 @@ func (p *schedule) each(first, end int, visit func(*fusion.Column)) {
 	}
 }
 
-// order lists the tiles that lie on the columns of a block, increasing, and the
-// position of each tile in the list (−1: not there).
+// order returns the tiles on the columns of a block, increasing, and the position of each tile in the list, or
+// −1. It reuses the given slices.
 func (p *schedule) order(first, end int, order, position []int) ([]int, []int) {
 	position = position[:0]
 	p.each(first, end, func(c *fusion.Column) {

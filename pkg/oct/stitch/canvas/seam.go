@@ -9,27 +9,27 @@ import (
 	"strata/pkg/oct/machine/fusion"
 )
 
-// SeamSums gathers what two tiles say differently where they overlap.
+// SeamSums accumulates the differences between tiles where they overlap.
 type SeamSums map[seamKey]*fusion.SeamSum
 
-// seamKey is a part of an overlap: each is filled by one worker at a time, in
-// increasing z, so that the sums do not depend on who is first.
+// seamKey identifies a part of an overlap. One worker at a time fills each part, in increasing z, so that the sums
+// do not depend on the order of workers.
 type seamKey struct {
 	a, b   int
 	column *fusion.Column
 }
 
-// Seam says how well two neighbouring tiles agree where they, and no others,
-// overlap as they were placed: on every fourth plane.
+// Seam describes how well two neighbouring tiles agree, as placed, where they and no others overlap. It is
+// measured on every fourth plane.
 type Seam struct {
 	Tiles       [2][2]int `json:"tiles"`           // (i, j) of the two
-	Voxels      int64     `json:"voxels"`          // that were compared
+	Voxels      int64     `json:"voxels"`          // number of compared voxels
 	Difference  float64   `json:"mean_difference"` // mean of the absolute differences, in the mosaic's units
-	Relative    float64   `json:"relative"`        // of the mean value there
+	Relative    float64   `json:"relative"`        // Difference relative to the mean value
 	Correlation float64   `json:"correlation"`     // normalised cross-correlation
 }
 
-// of are the sums of a column's seams. One worker calls it at a time.
+// of returns the sums of a column's seams. It must not be called concurrently.
 func (s SeamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
 	for _, n := range c.Seams {
 		k := seamKey{n[0], n[1], c}
@@ -41,7 +41,7 @@ func (s SeamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
 	return sums
 }
 
-// Seams returns the overlaps in order; nx is the number of tiles along x.
+// Seams returns all seams in order; nx is the number of tiles along x.
 func (s SeamSums) Seams(nx int) []Seam {
 	keys := make([]seamKey, 0, len(s))
 	for k := range s {
