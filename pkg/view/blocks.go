@@ -10,22 +10,22 @@ import (
 	"strata/pkg/work"
 )
 
-// mostBlocks bounds the number of blocks that are kept, however little memory each takes.
+// mostBlocks is the maximum number of cached blocks, even if each takes little memory.
 const mostBlocks = 1 << 16
 
-// blocks caches decoded chunks within a byte budget. Several requests for one chunk decode it once; a chunk that
-// every request has given up on is not decoded to the end.
+// blocks caches decoded chunks within a byte budget. Concurrent requests for a chunk decode it once; decoding
+// stops when every request for it has been abandoned.
 type blocks struct {
 	pool    *mem.Pool
 	running sync.WaitGroup
 
 	mu      sync.Mutex
 	all     map[string]*block
-	idle    list.List // blocks that nobody uses, the most recent first
+	idle    list.List // unused blocks, most recent first
 	waiting int       // loads that wait for memory
 }
 
-// block is a decoded chunk. Where all its elements are equal, it holds one of them.
+// block is a decoded chunk. If all its elements are equal, it holds only one of them.
 type block struct {
 	key    string
 	data   []byte
@@ -45,8 +45,8 @@ func newBlocks(limit int64) *blocks {
 	return &blocks{pool: mem.NewPool(limit).Keep(limit / 4), all: map[string]*block{}}
 }
 
-// get returns the block of that key, which load fills if it is not cached. The caller gives it back to put, and
-// holds no other meanwhile.
+// get returns the block of a key, filled by load unless it is cached. The caller must return it by put, and must
+// not hold another block meanwhile.
 func (c *blocks) get(ctx context.Context, key string, size, elem int, load func(ctx context.Context, dst []byte) error) (*block, error) {
 	c.mu.Lock()
 	b := c.all[key]
@@ -76,7 +76,7 @@ func (c *blocks) get(ctx context.Context, key string, size, elem int, load func(
 	}
 }
 
-// put gives a block back. A load that nobody waits for any more is cancelled.
+// put returns a block to the cache. A load that nobody waits for is cancelled.
 func (c *blocks) put(b *block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *blocks) put(b *block) {
 	}
 }
 
-// load reads a block into memory of the pool, for which older blocks make room.
+// load reads a block into memory of the pool, evicting older blocks if needed.
 func (c *blocks) load(ctx context.Context, b *block, size, elem int, load func(ctx context.Context, dst []byte) error) error {
 	buffer, err := c.room(ctx, size)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *blocks) load(ctx context.Context, b *block, size, elem int, load func(c
 	return nil
 }
 
-// finish publishes what load made.
+// finish publishes the result of load.
 func (c *blocks) finish(b *block, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *blocks) finish(b *block, err error) {
 	close(b.done)
 }
 
-// forget removes a block that nobody uses.
+// forget removes an unused block.
 func (c *blocks) forget(b *block) {
 	if b.idle != nil {
 		c.idle.Remove(b.idle)
@@ -142,7 +142,7 @@ func (c *blocks) forget(b *block) {
 	}
 }
 
-// room returns memory, in place of the blocks that were used longest ago. It waits where all are in use.
+// room allocates memory, evicting the least recently used blocks. It waits if all are in use.
 func (c *blocks) room(ctx context.Context, size int) (*mem.Buffer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *blocks) room(ctx context.Context, size int) (*mem.Buffer, error) {
 	return b, err
 }
 
-// close waits for loads, all of which have been given up, and returns the memory.
+// close waits for loads, all of which must have been abandoned, and releases the memory.
 func (c *blocks) close() {
 	c.running.Wait()
 	c.mu.Lock()

@@ -7,24 +7,24 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Description is what the page knows of an image.
+// Description describes an image for the page.
 type Description struct {
 	Name     string     `json:"name"`
 	Location string     `json:"location"`
 	DType    string     `json:"dtype"`  // as stored
-	Served   string     `json:"served"` // as tiles have it
-	Flat     bool       `json:"flat"`   // without an axis z
+	Served   string     `json:"served"` // in tiles
+	Flat     bool       `json:"flat"`   // has no axis z
 	Levels   []Level    `json:"levels"`
 	Others   []Other    `json:"others"`  // the dimensions besides z, y, x
-	Channel  int        `json:"channel"` // which of them is the channels; -1: none
+	Channel  int        `json:"channel"` // index of the channel dimension in Others; -1: none
 	Channels []Channel  `json:"channels"`
 	Labels   bool       `json:"labels"` // a label image
 	Colors   [][5]int64 `json:"colors"` // of labels: value, red, green, blue, alpha
-	Stored   bool       `json:"stored"` // /zarr/ serves it: it is Zarr itself
+	Stored   bool       `json:"stored"` // stored as Zarr and therefore served below /zarr/
 	Warnings []string   `json:"warnings"`
 }
 
-// Level is one resolution: z, y, x.
+// Level is one resolution of an image: z, y, x.
 type Level struct {
 	Shape  [3]int     `json:"shape"`
 	Chunk  [3]int     `json:"chunk"`
@@ -38,18 +38,18 @@ type Other struct {
 	Size int    `json:"size"`
 }
 
-// Channel is how the image asks for a channel to be shown.
+// Channel holds the display settings that the image states for a channel.
 type Channel struct {
 	Name   string      `json:"name"`
-	Color  string      `json:"color"` // RRGGBB; "": none is stated
+	Color  string      `json:"color"` // RRGGBB; "": not stated
 	Active bool        `json:"active"`
 	Window *[2]float64 `json:"window"`
 }
 
-// mostChannels bounds the channels that are described.
+// mostChannels is the maximum number of channels that are described.
 const mostChannels = 256
 
-// describe returns what the page knows of the image.
+// describe returns the image's description.
 func (s *source) describe(name string) *Description {
 	im := s.image
 	d := &Description{Name: name, Location: im.Group.Location(), DType: s.stored.String(), Served: s.served.String(), Flat: s.levels[0].Flat(),
@@ -78,7 +78,7 @@ func (s *source) describe(name string) *Description {
 	return d
 }
 
-// channels are n channels as the metadata describe them, all but the first ones hidden where they do not.
+// channels returns n channels as described by the metadata. Without metadata, only the first is active.
 func channels(o *ngff.Omero, n int) []Channel {
 	list := make([]Channel, min(n, mostChannels))
 	for i := range list {

@@ -13,39 +13,39 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Entry is something that the viewer lists.
+// Entry is an image or a page in the viewer's list.
 type Entry struct {
-	Path string // of an image, as typed; of a page: the file
-	Name string // as it is listed
+	Path string // of an image: as typed; of a page: the file
+	Name string // name in the list
 	Page bool   // an HTML page, such as the quality report of a run
 }
 
-// Folder is a folder that is searched for images, local or in a bucket.
+// Folder is a local folder, or a folder in a bucket, to be searched for images.
 type Folder struct {
 	Store store.Store
-	// Place returns what names the object or folder at a key of the store, as a user would type it.
+	// Place returns the path or address of the object or folder at a key of the store, as a user would type it.
 	Place func(key string) string
 	// IsImage reports whether the object at a key is an image file.
 	IsImage func(key string) bool
-	Pages   bool // HTML pages are listed, too: they are local files
+	Pages   bool // also list HTML pages, which must be local files
 }
 
-// Find returns the images in a folder and the folders below it, and the HTML pages of reports, by name. more says
-// that there are more than limit of them.
+// Find returns the images in a folder and its subfolders down to the given depth, and HTML pages of reports, by
+// name. more reports whether there are more than limit.
 func (f *Folder) Find(ctx context.Context, depth, limit int) (list []Entry, more bool, err error) {
 	s := search{f, limit, nil}
 	more, err = s.visit(ctx, "", depth)
 	return s.list, more, err
 }
 
-// search is a search that is going on.
+// search holds the state of a search.
 type search struct {
 	*Folder
 	limit int
 	list  []Entry
 }
 
-// add lists something; false: there is no more room.
+// add adds an entry, or returns false if the list is full.
 func (s *search) add(key string, page bool) bool {
 	if len(s.list) >= s.limit {
 		return false
@@ -54,7 +54,8 @@ func (s *search) add(key string, page bool) bool {
 	return true
 }
 
-// visit lists what is in the folder at a key, which may be an image or a collection of them. more says that the list is full.
+// visit adds the contents of the folder at a key, which may be an image or a collection of images. more reports
+// whether the list is full.
 func (s *search) visit(ctx context.Context, key string, depth int) (more bool, err error) {
 	entries, err := s.Store.List(ctx, key)
 	if err != nil {
@@ -96,13 +97,14 @@ func (s *search) visit(ctx context.Context, key string, depth int) (more bool, e
 	return false, ctx.Err()
 }
 
-// isImage reports whether a file is an image: a zip file by its name.
+// isImage reports whether a file is an image. Zip files are recognised by name.
 func (s *search) isImage(key string) bool {
 	name := strings.ToLower(key)
 	return strings.HasSuffix(name, ".zarr.zip") || strings.HasSuffix(name, ".ozx") || s.IsImage(key)
 }
 
-// Collection returns the names of the images of a collection in the layout of bioformats2raw; none of anything else.
+// Collection returns the names of the images of a collection in the layout of bioformats2raw, or none if there is
+// no collection.
 func Collection(ctx context.Context, st store.Store, key string) (images []string) {
 	g, err := zarr.OpenGroup(ctx, st, key)
 	if err != nil {
@@ -127,7 +129,7 @@ func Collection(ctx context.Context, st store.Store, key string) (images []strin
 	return images
 }
 
-// series returns the images that the group OME of a collection names.
+// series returns the images listed in the group OME of a collection.
 func series(ctx context.Context, g *zarr.Group) (images []string) {
 	o, err := g.Group(ctx, "OME")
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"strata/pkg/ngff/display"
 )
 
-// sampleVoxels is about how many voxels the percentiles and the histogram are taken from.
+// sampleVoxels is the approximate number of voxels from which the percentiles and the histogram are computed.
 const sampleVoxels = 1 << 19
 
-// sampleBytes bounds the chunks that are decoded for them.
+// sampleBytes is the maximum size of the chunks decoded for them.
 const sampleBytes = 64 << 20
 
-// Statistics describe the values of an image, of a coarse level or of a sample of it.
+// Statistics describes the values of an image, based on a coarse level or on a sample of it.
 type Statistics struct {
 	Level     int       `json:"level"`
-	Voxels    int       `json:"voxels"`    // numbers that were looked at
+	Voxels    int       `json:"voxels"`    // number of values used
 	Quantiles []float64 `json:"quantiles"` // the percentiles 0, 0.1, 0.2 … 100
 	From      float64   `json:"from"`      // range of the histogram
 	To        float64   `json:"to"`
@@ -26,7 +26,7 @@ type Statistics struct {
 // histogramBins is the number of bins of the histogram.
 const histogramBins = 128
 
-// statistics reads the finest level that is small enough, or a sample of the coarsest one.
+// statistics computes the statistics of the finest level that is small enough, or of a sample of the coarsest one.
 func (s *source) statistics(ctx context.Context, others []int) (*Statistics, error) {
 	if err := s.checkOthers(others); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *source) statistics(ctx context.Context, others []int) (*Statistics, err
 	return st, nil
 }
 
-// count fills the histogram, whose range reaches a little beyond the percentiles 0.1 and 99.9.
+// count fills the histogram, whose range extends a little beyond the percentiles 0.1 and 99.9.
 func (st *Statistics) count(sorted []float64) {
 	lo, hi := st.Quantiles[1], st.Quantiles[999]
 	margin := (hi - lo) / 4

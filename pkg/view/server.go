@@ -27,8 +27,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Serve answers the requests that come to a listener until ctx ends. Then it gives requests a moment to end, cuts
-// off the others, and closes the viewer.
+// Serve answers requests to a listener until ctx ends. It then grants open requests a moment to finish, cuts off
+// the rest, and closes the viewer.
 func (v *Viewer) Serve(ctx context.Context, l net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -54,7 +54,7 @@ func (v *Viewer) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// ServeHTTP answers a request: who asks is checked first, then the token, then what is asked for.
+// ServeHTTP answers a request after checking its host, the token and its origin.
 func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -87,8 +87,8 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.routes.ServeHTTP(w, inner)
 }
 
-// isLocal reports whether a Host field names this machine as the browser on it does. Another name that leads here
-// would be one that a page elsewhere had made up.
+// isLocal reports whether a Host field names this machine as the local browser does. Other names that resolve to
+// it could be made up by a page elsewhere.
 func isLocal(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -97,8 +97,8 @@ func isLocal(host string) bool {
 	return name == "127.0.0.1" || name == "localhost" || name == "::1" || name == "[::1]"
 }
 
-// admit refuses requests of pages from elsewhere, but for the stored images where their origin is allowed. It
-// reports false where the answer is given.
+// admit reports whether a request may proceed. It refuses requests of pages from other origins, except for stored
+// images if their origin is allowed. If it returns false, the answer has been sent.
 func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool {
 	origin := r.Header.Get("Origin")
 	switch {
@@ -117,7 +117,8 @@ func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool
 	return false
 }
 
-// allow answers a page of an allowed origin, a preflight request at once (false).
+// allow adds the headers for a page of an allowed origin. It answers preflight requests and unsupported methods,
+// and returns false.
 func allow(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -138,7 +139,7 @@ func allow(w http.ResponseWriter, r *http.Request, origin string) bool {
 	return false
 }
 
-// handler routes what comes behind the token.
+// handler returns the routes below the token.
 func (v *Viewer) handler() http.Handler {
 	files, _ := fs.Sub(pageFiles, "page") // the folder is embedded
 	m := http.NewServeMux()
@@ -157,7 +158,7 @@ func (v *Viewer) handler() http.Handler {
 	return m
 }
 
-// answer makes a handler of a function whose result is sent as JSON, or as it is if it is bytes.
+// answer returns a handler that sends the result of f: bytes as they are, anything else as JSON.
 func (v *Viewer) answer(f func(r *http.Request, entry int) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var result any
@@ -192,7 +193,7 @@ func (v *Viewer) answer(f func(r *http.Request, entry int) (any, error)) http.Ha
 	})
 }
 
-// fail tells the page what is wrong; a request that was given up gets no answer.
+// fail sends an error to the page. An abandoned request gets no answer.
 func (v *Viewer) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var wrong requestError
 	code := http.StatusInternalServerError
@@ -214,7 +215,7 @@ func (v *Viewer) fail(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, text, code)
 }
 
-// list is what the page needs first.
+// list returns what the page needs first.
 func (v *Viewer) list(_ *http.Request, _ int) (any, error) {
 	type entry struct {
 		ID   int    `json:"id"`
@@ -294,7 +295,7 @@ func (v *Viewer) value(r *http.Request, entry int) (any, error) {
 	return map[string]any{"value": text, "um": um}, nil
 }
 
-// query reads numbers of a request; the first that is none is the error.
+// query parses the numbers of a request and keeps the first error.
 type query struct {
 	url.Values
 	err error
@@ -308,7 +309,7 @@ func (q *query) number(name string) int {
 	return n
 }
 
-// list is numbers separated by commas; none of "".
+// list returns comma-separated numbers, none for "".
 func (q *query) list(name string) (list []int) {
 	if q.Get(name) == "" {
 		return nil

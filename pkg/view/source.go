@@ -12,17 +12,17 @@ import (
 	"strata/pkg/zarr"
 )
 
-// source reads boxes of voxels of an open image.
+// source reads boxes of voxels from an open image.
 type source struct {
 	image  *ngff.Image
 	levels []spatial.Level
-	sizes  []int // of the dimensions beside z, y, x
+	sizes  []int // of the dimensions besides z, y, x
 	stored dtype.Type
 	served dtype.Type
-	number int // tells the keys of several images apart
+	number int // distinguishes the keys of several images
 	blocks *blocks
-	whole  int64 // bytes of the largest chunk that is cached
-	budget int64 // for what decoding takes besides
+	whole  int64 // maximum bytes of a cached chunk
+	budget int64 // memory for decoding besides the chunk
 }
 
 // box is a box of voxels of a level.
@@ -32,7 +32,8 @@ type box struct {
 	others       []int // index along each of the other dimensions
 }
 
-// servedType is the type in which a browser gets elements of type t: one that JavaScript has arrays of.
+// servedType returns the type in which a browser gets elements of type t: one for which JavaScript has typed
+// arrays.
 func servedType(t dtype.Type) dtype.Type {
 	switch t {
 	case dtype.Bool:
@@ -55,7 +56,7 @@ func newSource(im *ngff.Image, number int, b *blocks, whole, budget int64) (*sou
 	return s, nil
 }
 
-// read fills dst with the voxels of a box, as they are stored, strides[d] bytes apart along z, y and x.
+// read fills dst with the voxels of a box in stored form, strides[d] bytes apart along z, y and x.
 func (s *source) read(ctx context.Context, b box, dst []byte, strides [3]int) error {
 	l := &s.levels[b.level]
 	var lo, hi [3]int // chunks
@@ -77,7 +78,7 @@ func (s *source) read(ctx context.Context, b box, dst []byte, strides [3]int) er
 	return nil
 }
 
-// chunkBytes is how much memory a decoded chunk takes.
+// chunkBytes returns the size of a decoded chunk; beyond s.whole it may be too small.
 func (s *source) chunkBytes(l *spatial.Level) int64 {
 	n := int64(s.stored.Size())
 	for _, c := range l.Array.Chunks() {
@@ -88,7 +89,7 @@ func (s *source) chunkBytes(l *spatial.Level) int64 {
 	return n
 }
 
-// direct reads a box of an array whose chunks are too large to be kept.
+// direct reads a box of an array whose chunks are too large to be cached.
 func (s *source) direct(ctx context.Context, b box, dst []byte, strides [3]int) error {
 	l := &s.levels[b.level]
 	all := make([]int, len(l.Array.Shape()))
@@ -101,7 +102,7 @@ func (s *source) direct(ctx context.Context, b box, dst []byte, strides [3]int) 
 	return work.Guard(func() error { return a.ReadStrided(ctx, l.Region(b.start, b.shape, b.others), dst, all) })
 }
 
-// part copies what a box has of one chunk.
+// part copies the part of a box that lies in one chunk.
 func (s *source) part(ctx context.Context, b box, chunk [3]int, dst []byte, strides [3]int) error {
 	l := &s.levels[b.level]
 	r, size := s.chunk(l, chunk, b.others)
@@ -139,7 +140,7 @@ func (s *source) part(ctx context.Context, b box, chunk [3]int, dst []byte, stri
 	return nil
 }
 
-// chunk returns the region of a chunk, and how many elements it has.
+// chunk returns the region of a chunk and its number of elements.
 func (s *source) chunk(l *spatial.Level, chunk [3]int, others []int) (r zarr.Region, size int) {
 	shape, chunks := l.Array.Shape(), l.Array.Chunks()
 	r = zarr.Region{Start: make([]int, len(shape)), Shape: make([]int, len(shape))}
@@ -159,7 +160,7 @@ func (s *source) chunk(l *spatial.Level, chunk [3]int, others []int) (r zarr.Reg
 	return r, size
 }
 
-// key names a chunk in the cache.
+// key returns the cache key of a chunk.
 func (s *source) key(level int, r zarr.Region) string {
 	k := binary.AppendUvarint(nil, uint64(s.number))
 	k = binary.AppendUvarint(k, uint64(level))
@@ -169,7 +170,7 @@ func (s *source) key(level int, r zarr.Region) string {
 	return string(k)
 }
 
-// blockStrides are those of a block in memory: the other dimensions, then z, y, x, the last one fastest.
+// blockStrides returns the strides of a block in memory: the other dimensions slowest, then z, y, x.
 func blockStrides(l *spatial.Level, r zarr.Region, elem int) []int {
 	strides := make([]int, len(r.Shape))
 	step := elem
@@ -203,7 +204,7 @@ func copyBox(dst []byte, to [3]int, src []byte, from, n [3]int, elem int) {
 	}
 }
 
-// convert turns stored elements into those that are served.
+// convert converts stored elements to the served type.
 func (s *source) convert(b []byte) ([]byte, error) {
 	if s.stored == s.served || s.stored == dtype.Bool {
 		return b, nil
@@ -212,7 +213,7 @@ func (s *source) convert(b []byte) ([]byte, error) {
 	return out, dtype.Convert(out, s.served, b, s.stored)
 }
 
-// checkOthers refuses indices along the other dimensions that the image does not have.
+// checkOthers returns an error for invalid indices along the other dimensions.
 func (s *source) checkOthers(others []int) error {
 	if len(others) != len(s.sizes) {
 		return badRequest("other has %d indices, the image has %d dimensions besides z, y, x", len(others), len(s.sizes))
@@ -225,7 +226,7 @@ func (s *source) checkOthers(others []int) error {
 	return nil
 }
 
-// checkLevel refuses a level that the image does not have.
+// checkLevel returns an error for a level that the image does not have.
 func (s *source) checkLevel(n int) error {
 	if n < 0 || n >= len(s.levels) {
 		return badRequest("level %d: want 0 to %d", n, len(s.levels)-1)
@@ -233,7 +234,7 @@ func (s *source) checkLevel(n int) error {
 	return nil
 }
 
-// requestError is a request that asks for what there is not.
+// requestError is an error caused by an invalid request.
 type requestError struct{ error }
 
 func badRequest(format string, args ...any) error { return requestError{fmt.Errorf(format, args...)} }

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// stored serves the objects of an image as they are stored, for other viewers: whole or in ranges. Sending one takes
-// as long as the other side likes, and no turn.
+// stored serves the objects of an image in stored form, whole or in ranges, for other viewers. Sending takes no
+// turn, because it lasts as long as the client likes.
 func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	o, err := v.object(ctx, r)
@@ -61,7 +61,7 @@ func (v *Viewer) object(ctx context.Context, r *http.Request) (store.Object, err
 	return o, err
 }
 
-// readerAt is an object for those who know no context.
+// readerAt adapts an object to io.ReaderAt, which has no context.
 type readerAt struct {
 	ctx context.Context
 	store.Object
@@ -70,7 +70,7 @@ type readerAt struct {
 // ReadAt reads a part of the object.
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r.Object.ReadAt(r.ctx, p, off) }
 
-// page serves the HTML page of an entry, which may load nothing and run no scripts.
+// page serves an entry's HTML page with a policy that forbids scripts and external resources.
 func (v *Viewer) page(w http.ResponseWriter, r *http.Request) {
 	i, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil || i < 0 || i >= len(v.o.Entries) || !v.o.Entries[i].Page {

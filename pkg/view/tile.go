@@ -10,10 +10,10 @@ import (
 // tileSide is the side of a tile in voxels.
 const tileSide = 256
 
-// planes are the axes of the three cuts: rows, columns, and the axis that is cut.
+// planes maps a cut to its axes: rows, columns, and the axis that is cut.
 var planes = map[string][3]int{"xy": {1, 2, 0}, "xz": {0, 2, 1}, "yz": {1, 0, 2}}
 
-// tile names a part of a cut.
+// tile identifies a tile of a cut.
 type tile struct {
 	level    int
 	plane    string
@@ -22,7 +22,7 @@ type tile struct {
 	others   []int
 }
 
-// tile returns the elements of a tile, row by row; a single one where all are equal.
+// tile returns the elements of a tile, row by row, or a single one if all are equal.
 func (s *source) tile(ctx context.Context, t tile) ([]byte, error) {
 	axes, ok := planes[t.plane]
 	if !ok {
@@ -63,7 +63,7 @@ func (s *source) tile(ctx context.Context, t tile) ([]byte, error) {
 	return s.convert(raw)
 }
 
-// value returns a voxel of level 0 as text: 64-bit integers are more than a number of JavaScript holds.
+// value returns a voxel of level 0 as text, since JavaScript's numbers cannot hold all 64-bit integers.
 func (s *source) value(ctx context.Context, at [3]int, others []int) (string, error) {
 	if err := s.checkOthers(others); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (s *source) value(ctx context.Context, at [3]int, others []int) (string, er
 	return format(b, s.stored), nil
 }
 
-// format writes an element in full precision.
+// format formats an element in full precision.
 func format(b []byte, t dtype.Type) string {
 	switch t {
 	case dtype.Int64:

@@ -1,17 +1,17 @@
-// Package view serves images to a browser: one page with three linked cuts, and what it asks for.
+// Package view serves images to a browser: one page with three linked cuts, and the tiles that it requests.
 //
 //	v := view.New(view.Options{Entries: entries, Open: open, Mem: 128 << 20, Workers: 2, Token: view.NewToken()})
 //	err := v.Serve(ctx, listener)
 //
-// The page gets the voxels of a tile as they are stored, and colours them itself: window, gamma, colour map and
-// channels change at once, without a request, and the value under the pointer is the image's own. A tile of 256×256
-// voxels is at most 256 KiB; one whose voxels are all equal is a single element.
+// The page gets the voxels of a tile in stored form and colours them itself: window, gamma, colour map and
+// channels change immediately, without a request, and the value under the pointer is the image's own. A tile of
+// 256×256 voxels is at most 256 KiB; one whose voxels are all equal is a single element.
 //
-// Decoded chunks are cached within a byte budget, so that scrolling through the planes of a chunk decodes it once. A
-// request ends with its connection, and the work for it ends where nobody else waits for that.
+// Decoded chunks are cached within a byte budget, so that scrolling through the planes of a chunk decodes it once.
+// A request ends with its connection; its work ends unless another request waits for it.
 //
-// Every address begins with a random token. Requests by another name of this machine than 127.0.0.1 or localhost are
-// refused, as are those of pages from other origins that are not allowed.
+// Every address begins with a random token. The viewer refuses requests whose host is not 127.0.0.1 or localhost,
+// and requests by pages of other origins unless they are allowed.
 package view
 
 import (
@@ -28,22 +28,22 @@ import (
 	"strata/pkg/ngff"
 )
 
-// Options say what a viewer shows and what it may use.
+// Options configures a viewer.
 type Options struct {
 	Entries []Entry // images and pages; the first image is shown first
-	Overlay int     // the entry that is laid over the first one; -1: none
-	// Open opens an image. It is called once for each entry, by one request at a time.
+	Overlay int     // index of the entry laid over the first one; -1: none
+	// Open opens an image. It is called once for each entry, and never concurrently.
 	Open    func(ctx context.Context, path string) (*ngff.Image, error)
-	Mem     int64    // ceiling for buffers, bytes
-	Workers int      // requests that are worked on at a time
-	Origins []string // of pages elsewhere that may read the images, such as https://hms-dbmi.github.io
-	Token   string   // what every address begins with
+	Mem     int64    // limit of the buffers, in bytes
+	Workers int      // maximum number of requests in progress
+	Origins []string // origins of other pages that may read the images, such as https://hms-dbmi.github.io
+	Token   string   // beginning of every address
 	Title   string
 	Version string
 	Warn    func(format string, args ...any)
 }
 
-// Viewer answers the requests of the page.
+// A Viewer answers the page's requests. It is an http.Handler and safe for concurrent use.
 type Viewer struct {
 	o       Options
 	blocks  *blocks
@@ -53,20 +53,20 @@ type Viewer struct {
 	routes  http.Handler
 }
 
-// opened is an image, once it has been asked for.
+// opened holds an entry's image after the first request for it.
 type opened struct {
 	mu     sync.Mutex
 	source *source
 	stats  map[string]*Statistics
 }
 
-// The parts of the memory: for decoded chunks, and for what decoding takes besides.
+// Shares of the memory for decoded chunks; the rest is for decoding.
 const (
 	cachePart   = 2 // half of it
 	largestPart = 8 // of the cache, for one chunk
 )
 
-// New makes a viewer. The caller serves it, or closes it.
+// New returns a viewer. The caller must call Serve or Close.
 func New(o Options) *Viewer {
 	v := &Viewer{o: o, blocks: newBlocks(o.Mem / cachePart), slots: make(chan struct{}, max(2, o.Workers))}
 	for range o.Entries {
@@ -76,20 +76,20 @@ func New(o Options) *Viewer {
 	return v
 }
 
-// NewToken returns 128 random bits as text.
+// NewToken returns 128 random bits in hexadecimal.
 func NewToken() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// Source opens an entry's image, so that what is wrong with it is known before the page asks.
+// Source opens an entry's image, so that errors show before the page requests it.
 func (v *Viewer) Source(ctx context.Context, entry int) error {
 	_, err := v.source(ctx, entry)
 	return err
 }
 
-// source returns the image of an entry, and opens it the first time.
+// source returns the image of an entry, opening it on first use.
 func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 	if entry < 0 || entry >= len(v.o.Entries) || v.o.Entries[entry].Page {
 		return nil, fmt.Errorf("image %d: %w", entry, os.ErrNotExist)
@@ -114,7 +114,7 @@ func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 	return s, nil
 }
 
-// statistics returns those of an image, which are taken once.
+// statistics returns the statistics of an image, which are computed once.
 func (v *Viewer) statistics(ctx context.Context, entry int, others []int) (*Statistics, error) {
 	s, err := v.source(ctx, entry)
 	if err != nil {
@@ -139,7 +139,7 @@ func (v *Viewer) statistics(ctx context.Context, entry int, others []int) (*Stat
 	return st, nil
 }
 
-// begin waits for a turn to work, until ctx ends.
+// begin waits for a turn to work, or until ctx ends.
 func (v *Viewer) begin(ctx context.Context) error {
 	select {
 	case v.slots <- struct{}{}:
@@ -151,10 +151,10 @@ func (v *Viewer) begin(ctx context.Context) error {
 
 func (v *Viewer) end() { <-v.slots }
 
-// Close gives back the memory. No request may be on its way.
+// Close releases the memory. No request may be in progress.
 func (v *Viewer) Close() { v.blocks.close() }
 
-// The times after which connections that do nothing end.
+// Timeouts of connections.
 const (
 	headerTime   = 10 * time.Second
 	writeTime    = time.Minute

@@ -1,5 +1,6 @@
-// Package display completes what an image's metadata say of how to show it: its name, and in "omero" a colour, a label
-// and a window of brightness for each channel. Viewers that know these open the image with sensible contrast.
+// Package display completes the display metadata of an image: its name and, in "omero", a colour, a label and a
+// brightness window for each channel. Viewers that support these open the image with sensible contrast.
+// [Attributes] returns the completed attributes; [Sample] and [Quantile] are the statistics behind them.
 package display
 
 import (
@@ -16,23 +17,24 @@ import (
 	"strata/pkg/zarr"
 )
 
-// The limits within which windows are found. A window needs few voxels; decoding chunks takes the time.
+// Limits of the search for windows. A window needs few voxels; decoding chunks takes the time.
 const (
 	windowVoxels = 1 << 16
 	windowBytes  = 64 << 20 // of decoded chunks
-	mostChannels = 64       // images of more get no settings: reading them would take too long
-	mostActive   = 6        // channels that are shown at once
+	mostChannels = 64       // images with more get no settings: reading them would take too long
+	mostActive   = 6        // channels shown at once
 )
 
-// colors are those of channels whose metadata state none.
+// colors are the colours of channels whose metadata state none.
 var colors = [...]string{"FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
 
-// members are JSON values by name.
+// members holds JSON values by name.
 type members = map[string]json.RawMessage
 
-// Attributes returns the attributes of an image's group, completed: a name where there is none, and display settings. What
-// the image states already stays as it is. Channels without a window get the percentiles 0.1 and 99.9 of a coarse level.
-// Label images, and images without finite voxels, get no settings.
+// Attributes returns the attributes of an image's group, completed by a name and display settings. Anything that
+// the image already states stays unchanged. Channels without a window get the percentiles 0.1 and 99.9 of a coarse
+// level. Label images, and images without finite voxels, get no settings. If im has no name, Attributes sets it to
+// name.
 func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]any, error) {
 	attrs := im.Group.Attributes()
 	inner := attrs
@@ -68,12 +70,12 @@ func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]an
 	return all, nil
 }
 
-// invalid is an error about an attribute.
+// invalid returns an error about an attribute.
 func invalid(im *ngff.Image, field string, err error) error {
 	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
 }
 
-// encoded returns JSON of what can only be encoded.
+// encoded returns the JSON of a value that can always be encoded.
 func encoded(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -82,7 +84,7 @@ func encoded(v any) json.RawMessage {
 	return b
 }
 
-// complete returns the display settings with what is missing; nil where there can be none.
+// complete returns the display settings with missing ones filled in, or nil if there can be none.
 func complete(ctx context.Context, im *ngff.Image, stated json.RawMessage) (members, error) {
 	if im.ImageLabel != nil || !im.DType().IsNumber() && im.DType() != dtype.Bool {
 		return nil, nil
@@ -144,7 +146,7 @@ func channel(ctx context.Context, im *ngff.Image, levels []spatial.Level, i, n i
 	return err
 }
 
-// window returns the range of values in which a channel is shown; nil where no voxel is a finite number.
+// window returns the range of values in which a channel is shown, or nil if no voxel is a finite number.
 func window(ctx context.Context, im *ngff.Image, levels []spatial.Level, channel int, bytes int64) (*ngff.Window, error) {
 	level, boxes := Sample(levels, windowVoxels, bytes)
 	l := &levels[level]

@@ -10,12 +10,12 @@ import (
 // Box is a box of voxels of a level: z, y, x.
 type Box struct{ Start, Shape [3]int }
 
-// mostBoxes is the largest number of boxes of a sample.
+// mostBoxes is the maximum number of boxes of a sample.
 const mostBoxes = 64
 
-// Sample returns boxes that stand for an image: the whole of its finest level of at most so many voxels, else boxes spread
-// evenly over its coarsest level, each in one chunk. These hold about so many voxels, and their chunks at most so many bytes,
-// or there is one box.
+// Sample returns boxes that represent an image: all of the finest level that has at most the given number of
+// voxels, or else boxes spread evenly over the coarsest level, each in one chunk. These contain about the given
+// number of voxels, and their chunks at most the given number of bytes, unless there is only one box.
 func Sample(levels []spatial.Level, voxels int, bytes int64) (level int, boxes []Box) {
 	for k := range levels {
 		if volume(levels[k].Shape) <= float64(voxels) {
@@ -62,7 +62,7 @@ func Sample(levels []spatial.Level, voxels int, bytes int64) (level int, boxes [
 	return level, boxes
 }
 
-// middle returns the middle of a box, of at most so many voxels.
+// middle returns the middle of a box, reduced to at most the given number of voxels.
 func middle(b Box, voxels int) Box {
 	for volume(b.Shape) > float64(voxels) {
 		d := 0
@@ -80,7 +80,7 @@ func middle(b Box, voxels int) Box {
 
 func volume(shape [3]int) float64 { return float64(shape[0]) * float64(shape[1]) * float64(shape[2]) }
 
-// AppendFinite appends the elements of a type that are finite numbers.
+// AppendFinite appends the finite elements of an array of type t to values.
 func AppendFinite(values []float64, elements []byte, t dtype.Type) []float64 {
 	dtype.Each(elements, t, func(v float64) {
 		if v-v == 0 { // neither NaN nor infinite
@@ -90,7 +90,7 @@ func AppendFinite(values []float64, elements []byte, t dtype.Type) []float64 {
 	return values
 }
 
-// Quantile returns the value below which a share q of sorted values lies.
+// Quantile returns the value below which a fraction q of the sorted values lies.
 func Quantile(sorted []float64, q float64) float64 {
 	return sorted[int(math.Round(q*float64(len(sorted)-1)))]
 }
