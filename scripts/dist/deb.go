@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Programs of other Debian packages have these names in /usr/bin.
+// conflicts lists Debian packages with programs of the same names in /usr/bin.
 const conflicts = "haskell-stack, resample"
 
 const debCopyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -72,8 +72,8 @@ func (r *release) deb(t tree, arch string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// debTree returns the tree as Debian's policy wants it: pages of the manual compressed, completions of zsh where Debian's zsh looks, a
-// copyright file that refers to the text of the licence, and a changelog.
+// debTree returns the tree as Debian's policy requires: compressed manual pages, zsh completions in the folder of
+// Debian's zsh, a copyright file that refers to the text of the licence, and a changelog.
 func (r *release) debTree(t tree) (tree, error) {
 	changes := fmt.Sprintf("strata (%s) unstable; urgency=medium\n\n  * Release %s.\n\n -- %s  %s\n", r.version, r.version, r.maintainer, r.at.Format(time.RFC1123Z))
 	compressed, err := gz([]byte(changes), gzip.BestCompression)

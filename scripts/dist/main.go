@@ -21,16 +21,16 @@ import (
 	"strata/pkg/work"
 )
 
-// release is what is packed.
+// release describes the release to pack.
 type release struct {
 	root       string // of the sources
 	version    string
-	ldflags    string // of the build; build has its own besides
+	ldflags    string // of the build, which adds its own
 	maintainer string // of the Debian packages
 	at         time.Time
-	programs   []string // names that strata goes by, sorted
-	help       []entry  // pages of the manual and completions, which are the same on every machine
-	workflow   []entry  // share/strata, the same
+	programs   []string // names by which strata is called, sorted
+	help       []entry  // manual pages and completions, which are the same on every machine
+	workflow   []entry  // share/strata, likewise
 }
 
 func main() {

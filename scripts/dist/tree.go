@@ -23,7 +23,7 @@ import (
 	"strata/pkg/sif/spdx"
 )
 
-// entry is a file of a package, or a link.
+// entry is a file or link of a package.
 type entry struct {
 	name string // below the prefix: "bin/strata"
 	mode int64
@@ -31,7 +31,7 @@ type entry struct {
 	link string // target
 }
 
-// tree is what is installed, sorted by name.
+// tree lists the installed files, sorted by name.
 type tree []entry
 
 func (t tree) find(name string) *entry {
@@ -48,7 +48,7 @@ func sorted(entries ...[]entry) tree {
 	return t
 }
 
-// listPrograms finds the programs of cmd/.
+// listPrograms lists the programs of cmd/.
 func (r *release) listPrograms() error {
 	mains, err := filepath.Glob(filepath.Join(r.root, "cmd", "*", "main.go"))
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *release) listPrograms() error {
 	return nil
 }
 
-// build builds strata for a system; "" is this one.
+// build builds strata for a system; "" stands for this one.
 func (r *release) build(ctx context.Context, system, arch, to string) error {
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", r.ldflags+" -buildid=", "-o", to, "./cmd/strata")
 	c.Dir = r.root
@@ -76,7 +76,7 @@ func (r *release) build(ctx context.Context, system, arch, to string) error {
 	return nil
 }
 
-// describe asks a program for what it says of itself: pages of the manual, and completions for shells.
+// describe runs a program to get its manual pages and shell completions.
 func (r *release) describe(ctx context.Context, program string) ([]entry, error) {
 	var out []entry
 	for _, name := range append([]string{"strata"}, r.programs...) {
@@ -98,7 +98,7 @@ func (r *release) describe(ctx context.Context, program string) ([]entry, error)
 	return out, nil
 }
 
-// tree lists what is installed of a program.
+// tree returns the files to install for a program.
 func (r *release) tree(program string) (tree, error) {
 	binary, err := os.ReadFile(program)
 	if err != nil {
@@ -130,10 +130,11 @@ func (r *release) tree(program string) (tree, error) {
 	return sorted(files, r.help, r.workflow), nil
 }
 
-// demo lists the files that are packed besides the workflow's own: the scripts of the demo, and what starts the workflow from its folder.
+// demo lists the files packed besides the workflow's own: the demo's scripts, and the files that start the
+// workflow from its folder.
 var demo = []string{"main.nf", "nextflow.config", "scripts/demo.sh", "scripts/steps.sh", "scripts/times.sh"}
 
-// readWorkflow reads what comes to share/strata: the workflow and the demo.
+// readWorkflow reads the files for share/strata: the workflow and the demo.
 func (r *release) readWorkflow() error {
 	for _, name := range slices.Concat(recipe.Workflow, demo) {
 		err := filepath.WalkDir(filepath.Join(r.root, name), func(file string, e fs.DirEntry, err error) error {
@@ -163,7 +164,7 @@ func (r *release) readWorkflow() error {
 	return nil
 }
 
-// folders lists the folders that files are in, parents first.
+// folders lists the folders that contain the files, parents first.
 func (t tree) folders() []string {
 	seen := map[string]bool{}
 	for _, e := range t {
@@ -214,10 +215,10 @@ func tarGz(t tree, prefix string, at time.Time) ([]byte, error) {
 	return gz(b, level)
 }
 
-// level is that of archives: a third of the time of the best, and 2 % more bytes.
+// level is the compression level of archives: a third of the time of the best level, for 2 % more bytes.
 const level = 6
 
-// gz compresses without name and time.
+// gz compresses data without a name and a time.
 func gz(data []byte, level int) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, level)
@@ -234,7 +235,7 @@ func gz(data []byte, level int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writeAll writes files into a folder, and SHA256SUMS of them.
+// writeAll writes files into a folder, with their checksums in SHA256SUMS.
 func writeAll(dir string, files map[string][]byte) error {
 	var sums strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -247,7 +248,7 @@ func writeAll(dir string, files map[string][]byte) error {
 	return install(t, dir)
 }
 
-// install writes a tree into a folder; each file is put in place when it is complete.
+// install writes a tree into a folder. Each file is put in place when it is complete.
 func install(t tree, dir string) error {
 	for _, e := range t {
 		to := filepath.Join(dir, filepath.FromSlash(e.name))

@@ -13,19 +13,20 @@ import (
 	"github.com/klauspost/compress/zip"
 )
 
-// project is the name of the Python package: strata is another's.
+// project is the name of the Python package: the name strata is taken.
 const project = "strata-microscopy"
 
-// platforms has the tags of wheels. Go 1.26 wants macOS 12; on Linux the program wants a glibc and no symbol of a certain version of it.
+// platforms maps systems to the platform tags of wheels. Go 1.26 needs macOS 12; on Linux the program needs glibc,
+// but no symbol of a particular version.
 var platforms = map[string]string{
 	"linux/amd64": "manylinux2014_x86_64.manylinux_2_17_x86_64", "linux/arm64": "manylinux2014_aarch64.manylinux_2_17_aarch64",
 	"darwin/amd64": "macosx_12_0_x86_64", "darwin/arm64": "macosx_12_0_arm64",
 }
 
-// launcher starts strata as one of its programs. A wheel has no links; pipx makes some to the launcher.
+// launcher starts strata as one of its programs. Wheels cannot contain links; pipx links to the launcher.
 const launcher = "#!/bin/sh\nexec \"$(dirname -- \"$(readlink -f -- \"$0\")\")/strata\" %s \"$@\"\n"
 
-// wheel returns a Python wheel that puts the programs on the PATH, and its name.
+// wheel returns the name and content of a Python wheel that puts the programs on the PATH.
 func (r *release) wheel(t tree, system, arch string) (name string, content []byte, err error) {
 	platform := platforms[system+"/"+arch]
 	if platform == "" {
@@ -58,7 +59,7 @@ func (r *release) wheel(t tree, system, arch string) (name string, content []byt
 	return stem + "-py3-none-" + platform + ".whl", content, err
 }
 
-// zipOf returns a zip archive with a record of its files' digests behind them.
+// zipOf returns a zip archive that ends with a record of its files' digests.
 func zipOf(t tree, record string, at time.Time) ([]byte, error) {
 	var list strings.Builder
 	for _, e := range t {

@@ -1,5 +1,6 @@
-// Command module copies the sources under another module path, so that other modules can import them from where they are published
-// (make module): strata is no address. Import paths, the linker's flags and the documents that name packages are rewritten.
+// Command module copies the sources under another module path, so that other modules can import them from where
+// they are published (make module): strata itself is not an address. It rewrites import paths, the linker's flags
+// and documents that name packages.
 //
 //	go run ./scripts/module -name example.org/owner/strata -out build/module
 package main
@@ -90,7 +91,7 @@ var (
 	prefix      = []byte(`"strata/"`) // in tests that look at import paths
 )
 
-// rewrite gives a text the new path of the module.
+// rewrite replaces the module path in a text.
 func rewrite(text []byte, name string) []byte {
 	text = moduleLine.ReplaceAll(text, []byte("module "+name))
 	text = packagePath.ReplaceAll(text, []byte("${1}"+name+"/${2}"))
