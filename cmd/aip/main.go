@@ -1,4 +1,4 @@
-// Command aip makes the average intensity projection of a mosaic grid.
+// Command aip computes the average intensity projection of a mosaic grid.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command bench-czi measures how fast the tiles of CZI files are read, by which way, and where the time goes.
+// Command bench-czi measures how fast the tiles of CZI files are read in each of several ways, and where the time
+// goes.
 package main
 
 import (

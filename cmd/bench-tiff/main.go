@@ -1,4 +1,4 @@
-// Command bench-tiff measures how fast TIFF files are read, and turned into Zarr.
+// Command bench-tiff measures how fast TIFF files are read and converted to Zarr.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command doctor says what the stages find on a machine.
+// Command doctor reports what the stages can use on a machine.
 package main
 
 import (

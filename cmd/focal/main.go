@@ -1,4 +1,4 @@
-// Command focal takes the focal-plane curvature out of a mosaic grid.
+// Command focal removes the focal-plane curvature from a mosaic grid.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command phantom makes mosaic grids whose truth is known.
+// Command phantom generates mosaic grids with a known ground truth.
 package main
 
 import (

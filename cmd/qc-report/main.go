@@ -1,4 +1,4 @@
-// Command qc-report makes the quality report of a run: one HTML page.
+// Command qc-report writes the quality report of a run as one HTML page.
 package main
 
 import (

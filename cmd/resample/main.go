@@ -1,4 +1,4 @@
-// Command resample brings a mosaic grid to another voxel size.
+// Command resample changes the voxel size of a mosaic grid.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command sif makes, signs, checks and opens container images of the Singularity
-// image format, without Apptainer and without root.
+// Command sif builds, signs, checks and opens container images in the Singularity image format, without Apptainer
+// and without root.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command stack assembles slices to one volume.
+// Command stack assembles slices into one volume.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command stitch puts the tiles of a mosaic grid together to a slice.
+// Command stitch assembles the tiles of a mosaic grid into a slice.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command strata is all commands in one file: links to it by their names are the
-// commands, and "strata aip …" is the command aip. Images have it, because the
-// separate programs have most of their code in common.
+// Command strata contains all commands in one file. Started through a link with a command's name it is that
+// command, and "strata aip …" is the command aip. Container images contain it because separate programs would
+// share most of their code.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command zarr-tool looks at, converts and validates Zarr and OME-Zarr.
+// Command zarr-tool inspects, converts and validates Zarr and OME-Zarr.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package aip is the command aip, which makes the average intensity projection of a mosaic grid.
+// Package aip implements the command aip, which computes the average intensity projection of a mosaic grid.
 package aip
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strata/pkg/oct/aip"
 )
 
-// Command is aip.
+// Command returns the command aip.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "aip",

@@ -1,5 +1,5 @@
-// Package benchczi is the command bench-czi, which measures how fast the tiles of a CZI file are read by each way of reading several
-// at a time, where the time goes in reading one, and how other programs do.
+// Package benchczi implements the command bench-czi, which measures how fast the tiles of a CZI file are read by
+// each way of reading several at a time, where the time goes when reading one, and how other programs compare.
 package benchczi
 
 import (
@@ -12,7 +12,7 @@ import (
 // tool is the program's name.
 const tool = "bench-czi"
 
-// Command is bench-czi.
+// Command returns the command bench-czi.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     tool,
@@ -28,7 +28,7 @@ func Command() *cli.Command {
 
 var fileArgument = []cli.Arg{{Name: "FILE", Usage: "CZI file: path, or http(s):// or s3:// URL"}}
 
-// choosing are the flags that choose tiles.
+// choosing returns the flags that choose tiles.
 func choosing(most, note string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "max_tiles", Kind: cli.Int, Value: "N", Default: most, Note: note, Check: cli.AtLeast(1), Usage: "read only the first N tiles of level 0"},
@@ -38,7 +38,7 @@ func choosing(most, note string) []cli.Flag {
 	}
 }
 
-// reporting are the flags that say where results go.
+// reporting returns the flags that say where results go.
 func reporting() []cli.Flag {
 	return []cli.Flag{
 		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},

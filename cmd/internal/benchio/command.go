@@ -1,6 +1,6 @@
-// Package benchio is the command bench-io: how fast files are read and written, by
-// every way that the stages have, with block sizes, threads and the page cache warm
-// or cold; and the same by fio, where that is installed.
+// Package benchio implements the command bench-io, which measures how fast files are read and written in every way
+// that the stages use, with various block sizes and numbers of threads, with the page cache warm or cold; and by
+// fio, if it is installed.
 package benchio
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strata/pkg/units"
 )
 
-// Command is bench-io.
+// Command returns the command bench-io.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "bench-io",
@@ -129,9 +129,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	return x.print(path)
 }
 
-const stdout = "-" // as a file's name
+const stdout = "-" // file name that stands for standard output
 
-// outputs are the files of --json, --html and --svg; nil for those that are not asked for.
+// outputs opens the files of --json, --html and --svg, nil for those not requested.
 func outputs(r *cli.Run) ([]*atomic.Output, error) {
 	var list []*atomic.Output
 	for _, name := range []string{"json", "html", "svg"} {
@@ -148,7 +148,7 @@ func outputs(r *cli.Run) ([]*atomic.Output, error) {
 	return list, nil
 }
 
-// takeGPU opens the device that is measured, if there is one and a way needs it.
+// takeGPU opens the device to measure, if there is one and a way needs it.
 func (x *runner) takeGPU() error {
 	block, threads := int64(0), 0
 	for _, w := range x.want.ways {
@@ -189,7 +189,7 @@ func (x *runner) giveGPU() error {
 	return x.device.Close()
 }
 
-// print writes the table with what was measured above it.
+// print writes the table, preceded by a description of what was measured.
 func (x *runner) print(path string) error {
 	what := units.FormatSize(x.data.Bytes()) + " were read"
 	switch {

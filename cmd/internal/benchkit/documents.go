@@ -1,5 +1,5 @@
-// Package benchkit holds what the programs that measure have in common on the command line: the commands that show
-// results again, and the page cache's forgetting of files.
+// Package benchkit holds what the benchmark commands share: the commands that show results again, the processes of
+// peer programs, and dropping files from the page cache.
 package benchkit
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strata/pkg/document"
 )
 
-// Documents are the commands compare and html of a program.
+// Documents returns the commands compare and html of a benchmark program.
 func Documents(tool string) []*cli.Command {
 	return []*cli.Command{compareCommand(tool), htmlCommand(tool)}
 }

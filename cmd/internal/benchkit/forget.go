@@ -10,7 +10,7 @@ import (
 	"strata/pkg/gds"
 )
 
-// Files lists the files below a folder, or the file itself.
+// Files returns the files below a folder, or the file itself.
 func Files(ctx context.Context, root string) ([]string, error) {
 	var list []string
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -22,8 +22,8 @@ func Files(ctx context.Context, root string) ([]string, error) {
 	return list, err
 }
 
-// Forget lets the page cache forget files, and returns what share of them stays in it all the
-// same; -1 where the system does not tell.
+// Forget drops files from the page cache, and returns the fraction of them that stays in it; -1 if the system does
+// not tell.
 func Forget(files []string) (float64, error) {
 	var all, held int64
 	known := true
@@ -41,7 +41,8 @@ func Forget(files []string) (float64, error) {
 	return float64(held) / float64(all), nil
 }
 
-// forget returns how many bytes of a file stay, -1 if that is not known, and its size.
+// forget drops a file from the page cache, and returns the bytes of it that stay, -1 if that is unknown, and its
+// size.
 func forget(path string) (held, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

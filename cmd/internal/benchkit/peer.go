@@ -20,24 +20,24 @@ import (
 	"strata/pkg/cli"
 )
 
-// asked is the Python module by which the scripts of peers answer.
+// asked is the Python module with which the scripts of peers answer requests.
 //
 //go:embed asked.py
 var asked string
 
-// PeerKind is another program that reads and writes Zarr.
+// PeerKind describes a peer: another program that reads and writes Zarr.
 type PeerKind struct {
-	Key, Name string // what the script and results call it
+	Key, Name string // its name in the script and in results
 	Device    bool   // it reads into a device's memory
-	Packages  string // of PyPI, that the script imports for it
+	Packages  string // PyPI packages that the script imports for it
 }
 
-// PeerError is what a peer says it cannot do.
+// PeerError reports that a peer cannot do what it was asked for.
 type PeerError struct{ Text string }
 
 func (e *PeerError) Error() string { return e.Text }
 
-// Peer is the process of another program.
+// A Peer is the running process of another program.
 type Peer struct {
 	Kind    PeerKind
 	Version string
@@ -48,8 +48,8 @@ type Peer struct {
 	errors bytes.Buffer
 }
 
-// FindPython finds the Python of the peers: the one that is named, or that of an environment: the
-// active one, the one that strata's own scripts make, or the system's.
+// FindPython returns the Python interpreter for the peers: the named one, or that of the active environment, of
+// the one that strata's scripts create, or of the system.
 func FindPython(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
@@ -77,8 +77,8 @@ func FindPython(named string) (string, error) {
 	return "", errors.New("there is no Python in VIRTUAL_ENV, build/venv or PATH: name one with --python")
 }
 
-// StartPeer starts script, which answers by the module asked, for a peer and asks it for its version. A program that
-// is not installed is a [*PeerError].
+// StartPeer starts script, which answers with the module asked, for a peer and asks it for its version. If the
+// peer is not installed, the error is a [*PeerError]. The caller must Close the peer.
 func StartPeer(ctx context.Context, python, script string, kind PeerKind, threads, inFlight int) (*Peer, error) {
 	p := &Peer{Kind: kind}
 	p.cmd = exec.CommandContext(ctx, python, "-c", "import sys, types\nasked = sys.modules['asked'] = types.ModuleType('asked')\nexec("+literal(asked)+", asked.__dict__)\n"+script, kind.Key, strconv.Itoa(threads), strconv.Itoa(inFlight))
@@ -109,13 +109,13 @@ func StartPeer(ctx context.Context, python, script string, kind PeerKind, thread
 	return p, nil
 }
 
-// literal quotes text for Python, which reads what JSON writes.
+// literal quotes text for Python, which accepts JSON's syntax.
 func literal(text string) string {
 	b, _ := json.Marshal(text) // of a string
 	return string(b)
 }
 
-// limited passes so many bytes on and drops the rest.
+// limited passes on a limited number of bytes and drops the rest.
 type limited struct {
 	w io.Writer
 	n int

@@ -1,5 +1,5 @@
-// Package benchtiff is the command bench-tiff, which measures how fast TIFF files are read into memory or a GPU and turned into
-// Zarr, beside other programs. It also makes and converts files to measure with.
+// Package benchtiff implements the command bench-tiff, which measures how fast TIFF files are read into memory or
+// a GPU and converted to Zarr, compared with other programs. It also generates and converts files to measure with.
 package benchtiff
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strata/pkg/cli"
 )
 
-// Command is bench-tiff.
+// Command returns the command bench-tiff.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-tiff",
@@ -16,7 +16,7 @@ func Command() *cli.Command {
 	}
 }
 
-// measuring are the flags of all that measure.
+// measuring returns the flags of all commands that measure.
 func measuring(reps string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
@@ -27,7 +27,7 @@ func measuring(reps string) []cli.Flag {
 	}
 }
 
-// choosing are the flags that name a page of a file.
+// choosing returns the flags that select a page of a file.
 func choosing() []cli.Flag {
 	return []cli.Flag{
 		{Name: "level", Kind: cli.Int, Value: "L", Check: cli.Between(0, 1<<10), Note: "0", Usage: "pyramid level to read, of the first image in the file (in a stack, of its first plane)"},

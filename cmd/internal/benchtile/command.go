@@ -1,5 +1,5 @@
-// Package benchtile is the command bench-tile, which measures how fast the tile loader streams an image as views, beside
-// reading the same tiles alone and beside other programs.
+// Package benchtile implements the command bench-tile, which measures how fast the tile loader streams an image as
+// views, compared with reading the tiles alone and with other programs.
 package benchtile
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strata/pkg/tile"
 )
 
-// Command is bench-tile.
+// Command returns the command bench-tile.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-tile",
@@ -25,7 +25,7 @@ var borders = map[string]tile.BorderMode{
 	"zero": tile.Zero, "undefined": tile.Undefined, "replicate": tile.Replicate, "mirror": tile.Mirror, "reflect": tile.Reflect, "wrap": tile.Wrap,
 }
 
-// Operators that compute with views.
+// Operators applied to views.
 const (
 	opNone  = "none"
 	opSum   = "sum"

@@ -1,6 +1,6 @@
-// Package benchzarr is the command bench-zarr, which measures how fast Zarr arrays are read into memory or a GPU and
-// written, which way that really takes, and how other programs do beside it. Other benchmarks of arrays use what it exports: they
-// describe themselves by a [Tool].
+// Package benchzarr implements the command bench-zarr, which measures how fast Zarr arrays are read into memory or
+// a GPU and written, which way the data really takes, and how other programs compare. Other benchmarks of arrays
+// use what it exports and describe themselves by a [Tool].
 package benchzarr
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strata/pkg/cli"
 )
 
-// Command is bench-zarr.
+// Command returns the command bench-zarr.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-zarr",
@@ -21,7 +21,7 @@ func Command() *cli.Command {
 	}
 }
 
-// measuring are the flags of all that measure.
+// measuring returns the flags of all commands that measure.
 func measuring(reps string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
@@ -32,7 +32,7 @@ func measuring(reps string) []cli.Flag {
 	}
 }
 
-// reading are the flags of how arrays are read.
+// reading returns the flags that say how arrays are read.
 func reading(ops string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "ops", Kind: cli.Strings, Default: ops, Check: Among(readOps...), Usage: "operations to measure: full reads the whole array, rand boxes at random places, slab a plane across each axis, stream the whole array chunk by chunk into the same memory"},
@@ -45,7 +45,7 @@ func reading(ops string) []cli.Flag {
 	}
 }
 
-// generating are the flags of arrays that are made.
+// generating returns the flags of generated arrays.
 func generating(size string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "size", Kind: cli.Size, Default: size, Check: cli.AtLeast(1), Usage: "size in memory of a generated array: as many whole chunks as fit"},
@@ -55,7 +55,7 @@ func generating(size string) []cli.Flag {
 	}
 }
 
-// Among checks that a flag's values are in a list.
+// Among returns a check that a flag's values are in a list.
 func Among(list ...string) func(any) error {
 	return func(v any) error {
 		if !slices.Contains(list, v.(string)) {

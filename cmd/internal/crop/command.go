@@ -1,4 +1,4 @@
-// Package crop is the command crop, which cuts a mosaic grid or a slice below the tissue interface.
+// Package crop implements the command crop, which cuts a mosaic grid or a slice below the tissue interface.
 package crop
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strata/pkg/oct/crop"
 )
 
-// Command is crop.
+// Command returns the command crop.
 func Command() *cli.Command {
 	c := crop.Options{Depth: 600, PercentileMax: 99.9, MaxFraction: 0.5}
 	return &cli.Command{
@@ -55,7 +55,7 @@ func Command() *cli.Command {
 	}
 }
 
-// fraction is the check of a part of the planes.
+// fraction returns an error for a value that is not a valid fraction of the planes.
 func fraction(v any) error {
 	if f := v.(float64); !(f > 0 && f <= 1) {
 		return fmt.Errorf("must be above 0 and at most 1")
@@ -109,7 +109,7 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	return nil
 }
 
-// metricsName is the name of the metrics of an output.
+// metricsName returns the name of an output's metrics file.
 func metricsName(out string) string {
 	base := filepath.Clean(out)
 	for _, suffix := range []string{".ome.zarr", ".zarr"} {

@@ -1,4 +1,4 @@
-// Package doctor is the command doctor, which says what the stages find on a machine.
+// Package doctor implements the command doctor, which reports what the stages can use on a machine.
 package doctor
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strata/pkg/cli"
 )
 
-// Command is doctor.
+// Command returns the command doctor.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",

@@ -1,4 +1,4 @@
-// Package focal is the command focal, which takes the focal-plane curvature out of a mosaic grid.
+// Package focal implements the command focal, which removes the focal-plane curvature from a mosaic grid.
 package focal
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Command is focal.
+// Command returns the command focal.
 func Command() *cli.Command {
 	var c focal.Options
 	return &cli.Command{
@@ -97,7 +97,7 @@ func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	return nil
 }
 
-// maps is the folder of maps while it is written.
+// maps is the folder of maps while it is being written.
 type maps struct {
 	work  string
 	files []*os.File
@@ -116,7 +116,7 @@ func (m *maps) target(name string) focal.MapTarget {
 	return focal.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
 }
 
-// finish closes the files and reports what could not be written.
+// finish closes the files and returns errors of writing them.
 func (m *maps) finish() error {
 	for _, f := range m.files {
 		if err := f.Close(); err != nil {

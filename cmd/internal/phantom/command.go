@@ -1,4 +1,4 @@
-// Package phantom is the command phantom, which makes mosaic grids whose truth is known.
+// Package phantom implements the command phantom, which generates mosaic grids with a known ground truth.
 package phantom
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Command is phantom.
+// Command returns the command phantom.
 func Command() *cli.Command {
 	d := phantom.Default()
 	num := func(v float64) string { return fmt.Sprintf("%g", v) }
@@ -136,7 +136,7 @@ func config(r *cli.Run) (phantom.Config, error) {
 	return c, nil
 }
 
-// slideScan sets what is otherwise of a scanned slide than of a mosaic grid, unless it was given: one plane, in the tissue.
+// slideScan sets defaults for a scanned slide, unless the flags were given: one plane, in the tissue.
 func slideScan(r *cli.Run, c *phantom.Config) {
 	if !r.IsSet("tile") {
 		c.Tile = [3]int{1, 512, 512}
@@ -221,7 +221,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// writeTruth writes everything but the voxels.
+// writeTruth writes everything except the voxels.
 func writeTruth(s *phantom.Specimen, dir string, surface, recorded bool) error {
 	if err := os.MkdirAll(filepath.Join(dir, "truth"), 0o777); err != nil {
 		return err

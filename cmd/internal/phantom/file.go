@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// writeFile makes a file of what write writes.
+// writeFile creates a file with what write writes.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// scan is how slide scans are stored.
+// scan returns how slide scans are stored.
 func scan(r *cli.Run, c *phantom.Config) (phantom.Scan, error) {
 	o := r.Options
 	sc := phantom.Scan{Channels: r.Int("channels"), Compression: czi.Zstd1, Level: 1, Pyramid: o.Levels > 0, Workers: o.Threads, Mem: o.Mem}

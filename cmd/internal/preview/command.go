@@ -1,4 +1,4 @@
-// Package preview is the command preview, which draws an OME-Zarr image as a PNG or JPEG.
+// Package preview implements the command preview, which draws an OME-Zarr image as a PNG or JPEG.
 package preview
 
 import (
@@ -25,7 +25,7 @@ import (
 	"strata/pkg/record"
 )
 
-// Command is preview.
+// Command returns the command preview.
 func Command() *cli.Command {
 	o := preview.Defaults()
 	return &cli.Command{
@@ -67,7 +67,7 @@ func Command() *cli.Command {
 	}
 }
 
-// encoders write pictures of the kinds that file names ask for.
+// encoders maps file name extensions to functions that write pictures.
 var encoders = map[string]func(io.Writer, image.Image) error{".png": png.Encode, ".jpg": encodeJPEG, ".jpeg": encodeJPEG}
 
 func encodeJPEG(w io.Writer, m image.Image) error {
@@ -128,7 +128,7 @@ func run(ctx context.Context, r *cli.Run, o preview.Options) error {
 	return nil
 }
 
-// others sets the options to which no flag is bound, and refuses flags that contradict each other.
+// others sets the options that no flag is bound to, and returns an error for contradictory flags.
 func others(r *cli.Run, o *preview.Options) error {
 	o.At, o.Title = r.Ints("at"), title(r)
 	if r.IsSet("channel") {
@@ -157,7 +157,7 @@ func others(r *cli.Run, o *preview.Options) error {
 	return nil
 }
 
-// pair is a flag of two numbers, the smaller first; nil if it has none.
+// pair returns the two numbers of a flag, the smaller of which must come first, or nil if it is not set.
 func pair(r *cli.Run, flag string) (*[2]float64, error) {
 	v := r.Floats(flag)
 	switch {
@@ -171,7 +171,7 @@ func pair(r *cli.Run, flag string) (*[2]float64, error) {
 	return &[2]float64{v[0], v[1]}, nil
 }
 
-// title is what stands above the picture.
+// title returns the text above the picture.
 func title(r *cli.Run) string {
 	if r.IsSet("title") {
 		return r.String("title")

@@ -19,10 +19,10 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// mostThumbnail bounds the pixels of a picture that a file holds: its frame is decoded in memory.
+// mostThumbnail is the maximum number of pixels of a thumbnail, which is decoded in memory.
 const mostThumbnail = 1 << 26
 
-// thumbnail writes the picture of the slide that a CZI file holds: as it is, if OUT is a JPEG file.
+// thumbnail writes the picture of the slide that a CZI file contains, without re-encoding if OUT is a JPEG file.
 func thumbnail(ctx context.Context, r *cli.Run, encode func(io.Writer, image.Image) error) error {
 	stream, err := readThumbnail(ctx, r, r.Arg("IN"))
 	if err != nil {
@@ -51,7 +51,7 @@ func thumbnail(ctx context.Context, r *cli.Run, encode func(io.Writer, image.Ima
 	return nil
 }
 
-// readThumbnail finds the attachment.
+// readThumbnail reads the attachment with the picture.
 func readThumbnail(ctx context.Context, r *cli.Run, name string) ([]byte, error) {
 	path, err := r.Image(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package qcreport is the command qc-report, which makes the quality report of a run: one HTML page.
+// Package qcreport implements the command qc-report, which writes the quality report of a run as one HTML page.
 package qcreport
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strata/pkg/record"
 )
 
-// Command is qc-report.
+// Command returns the command qc-report.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "qc-report",
@@ -120,11 +120,11 @@ func summaries(r *cli.Run, report *qc.Report) error {
 	return nil
 }
 
-// titlePrefix stands before the name of the run.
+// titlePrefix precedes the name of the run in the title.
 const titlePrefix = "Quality report: "
 
-// inputs notes what is read. The page may lie in a folder that is looked through,
-// which is where it belongs, but in the place of nothing that it is made of.
+// inputs records the files that are read. The page may be written into a folder that is searched, which is where
+// it belongs, but may not replace a file that it is made from.
 func inputs(r *cli.Run, s qc.Sources, named []string) error {
 	for _, path := range named {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -161,7 +161,7 @@ func inputs(r *cli.Run, s qc.Sources, named []string) error {
 	return nil
 }
 
-// title is what stands at the top of the page.
+// title returns the heading of the page.
 func title(r *cli.Run) string {
 	if t := r.String("title"); t != "" {
 		return t

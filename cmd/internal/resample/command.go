@@ -1,4 +1,4 @@
-// Package resample is the command resample, which brings a mosaic grid to another voxel size.
+// Package resample implements the command resample, which changes the voxel size of a mosaic grid.
 package resample
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strata/pkg/oct/resample"
 )
 
-// Command is resample.
+// Command returns the command resample.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "resample",

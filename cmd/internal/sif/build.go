@@ -104,7 +104,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// onlyScratch refuses flags that mean nothing to an image without the recipe.
+// onlyScratch returns an error for flags that have no meaning for an image without the recipe.
 func onlyScratch(r *cli.Run) error {
 	for _, flag := range []string{"binaries", "links", "workflow", "with_nvidia", "wheels", "lock"} {
 		if r.IsSet(flag) {
@@ -138,7 +138,7 @@ func arch(r *cli.Run) string {
 	return runtime.GOARCH
 }
 
-// epoch is the time that all files get, and whether it was given.
+// epoch returns the modification time of all files, and whether it was given.
 func epoch() (at time.Time, given bool, err error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -151,7 +151,7 @@ func epoch() (at time.Time, given bool, err error) {
 	return time.Unix(seconds, 0), true, nil
 }
 
-// labels that every image gets, and those of --label.
+// labels returns the labels that every image gets, and those of --label.
 func labels(r *cli.Run, at time.Time, dated bool) (map[string]string, error) {
 	l := map[string]string{"org.opencontainers.image.version": cli.Version()}
 	if commit := cli.Commit(); commit != "" {
@@ -171,7 +171,7 @@ func labels(r *cli.Run, at time.Time, dated bool) (map[string]string, error) {
 	return l, nil
 }
 
-// ownRecipe is the recipe of the project's image, as the flags say.
+// ownRecipe returns the recipe of the project's image, configured by the flags.
 func ownRecipe(ctx context.Context, r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
 	files, err := programs(r)
 	if err != nil {
@@ -197,7 +197,7 @@ func ownRecipe(ctx context.Context, r *cli.Run, arch string, at time.Time) (*rec
 	return fill, fill.Check()
 }
 
-// programs are the files of --binaries.
+// programs returns the files of --binaries.
 func programs(r *cli.Run) ([]string, error) {
 	if !r.IsSet("binaries") {
 		return nil, cli.Usage("--binaries is missing: name the programs to put into the image, or their folder")

@@ -1,5 +1,5 @@
-// Package sif is the command sif, which makes, signs, checks and opens container images of the Singularity
-// image format, without Apptainer and without root.
+// Package sif implements the command sif, which builds, signs, checks and opens container images in the
+// Singularity image format, without Apptainer and without root.
 package sif
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strata/pkg/sif/recipe"
 )
 
-// Command is sif.
+// Command returns the command sif.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "sif",
@@ -25,7 +25,7 @@ func Command() *cli.Command {
 	}
 }
 
-// fault gives errors that an input is to blame for their exit code.
+// fault gives errors caused by an input their exit code.
 func fault(err error) error {
 	for _, kind := range []error{sif.ErrDefinition, sif.ErrImage, sif.ErrArch, sif.ErrKey, sif.ErrSignature, sif.ErrBind, recipe.ErrRecipe} {
 		if errors.Is(err, kind) {
@@ -35,7 +35,7 @@ func fault(err error) error {
 	return err
 }
 
-// onImage is a command's Run that opens the argument IMAGE.
+// onImage returns a command's Run that opens the argument IMAGE.
 func onImage(do func(ctx context.Context, r *cli.Run, image *sif.Image) error) func(context.Context, *cli.Run) error {
 	return func(ctx context.Context, r *cli.Run) error {
 		path, err := r.LocalInput(r.Arg("IMAGE"))
@@ -69,7 +69,7 @@ func mirror(r *cli.Run) *deb.Mirror {
 	return &deb.Mirror{URL: value("mirror", "STRATA_DEBIAN_MIRROR"), Security: value("security_mirror", "STRATA_DEBIAN_SECURITY_MIRROR")}
 }
 
-// cacheDir is a folder of the user's cache.
+// cacheDir returns a folder in the user's cache.
 func cacheDir(name string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -53,7 +53,7 @@ func runList(_ context.Context, r *cli.Run, image *sif.Image) error {
 	return w.Flush()
 }
 
-// printable is a name without what could move a terminal's cursor.
+// printable returns a name without characters that could control a terminal.
 func printable(text string) string {
 	return strings.TrimFunc(strconv.Quote(text), func(r rune) bool { return r == '"' })
 }

@@ -78,7 +78,7 @@ func runSign(ctx context.Context, r *cli.Run, image *sif.Image) (err error) {
 	return err
 }
 
-// missingInput gives errors of files that flags name their exit code.
+// missingInput gives errors about files named by flags their exit code.
 func missingInput(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return cli.BadInput(err)

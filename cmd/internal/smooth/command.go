@@ -1,4 +1,4 @@
-// Package smooth is the command smooth, which filters an image with medians, Gaussians and gradients.
+// Package smooth implements the command smooth, which filters an image with medians, Gaussians and gradients.
 package smooth
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strata/pkg/tile"
 )
 
-// borders are the choices of --border.
+// borders lists the values of --border.
 var borders = map[string]tile.BorderMode{"reflect": tile.Reflect, "nearest": tile.Replicate, "constant": tile.Zero}
 
-// Command is smooth.
+// Command returns the command smooth.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "smooth",
@@ -53,7 +53,7 @@ func Command() *cli.Command {
 	}
 }
 
-// types are the choices of --dtype.
+// types lists the values of --dtype.
 func types() (names []string) {
 	for _, t := range []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16, dtype.Uint32, dtype.Int32, dtype.Uint64, dtype.Int64, dtype.Float32, dtype.Float64} {
 		names = append(names, t.String())

@@ -1,4 +1,4 @@
-// Package stack is the command stack, which assembles slices to one volume.
+// Package stack implements the command stack, which assembles slices into one volume.
 package stack
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Command is stack.
+// Command returns the command stack.
 func Command() *cli.Command {
 	o := stack.DefaultStackOptions()
 	return &cli.Command{
@@ -51,7 +51,7 @@ func Command() *cli.Command {
 	}
 }
 
-// flags are those of the options, and of files.
+// flags returns the flags of the options and of files.
 func flags(o *stack.Options) []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
 	return []cli.Flag{
@@ -185,7 +185,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	return nil
 }
 
-// inputs opens all that the volume is made from; total is the bytes of the slices.
+// inputs opens everything that the volume is made from; total is the size of the slices in bytes.
 func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err error) {
 	dir, err := r.Input(r.Arg("SLICES_DIR"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package stitch is the command stitch, which puts the tiles of a mosaic grid together to a slice.
+// Package stitch implements the command stitch, which assembles the tiles of a mosaic grid into a slice.
 package stitch
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strata/pkg/registration"
 )
 
-// Command is stitch.
+// Command returns the command stitch.
 func Command() *cli.Command {
 	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion}
 	return &cli.Command{
@@ -64,7 +64,7 @@ func Command() *cli.Command {
 	}
 }
 
-// overlap checks the flag: below 1, or tiles would lie on each other.
+// overlap returns an error for an overlap that is not below 1, at which tiles would coincide.
 func overlap(v any) error {
 	if err := cli.Between(0, 1)(v); err != nil {
 		return err
@@ -153,7 +153,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	return nil
 }
 
-// together refuses flags that say different things about where tiles lie.
+// together returns an error for contradictory flags about the tiles' positions.
 func together(r *cli.Run) error {
 	if !r.IsSet("positions") {
 		if r.IsSet("position_tolerance") {
@@ -172,7 +172,7 @@ func together(r *cli.Run) error {
 	return nil
 }
 
-// frames is the number of channels and times of an image.
+// frames returns the number of channels times the number of times of an image.
 func frames(in *ngff.Image) int {
 	n := 1
 	for d, k := range in.Levels[0].Array.Shape() {
@@ -183,7 +183,7 @@ func frames(in *ngff.Image) int {
 	return n
 }
 
-// estimate writes the matrix of one or several mosaics.
+// estimate writes the matrix estimated from one or several mosaics.
 func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	var all []*ngff.Image
 	total := int64(0)

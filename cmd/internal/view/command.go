@@ -1,4 +1,4 @@
-// Package view is the command view, which shows images of any size in a browser.
+// Package view implements the command view, which shows images of any size in a browser.
 package view
 
 import (
@@ -21,16 +21,16 @@ import (
 	"strata/pkg/view"
 )
 
-// defaultMem is the ceiling for buffers without --mem.
+// defaultMem is the limit of the buffers without --mem.
 const defaultMem = 128 << 20
 
-// How many folders deep a folder is searched, and how many images are listed.
+// Maximum depth of the search in a folder, and maximum number of images listed.
 const (
 	folderDepth = 3
 	mostEntries = 5000
 )
 
-// Command is view.
+// Command returns the command view.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "view",
@@ -60,7 +60,7 @@ func Command() *cli.Command {
 	}
 }
 
-// checkOrigin accepts what browsers send as Origin.
+// checkOrigin returns an error unless a value has the form in which browsers send an Origin.
 func checkOrigin(v any) error {
 	u, err := url.Parse(v.(string))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || u.User != nil {
@@ -116,7 +116,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	return v.Serve(ctx, l)
 }
 
-// openFirst opens the image that is shown first, and the one that is laid over it.
+// openFirst opens the image shown first, and the one laid over it.
 func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
 	for i, e := range o.Entries {
 		if !e.Page {
@@ -132,7 +132,7 @@ func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
 	return nil
 }
 
-// count says what is listed.
+// count describes the list in words.
 func count(entries []view.Entry) string {
 	images, pages := 0, 0
 	for _, e := range entries {
@@ -155,7 +155,7 @@ func count(entries []view.Entry) string {
 	return text
 }
 
-// shown is a path or an address as it may be shown: its last part, without a query.
+// shown returns a path or address as it may be displayed: its last part, without a query.
 func shown(in string) string {
 	name, _, _ := strings.Cut(in, "?")
 	if abs, err := filepath.Abs(name); err == nil && !strings.Contains(name, "://") {

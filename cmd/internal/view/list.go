@@ -18,7 +18,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// list returns the image that the argument names, the images of a collection, or what is in the folder.
+// list returns the image that the argument names, the images of a collection, or the contents of a folder.
 func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
 	in := r.Arg("IN")
 	single := []view.Entry{{Path: in, Name: shown(in)}}
@@ -48,7 +48,7 @@ func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
 	return entries, nil
 }
 
-// search returns what is in a folder.
+// search returns the images and pages in a folder.
 func search(ctx context.Context, r *cli.Run, f *view.Folder) ([]view.Entry, error) {
 	in := address.Address(r.Arg("IN"))
 	entries, more, err := f.Find(ctx, folderDepth, mostEntries)
@@ -64,7 +64,7 @@ func search(ctx context.Context, r *cli.Run, f *view.Folder) ([]view.Entry, erro
 	return entries, nil
 }
 
-// below returns the path or address of what lies at a key below another.
+// below returns the path or address of a key below another path or address.
 func below(in, key string) string {
 	if !strings.Contains(in, "://") {
 		return filepath.Join(in, key)
@@ -77,8 +77,8 @@ func below(in, key string) string {
 	return place
 }
 
-// isImageName reports whether an object in a bucket is an image file, by its name: reading the beginning of each would take
-// a request.
+// isImageName reports whether an object in a bucket is an image file, judging by its name, because reading the
+// beginning of each object would take a request.
 func isImageName(key string) bool {
 	return slices.Contains([]string{".tif", ".tiff", ".btf", ".tf8", ".svs", ".scn", ".ndpi", ".czi"}, strings.ToLower(path.Ext(key)))
 }

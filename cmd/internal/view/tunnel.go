@@ -12,8 +12,8 @@ import (
 	"strata/pkg/cli"
 )
 
-// tunnel is the command that makes the page reachable from the machine where its reader sits: where this one runs in
-// a SLURM job or is reached by SSH. "": neither.
+// tunnel returns the command that makes the page reachable from the reader's machine if this one runs in a SLURM
+// job or is used over SSH, otherwise "".
 func tunnel(port int, env func(string) string) string {
 	forward := fmt.Sprintf("ssh -N -L %d:127.0.0.1:%d", port, port)
 	user := env("USER")
@@ -36,10 +36,10 @@ func tunnel(port int, env func(string) string) string {
 	return forward + " " + user + c[2]
 }
 
-// besides is the memory that a job needs beside that of the buffers.
+// besides is the memory that a job needs besides the buffers.
 const besides = 512 << 20
 
-// submit runs the same command line, without --slurm, in a job; what it prints comes here.
+// submit runs the same command line, without --slurm, in a job, and prints its output here.
 func submit(ctx context.Context, r *cli.Run) error {
 	srun, err := exec.LookPath("srun")
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// bytesOf is the size of a region's elements; an error if that is too much for
-// the address space.
+// bytesOf returns the size of a region's elements, or an error if it exceeds the address space.
 func bytesOf(shape []int, elem int) (int, error) {
 	n := elem
 	for _, s := range shape {
@@ -26,9 +25,9 @@ func bytesOf(shape []int, elem int) (int, error) {
 	return n, nil
 }
 
-// eachBlock reads an array block by block in parallel and hands each to f,
-// from several goroutines and in no order. Blocks are multiples of unit, grown
-// to whole chunks of a where the memory allows, so that chunks are decoded once.
+// eachBlock reads an array block by block in parallel and passes each to f, from several goroutines and in no
+// order. Blocks are multiples of unit, enlarged to whole chunks of a if memory allows, so that chunks are decoded
+// once.
 func eachBlock(ctx context.Context, a *zarr.Array, unit []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, data []byte) error) error {
 	block := append([]int{}, unit...)
 	chunks := a.Chunks()
@@ -50,12 +49,12 @@ func eachBlock(ctx context.Context, a *zarr.Array, unit []int, threads int, budg
 	})
 }
 
-// eachRegion calls f for each chunk's region with memory to read it into.
+// eachRegion calls f for each chunk's region, with a buffer to read it into.
 func eachRegion(ctx context.Context, a *zarr.Array, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
 	return inBlocks(ctx, a, a.Chunks(), threads, budget, f)
 }
 
-// blockBytes is the size of a block of an array, clipped to its shape.
+// blockBytes returns the size of a block of an array, clipped to its shape.
 func blockBytes(a *zarr.Array, block []int) int64 {
 	n := int64(a.DType().Size())
 	for d, s := range a.Shape() {
@@ -64,11 +63,11 @@ func blockBytes(a *zarr.Array, block []int) int64 {
 	return n
 }
 
-// mostBlocks is from how many blocks on a shape is taken for damage: looking for them alone would take a day.
+// mostBlocks is the number of blocks above which a shape is considered corrupt: visiting them alone would take a
+// day.
 const mostBlocks = 1 << 36
 
-// inBlocks cuts an array into blocks and works on as many of them at a time as
-// there are threads and memory.
+// inBlocks divides an array into blocks and processes as many of them in parallel as threads and memory allow.
 func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
 	shape, size := a.Shape(), blockBytes(a, block)
 	if size > budget {
@@ -108,8 +107,7 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 	})
 }
 
-// converted is data of an array as elements of type t, in new memory if that
-// is another type.
+// converted returns data of an array as elements of type t, in new memory if the type differs.
 func converted(data []byte, a *zarr.Array, t dtype.Type) ([]byte, error) {
 	if t == a.DType() {
 		return data, nil

@@ -102,7 +102,7 @@ func runCat(ctx context.Context, r *cli.Run) error {
 	return buffered.Flush()
 }
 
-// partKey is the key of the part of a TIFF or CZI file that flags name; "": they name none.
+// partKey returns the key of the part of a TIFF or CZI file that flags select, or "".
 func partKey(r *cli.Run) (string, error) {
 	named := 0
 	for _, flag := range []string{"page", "subblock", "plane"} {
@@ -136,8 +136,7 @@ func partKey(r *cli.Run) (string, error) {
 	return "", nil
 }
 
-// stream reads a region in C order, in slabs along its axes that fit in the
-// budget and are whole chunks thick where they can be.
+// stream reads a region in C order, in slabs that fit in the budget and are whole chunks thick if possible.
 func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emit func([]byte) error) error {
 	slab, elem := append([]int{}, r.Shape...), a.DType().Size()
 	for _, n := range r.Shape {
@@ -198,8 +197,8 @@ func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emi
 	}
 }
 
-// writeText writes each element on a line: the shortest form that reads back
-// to the same number. Text and bytes of fixed length are quoted, without the zeros at their end.
+// writeText writes each element on a line, in the shortest form that parses to the same number. Text and bytes of
+// fixed length are quoted, without trailing zeros.
 func writeText(w io.Writer, b []byte, t dtype.Type) error {
 	var line []byte
 	var err error
@@ -256,7 +255,7 @@ func writeText(w io.Writer, b []byte, t dtype.Type) error {
 	return err
 }
 
-// textOf is text of code points of four bytes, without the zeros at its end.
+// textOf returns text of four-byte code points, without trailing zeros.
 func textOf(b []byte) string {
 	var s strings.Builder
 	for ; len(b) > 0; b = b[4:] {

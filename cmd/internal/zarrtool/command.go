@@ -1,4 +1,4 @@
-// Package zarrtool is the command zarr-tool, which looks at, converts and validates Zarr and OME-Zarr.
+// Package zarrtool implements the command zarr-tool, which inspects, converts and validates Zarr and OME-Zarr.
 package zarrtool
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Command is zarr-tool.
+// Command returns the command zarr-tool.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "zarr-tool",
@@ -22,7 +22,7 @@ func Command() *cli.Command {
 	}
 }
 
-// node is an opened array or group and what has to be closed after it.
+// node is an opened array or group, with what must be closed after it.
 type node struct {
 	zarr.Node
 	store store.Store
@@ -30,13 +30,13 @@ type node struct {
 	path  string // as the user named it
 }
 
-// openNode opens what the user named for reading, and notes chunks that are not stored in missing, if that is
-// not nil. Errors are the input's fault unless the machine's.
+// openNode opens what the user named for reading, and records chunks that are not stored in missing, unless it is
+// nil. Errors count as bad input unless the machine caused them.
 func openNode(ctx context.Context, r *cli.Run, path string, missing *zarr.Missing) (*node, error) {
 	return openBelow(ctx, r, path, "", missing)
 }
 
-// openBelow opens the node under a key of what the user named.
+// openBelow opens the node at a key below what the user named.
 func openBelow(ctx context.Context, r *cli.Run, path, below string, missing *zarr.Missing) (*node, error) {
 	path, err := r.Image(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func openBelow(ctx context.Context, r *cli.Run, path, below string, missing *zar
 	return nodeIn(ctx, r, path, st, store.Join(key, below), missing)
 }
 
-// nodeIn is the node under a key of the store that was opened for path.
+// nodeIn returns the node at a key of the store that was opened for path.
 func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key string, missing *zarr.Missing) (*node, error) {
 	r.ReadsFrom(st)
 	for _, w := range images.Warnings(st) {
@@ -66,7 +66,7 @@ func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key st
 	return &node{Node: n, store: st, key: key, path: path}, nil
 }
 
-// openArray opens what the user named, or what lies under a key of that: it must be an array.
+// openArray opens the array that the user named, or at a key below that.
 func openArray(ctx context.Context, r *cli.Run, path, below string, missing *zarr.Missing) (*zarr.Array, error) {
 	n, err := openBelow(ctx, r, path, below, missing)
 	if err != nil {

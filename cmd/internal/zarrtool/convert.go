@@ -13,8 +13,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// storage says how converted arrays are stored; zero values keep what the
-// array has.
+// storage describes how converted arrays are stored. Zero values keep the array's own settings.
 type storage struct {
 	format        int
 	codec         string
@@ -24,7 +23,7 @@ type storage struct {
 	omitFill      bool
 }
 
-// storageFlags are the flags of [storage] beside those of cli.Layout.
+// storageFlags returns the flags of [storage] besides those of cli.Layout.
 func storageFlags() []cli.Flag {
 	return []cli.Flag{
 		{Name: "dtype", Value: "TYPE", Usage: "element type of the output, such as uint16; values are rounded half to even and clamped"},
@@ -49,7 +48,7 @@ func storageOf(r *cli.Run) (storage, error) {
 	return s, nil
 }
 
-// spec is how an array is to be stored again.
+// spec returns the specification with which an array is stored again.
 func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 	spec := zarr.Spec{
 		Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(), NumpyType: a.NumpyType(), Fill: a.Fill(),
@@ -139,8 +138,8 @@ func rawMap(m map[string]json.RawMessage) map[string]any {
 	return out
 }
 
-// copyArray stores an array again under another specification. Each block is a
-// whole number of the new array's files, and written once.
+// copyArray stores an array again with another specification. Each block is a whole number of the new array's
+// files, and written once.
 func copyArray(ctx context.Context, r *cli.Run, from *zarr.Array, st store.Writer, path string, spec zarr.Spec, omitFill bool, done func(int64)) (*zarr.Array, error) {
 	opts := []zarr.Option{zarr.Workers(1), zarr.Meter(r.Meter)}
 	if omitFill {
@@ -170,11 +169,11 @@ func copyArray(ctx context.Context, r *cli.Run, from *zarr.Array, st store.Write
 	return to, err
 }
 
-// ngffMembers are the attributes that NGFF 0.5 keeps under "ome".
+// ngffMembers lists the attributes that NGFF 0.5 keeps under "ome".
 var ngffMembers = []string{"multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series"}
 
-// convertAttributes moves NGFF metadata between where 0.4 (Zarr v2) and 0.5
-// (Zarr v3) keep it. Others pass as they are.
+// convertAttributes moves NGFF metadata between the places where 0.4 (Zarr v2) and 0.5 (Zarr v3) keep it. Other
+// attributes stay unchanged.
 func convertAttributes(attrs map[string]json.RawMessage, from, to int) (map[string]any, error) {
 	out := rawMap(attrs)
 	switch {
@@ -219,8 +218,7 @@ func convertAttributes(attrs map[string]json.RawMessage, from, to int) (map[stri
 	return out, nil
 }
 
-// withoutVersion drops the version that 0.4 states in each object: 0.5 states
-// it once.
+// withoutVersion removes the version that 0.4 states in each object: 0.5 states it once.
 func withoutVersion(raw json.RawMessage, name string) (any, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/czi"
 )
 
-// cziInfo is what is to know of a CZI file beside its images.
+// cziInfo describes a CZI file apart from its images.
 type cziInfo struct {
 	SubBlocks     int      `json:"subblocks"`
 	Tiles         int      `json:"tiles"` // of level 0

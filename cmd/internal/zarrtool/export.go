@@ -68,14 +68,14 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// export is an image on its way into a TIFF file.
+// export is an image being written to a TIFF file.
 type export struct {
 	array *zarr.Array
 	at    map[string]int // axes by name
 	spec  tiffwriter.Spec
 }
 
-// newExport plans what is written.
+// newExport plans the output.
 func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
 	x := &export{array: im.Levels[0].Array, at: map[string]int{}}
 	shape := x.array.Shape()
@@ -127,7 +127,7 @@ func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
 	return x, nil
 }
 
-// channelInfo is what the image says of its channels; nil if that is nothing, or not of all.
+// channelInfo returns the image's description of its channels, or nil if it does not describe all of them.
 func channelInfo(im *ngff.Image, channels int) []tiff.Channel {
 	if im.Omero == nil || len(im.Omero.Channels) != channels {
 		return nil
@@ -139,7 +139,7 @@ func channelInfo(im *ngff.Image, channels int) []tiff.Channel {
 	return info
 }
 
-// isRGB reports whether channels are the red, green and blue (and opacity) of bytes.
+// isRGB reports whether the channels are red, green and blue (and opacity) of 8 bits.
 func isRGB(s *tiffwriter.Spec) bool {
 	if s.Type != dtype.Uint8 || len(s.Image.ChannelInfo) < 3 || len(s.Image.ChannelInfo) > 4 {
 		return false
@@ -152,7 +152,7 @@ func isRGB(s *tiffwriter.Spec) bool {
 	return true
 }
 
-// compression reads --compression and --predictor.
+// compression parses --compression and --predictor.
 func compression(r *cli.Run, s *tiffwriter.Spec) error {
 	c, err := tiffwriter.ParseCompression(r.String("compression"))
 	if err != nil {

@@ -120,8 +120,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// imported is the input of an import: its header, and the file behind it or,
-// when that cannot seek, a stream.
+// imported is the input of an import: its header, followed by the file or, if that cannot seek, a stream.
 type imported struct {
 	name   string
 	header npy.Header
@@ -221,7 +220,7 @@ func importSpec(r *cli.Run, h npy.Header) (zarr.Spec, error) {
 	return spec, nil
 }
 
-// fillValue is --fill as [zarr.Spec] takes it: nil, which is 0, when it is not given.
+// fillValue returns --fill as [zarr.Spec] takes it: nil, which means 0, if it is not given.
 func fillValue(text string) (any, error) {
 	switch strings.ToLower(text) {
 	case "":
@@ -241,8 +240,7 @@ func fillValue(text string) (any, error) {
 	return json.Number(text), nil
 }
 
-// try reports what a specification cannot have before anything is written:
-// flags made it.
+// try returns an error for an invalid specification before anything is written, because flags caused it.
 func try(ctx context.Context, spec zarr.Spec) error {
 	_, err := zarr.CreateArray(ctx, store.Memory(), "", spec)
 	var format *zarr.FormatError
@@ -276,8 +274,7 @@ func defaultChunks(shape []int, elem int) []int {
 	}
 }
 
-// array shows the file as a Zarr array of one raw chunk, so that any region of
-// it can be read without reading the rest.
+// array presents the file as a Zarr array of one raw chunk, so that regions can be read without reading the rest.
 func (in *imported) array(ctx context.Context) (*zarr.Array, error) {
 	info, err := in.file.Stat()
 	if err != nil {
@@ -306,7 +303,7 @@ func (in *imported) array(ctx context.Context) (*zarr.Array, error) {
 	return zarr.OpenArray(ctx, &oneFile{Store: st, chunk: chunk, in: in, size: int64(size)}, "")
 }
 
-// oneFile is a store whose single chunk lies in a file that is no part of it.
+// oneFile is a store whose only chunk lies in a separate file.
 type oneFile struct {
 	store.Store
 	chunk string
@@ -361,8 +358,7 @@ func (s *oneFile) Close() error { return nil }
 
 var _ store.Object = (*oneFile)(nil)
 
-// importStream takes elements as they come, a row of chunks (or shards) along
-// the first axis at a time.
+// importStream imports elements as they arrive, one row of chunks (or shards) along the first axis at a time.
 func importStream(ctx context.Context, r *cli.Run, in *imported, st store.Writer, spec zarr.Spec, done func(int64)) (*zarr.Array, error) {
 	if in.header.Fortran {
 		return nil, cli.BadInputf("%s: Fortran order cannot be taken from a stream: import the file itself", in.name)

@@ -18,7 +18,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// openImage opens an input that is an image file of another format; nil: it is none.
+// openImage opens an image file of another format; it returns nil if the input is none.
 func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
 	if name == "-" || r.IsSet("shape") || r.IsSet("dtype") {
 		return nil, nil
@@ -40,7 +40,7 @@ func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
 	return nodeIn(ctx, r, path, st, key, datasets.Missing(r))
 }
 
-// importImage makes OUT of an image.
+// importImage writes OUT from an image.
 func importImage(ctx context.Context, r *cli.Run, in *node) error {
 	for _, flag := range []string{"offset", "dimension_names", "attributes", "fill"} {
 		if r.IsSet(flag) {
@@ -63,7 +63,7 @@ func importImage(ctx context.Context, r *cli.Run, in *node) error {
 	return importTo(ctx, r, out, "", in)
 }
 
-// importTo makes an image under a key of an output.
+// importTo writes an image at a key of an output.
 func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node) error {
 	s := storage{format: r.Options.ZarrFormat, codec: r.Options.Codec, chunks: r.Options.Chunks, shard: r.Options.Shard}
 	spec, a, err := describeOme(ctx, r, in, nil)
@@ -82,7 +82,7 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 	return writeImageTo(ctx, r, out, key, in, s, spec, a)
 }
 
-// importScenes makes an image of each scene, in the layout of bioformats2raw.
+// importScenes writes an image for each scene, in the layout of bioformats2raw.
 func importScenes(ctx context.Context, r *cli.Run, out *zarrout.Output, in *node, st *czistore.Store) error {
 	names := st.Names()
 	if r.IsSet("name") {
@@ -114,8 +114,8 @@ func importScenes(ctx context.Context, r *cli.Run, out *zarrout.Output, in *node
 	return nil
 }
 
-// imageChunks are the chunks of an imported image: its tiles, or pieces of a usual size where it has strips, tiles
-// of a few pixels or of millions.
+// imageChunks returns the chunks of an imported image: its tiles, or pieces of a usual size if it has strips or
+// tiles of very few or of millions of pixels.
 func imageChunks(shape, tile []int) []int {
 	const least, usual, most = 128, 512, 2048
 	chunks := slices.Clone(tile)
@@ -130,7 +130,7 @@ func imageChunks(shape, tile []int) []int {
 	return chunks
 }
 
-// importLevels copies all levels of an image as they are.
+// importLevels copies all levels of an image unchanged.
 func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec) error {
 	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// importTiles makes OUT a mosaic grid of the tiles of a slide scan, and writes their positions.
+// importTiles writes a mosaic grid of the tiles of a slide scan to OUT, and their positions to a file.
 func importTiles(ctx context.Context, r *cli.Run, in *node) error {
 	st, ok := in.store.(*czistore.Store)
 	if !ok {
@@ -77,7 +77,7 @@ func importTiles(ctx context.Context, r *cli.Run, in *node) error {
 	return nil
 }
 
-// sceneOf is the scene of a key.
+// sceneOf returns the scene of a key.
 func sceneOf(st *czistore.Store, key string) (int, error) {
 	scenes := st.File().Scenes()
 	switch k := slices.Index(st.Names(), key); {
@@ -89,7 +89,7 @@ func sceneOf(st *czistore.Store, key string) (int, error) {
 	return 0, cli.Usage("--tiles: %s is not a scene", st.Location(key))
 }
 
-// positionsName is the file that the tiles' positions go to: beside OUT, unless one is named.
+// positionsName returns the file for the tiles' positions: the named one, or one beside OUT.
 func positionsName(r *cli.Run) string {
 	if name := r.String("save_positions"); name != "" {
 		return name

@@ -45,7 +45,7 @@ func infoCommand() *cli.Command {
 	}
 }
 
-// nodeInfo is what info prints of a node, and its JSON.
+// nodeInfo is what info reports about a node, and its JSON.
 type nodeInfo struct {
 	Path       string                     `json:"path"`
 	Kind       string                     `json:"kind"` // "array" or "group"
@@ -62,14 +62,14 @@ type nodeInfo struct {
 	Objects    *int64                     `json:"stored_objects,omitempty"`
 	Values     *valueInfo                 `json:"values,omitempty"`
 	Image      *imageInfo                 `json:"image,omitempty"`
-	TIFF       *tiffInfo                  `json:"tiff,omitempty"` // of the file that a hierarchy is shown of
+	TIFF       *tiffInfo                  `json:"tiff,omitempty"` // of the underlying file
 	CZI        *cziInfo                   `json:"czi,omitempty"`
 	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
 	Metadata   json.RawMessage            `json:"metadata,omitempty"`
 	Children   []*nodeInfo                `json:"children,omitempty"`
 }
 
-// imageInfo is what NGFF metadata says of a group.
+// imageInfo is the NGFF metadata of a group.
 type imageInfo struct {
 	Version  string      `json:"ngff_version"`
 	Name     string      `json:"name,omitempty"`
@@ -87,7 +87,7 @@ type levelInfo struct {
 	Scale []float64 `json:"scale"` // in the axes' units
 }
 
-// tiffInfo is what is to know of a TIFF file beside its images.
+// tiffInfo describes a TIFF file apart from its images.
 type tiffInfo struct {
 	Big           bool    `json:"bigtiff"`
 	BigEndian     bool    `json:"big_endian"`
@@ -235,7 +235,7 @@ func (info *nodeInfo) array(ctx context.Context, r *cli.Run, a *zarr.Array) erro
 	return nil
 }
 
-// compact turns a codec's metadata object into "name(setting=value, …)".
+// compact converts a codec's metadata object to "name(setting=value, …)".
 func compact(raw json.RawMessage) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil {
@@ -262,7 +262,7 @@ func compact(raw json.RawMessage) string {
 	return name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// walk adds up the objects below a key.
+// walk adds up the number and size of the objects below a key.
 func walk(ctx context.Context, st store.Store, key string, size, count *int64) error {
 	entries, err := st.List(ctx, key)
 	if err != nil {
@@ -281,8 +281,8 @@ func walk(ctx context.Context, st store.Store, key string, size, count *int64) e
 	return nil
 }
 
-// describeImage reads NGFF metadata of a group, if there is any; a problem in
-// it is shown, not an error: the arrays can be looked at all the same.
+// describeImage reads a group's NGFF metadata, if it has any. An error in them is reported in the result, since
+// the arrays can still be inspected.
 func describeImage(ctx context.Context, st store.Store, g *zarr.Group) *imageInfo {
 	attrs := g.Attributes()
 	if attrs["multiscales"] == nil && !strings.Contains(string(attrs["ome"]), `"multiscales"`) {

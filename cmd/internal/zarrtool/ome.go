@@ -67,7 +67,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	return writeImage(ctx, r, in, s, spec, a)
 }
 
-// writeImage makes the image OUT of an array as spec describes and s stores it.
+// writeImage writes the image OUT from an array, described by spec and stored according to s.
 func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
@@ -76,7 +76,7 @@ func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.
 	return writeImageTo(ctx, r, out, "", in, s, spec, a)
 }
 
-// writeImageTo makes an image under a key of an output.
+// writeImageTo writes an image at a key of an output.
 func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
 	stored, err := s.spec(a, nil)
 	if err != nil {
@@ -123,8 +123,7 @@ func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 	return nil
 }
 
-// describeOme takes what there is to know of the input: all of an image's
-// description, or the dimension names of an array.
+// describeOme takes the description from the input: all of it from an image, or the dimension names from an array.
 func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missing) (spec ngff.ImageSpec, a *zarr.Array, err error) {
 	if array, ok := in.Node.(*zarr.Array); ok {
 		if spec.Axes = ngff.AxesOf(array, "micrometer"); spec.Axes == nil {
@@ -149,8 +148,8 @@ func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missin
 	return spec, level.Array, nil
 }
 
-// checkAxes reports names that NGFF images cannot have: t, c, and two or three
-// of z, y, x (in any order, which files of other programs need), each once.
+// checkAxes returns an error for names that NGFF images cannot have: allowed are t, c, and two or three of z, y, x
+// (in any order, for files of other programs), each once.
 func checkAxes(names string) error {
 	space := strings.TrimPrefix(strings.TrimPrefix(names, "t"), "c")
 	bad := len(space) < 2
@@ -196,8 +195,7 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	return nil
 }
 
-// omeInPlace makes the pyramid where the image lies, or of an array an image in
-// the folder above it.
+// omeInPlace writes the pyramid into an existing image or, given an array, makes an image of the folder above it.
 func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
 	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
 		if r.IsSet(name) {

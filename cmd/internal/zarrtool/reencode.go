@@ -87,7 +87,7 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// decoded returns the size in memory of all arrays of a plan.
+// decoded returns the decoded size of all arrays of a plan.
 func decoded(plan []step) (total int64) {
 	for _, p := range plan {
 		if a, ok := p.node.(*zarr.Array); ok {
@@ -104,15 +104,15 @@ func join(folder, path string) string {
 	return folder + "/" + path
 }
 
-// step is one node to be copied.
+// step is one node to copy.
 type step struct {
 	node  zarr.Node
 	path  string
 	names []string // dimension names for an array that has none
 }
 
-// planCopy lists a hierarchy, groups before what is in them, without what killed runs left in images. Axis names of NGFF
-// 0.4 become the dimension names that 0.5 asks for.
+// planCopy lists a hierarchy, groups before their members, without what killed runs left in images. Axis names of
+// NGFF 0.4 become the dimension names that 0.5 requires.
 func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	plan := []step{{n, path, nil}}
 	g, ok := n.(*zarr.Group)
@@ -148,9 +148,8 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	return plan, nil
 }
 
-// childrenOf lists a group. A web server lists nothing: there, the children are
-// what OME-Zarr metadata names, the levels of an image and its label images;
-// where it names none, the error is errors.ErrUnsupported.
+// childrenOf lists a group. A web server cannot list, so there the children are those that OME-Zarr metadata name:
+// the levels of an image and its label images. If they name none, the error is errors.ErrUnsupported.
 func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
 	names, unlisted := g.Children(ctx)
 	if !errors.Is(unlisted, errors.ErrUnsupported) {
@@ -179,7 +178,7 @@ func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
 	return names, nil
 }
 
-// axisNames are the names of the axes of an image's levels, by path.
+// axisNames returns the axis names of an image's levels, by path.
 func axisNames(g *zarr.Group) map[string][]string {
 	var m []struct {
 		Axes []struct {

@@ -8,15 +8,14 @@ import (
 	"strata/pkg/zarr"
 )
 
-// selection is a region in numpy's words: a start:stop per axis, or an index,
-// which takes the axis away.
+// selection is a region in numpy's notation: for each axis a start:stop, or an index, which removes the axis.
 type selection struct {
 	zarr.Region
 	shape []int // without the axes that an index took away
 }
 
-// parseRegion reads "0:4,:,10:20". Missing limits are the array's, negative
-// ones count from its end, missing axes are taken whole.
+// parseRegion parses "0:4,:,10:20". Missing limits are the array's, negative ones count from its end, missing axes
+// are selected whole.
 func parseRegion(text string, shape []int) (selection, error) {
 	s := selection{Region: zarr.Region{Start: make([]int, len(shape)), Shape: append([]int{}, shape...)}}
 	var parts []string

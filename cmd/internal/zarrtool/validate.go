@@ -108,7 +108,7 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 	return f.verdict(in.path, fmt.Sprintf("valid: %s: %s", in.path, checked))
 }
 
-// contents returns what a hierarchy holds, in words.
+// contents describes what a hierarchy holds.
 func contents(plan []step) string {
 	arrays := 0
 	for _, p := range plan {
@@ -119,7 +119,7 @@ func contents(plan []step) string {
 	return units.Count(arrays, "array") + ", " + units.FormatSize(decoded(plan))
 }
 
-// warnOfRemains tells of what a killed run left in an image.
+// warnOfRemains warns about what a killed run left in an image.
 func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
 	g, ok := in.Node.(*zarr.Group)
 	if !ok {
@@ -136,8 +136,8 @@ func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
 	return cli.BadInput(err)
 }
 
-// missing reports chunks that got lost: those of arrays that say how many were stored, and with
-// complete those of others too.
+// missing reports lost chunks: those of arrays that state how many were stored and, with complete, those of others
+// too.
 func (f *findings) missing(list []zarr.Absent, complete bool) {
 	for _, x := range list {
 		if lost, known := x.Lost(); lost > 0 || !known && complete {
@@ -146,7 +146,7 @@ func (f *findings) missing(list []zarr.Absent, complete bool) {
 	}
 }
 
-// verdict ends a check: with the conclusion good where nothing was found.
+// verdict ends a check. It prints the conclusion good if there are no findings.
 func (f *findings) verdict(path, good string) error {
 	switch f.count {
 	case 0:
@@ -158,7 +158,7 @@ func (f *findings) verdict(path, good string) error {
 	return cli.BadInputf("%s: %d problems", path, f.count)
 }
 
-// checkNGFF validates OME-Zarr metadata where there is any, or must be.
+// checkNGFF validates OME-Zarr metadata if there are any, or must be.
 func checkNGFF(ctx context.Context, f *findings, in *node) error {
 	g, ok := in.Node.(*zarr.Group)
 	if !ok {
@@ -188,7 +188,7 @@ func checkNGFF(ctx context.Context, f *findings, in *node) error {
 	return ctx.Err()
 }
 
-// checkFiles reports files of --files that were not written with the image.
+// checkFiles reports files listed by --files that were not written with the image.
 func checkFiles(ctx context.Context, f *findings, in *node) error {
 	files := f.r.Strings("files")
 	if files == nil {
@@ -220,8 +220,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 	return nil
 }
 
-// checkChunks decodes every chunk; of a broken array it names each bad block,
-// up to a hundred.
+// checkChunks decodes every chunk. Of a broken array it names each bad block, up to a hundred.
 func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int64)) error {
 	const most = 100
 	bad := make(chan error, most)
@@ -332,8 +331,7 @@ func compareArrays(ctx context.Context, f *findings, a, b *zarr.Array) error {
 	return cli.BadInput(err)
 }
 
-// firstDifference is the index of the first element that differs, -1 if none
-// does. NaN equals NaN.
+// firstDifference returns the index of the first element that differs, or -1. NaN equals NaN.
 func firstDifference(a, b []byte, t dtype.Type) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -15,7 +15,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// valueInfo says what values an array holds.
+// valueInfo summarises the values of an array.
 type valueInfo struct {
 	Min       float64   `json:"min"`
 	Max       float64   `json:"max"`
@@ -27,7 +27,7 @@ type valueInfo struct {
 	Histogram []int64   `json:"histogram,omitempty"`
 }
 
-// MarshalJSON leaves the range out when there is no finite value: JSON has no NaN.
+// MarshalJSON omits the range if there is no finite value, because JSON has no NaN.
 func (v *valueInfo) MarshalJSON() ([]byte, error) {
 	type plain valueInfo
 	if v.Finite == 0 {
@@ -45,7 +45,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// findValues reads an array once for the range and once more for the histogram.
+// findValues reads an array once for the range and again for the histogram.
 func findValues(ctx context.Context, r *cli.Run, a *zarr.Array) (*valueInfo, error) {
 	if t := a.DType(); !t.IsNumber() && t != dtype.Bool {
 		return nil, cli.BadInputf("%s: elements of type %v have no range", a.Location(), t)

@@ -1,5 +1,5 @@
-// Command probe runs in the images of tests: it does what its arguments say, one
-// after the other, and needs nothing else in the image.
+// Command probe runs in the images of tests: it carries out its arguments one after another, and needs nothing
+// else in the image.
 package main
 
 import (
