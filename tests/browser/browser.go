@@ -1,4 +1,4 @@
-// Package browser drives a headless Chromium without a network, for tests of pages.
+// Package browser drives a headless Chromium without network access, for tests of pages.
 package browser
 
 import (
@@ -27,14 +27,14 @@ type Browser struct {
 	events  []event
 }
 
-// event is what Chromium tells without being asked.
+// event is a message that Chromium sends on its own.
 type event struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// Start runs Chromium with its debugging pipe on descriptors 3 and 4, no host
-// that it could reach but this machine, and an end after two minutes at the latest.
+// Start runs Chromium with its debugging pipe on descriptors 3 and 4. It can reach no host but this machine, and
+// ends after at most two minutes.
 func Start() (*Browser, error) {
 	name, err := exec.LookPath("chromium")
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *Browser) Stop() error {
 	return errors.Join(b.to.Close(), b.in.Close(), os.RemoveAll(b.profile))
 }
 
-// attach opens a session with a fresh page.
+// attach opens a session with a new page.
 func (b *Browser) attach() error {
 	var target struct {
 		TargetID string `json:"targetId"`
@@ -101,7 +101,7 @@ func (b *Browser) attach() error {
 	return nil
 }
 
-// Call sends a command and waits for its answer; events that come before are kept.
+// Call sends a command and waits for its answer. Events that arrive before it are kept.
 func (b *Browser) Call(method string, params map[string]any, result any) error {
 	b.id++
 	if params == nil {
@@ -170,7 +170,7 @@ func (b *Browser) Eval(expression string, result any) error {
 	return json.Unmarshal(r.Result.Value, result)
 }
 
-// Open loads an address and waits until it is there.
+// Open loads an address and waits until it is loaded.
 func (b *Browser) Open(address string) error {
 	var result struct {
 		ErrorText string `json:"errorText"`
@@ -199,7 +199,7 @@ func (b *Browser) Window(width, height int) error {
 	return b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// Screenshot saves what the window shows.
+// Screenshot saves the content of the window.
 func (b *Browser) Screenshot(name string) error {
 	var r struct {
 		Data string `json:"data"`
@@ -214,7 +214,7 @@ func (b *Browser) Screenshot(name string) error {
 	return os.WriteFile(name, png, 0o666)
 }
 
-// Noise returns what was logged, thrown, or asked for beyond addresses that begin with one of those that are expected.
+// Noise returns everything logged or thrown, and requests to addresses that begin with none of the expected ones.
 func (b *Browser) Noise(expected ...string) (out []string) {
 	for _, e := range b.events {
 		switch e.Method {

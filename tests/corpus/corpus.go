@@ -21,8 +21,7 @@ import (
 	"testing"
 )
 
-// Case is an entry of manifest.json. Which fields are set depends on its kind;
-// README.md says what they mean.
+// Case is an entry of manifest.json. README.md explains which fields each kind has, and what they mean.
 type Case struct {
 	ID             string   `json:"id"`
 	Path           string   `json:"path"` // below Dir
@@ -67,13 +66,13 @@ type Dataset struct {
 	Expected    string    `json:"expected"`
 }
 
-// here is this source file's folder.
+// here returns the folder of this source file.
 func here() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Dir(file)
 }
 
-// Cases returns the corpus.
+// Cases returns the entries of the corpus.
 func Cases(t testing.TB) []Case {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(here(), "manifest.json"))
@@ -100,7 +99,7 @@ func Cases(t testing.TB) []Case {
 	return cases
 }
 
-// Dir is the folder that the case's array, group or image lies in.
+// Dir returns the folder of the case's array, group or image.
 func (c Case) Dir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(Dir(t), filepath.FromSlash(c.Path))
@@ -111,9 +110,8 @@ var unpacked struct {
 	dir string
 }
 
-// Dir is a folder that holds the unpacked corpus: v2, v3, ome, neg, expected. It
-// is made once per process, of files that a test does not change; [Main] removes
-// it.
+// Dir returns a folder with the unpacked corpus: v2, v3, ome, neg, expected. It is created once per process; tests
+// must not change it, and [Main] removes it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	unpacked.Lock()
@@ -134,8 +132,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Main is what TestMain of a package that uses the corpus calls: it runs the
-// tests, removes the unpacked corpus and ends the process.
+// Main is for TestMain of packages that use the corpus: it runs the tests, removes the unpacked corpus and exits.
 func Main(m *testing.M) {
 	code := m.Run()
 	unpacked.Lock()

@@ -37,8 +37,8 @@ func Npy(t testing.TB, name string) Array {
 
 var npyHeader = regexp.MustCompile(`^\{'descr': '([^']+)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
 
-// ParseNpy reads the content of a .npy file (numpy's format 1.0 to 3.0) of
-// little-endian numbers; those in Fortran order are put into C order.
+// ParseNpy reads a .npy file (numpy's format 1.0 to 3.0) of little-endian numbers and converts Fortran order to C
+// order.
 func ParseNpy(raw []byte) (Array, error) {
 	var a Array
 	if len(raw) < 12 || !bytes.HasPrefix(raw, []byte("\x93NUMPY")) {
@@ -84,7 +84,7 @@ func ParseNpy(raw []byte) (Array, error) {
 	return a, nil
 }
 
-// cOrder puts data with the first dimension fastest into C order.
+// cOrder converts data whose first dimension is fastest to C order.
 func cOrder(a Array) []byte {
 	size := a.DType.Size()
 	out := make([]byte, 0, len(a.Data))
@@ -106,8 +106,8 @@ func cOrder(a Array) []byte {
 	return out
 }
 
-// Diff says where the elements of got first differ from those of a, "" when
-// they are equal bit for bit. NaN equals NaN whatever its payload.
+// Diff describes the first difference between got and a, or returns "" if they are equal bit for bit. NaN equals
+// NaN whatever its payload.
 func (a Array) Diff(got []byte) string {
 	if len(got) != len(a.Data) {
 		return fmt.Sprintf("%d bytes, want %d", len(got), len(a.Data))

@@ -1,7 +1,7 @@
 package cudaemu
 
-// Clock is what a run took on the virtual clock, as the double writes it to the file that CUEMU_CLOCK names when
-// the device's context is released.
+// Clock is the virtual duration of a run, as the double writes it to the file named by CUEMU_CLOCK when the
+// device's context is released.
 type Clock struct {
 	GPU     string  `json:"gpu"`
 	Seconds float64 `json:"seconds"`
@@ -16,11 +16,11 @@ type Clock struct {
 		Down    float64 `json:"down"`
 		Kernels float64 `json:"kernels"`
 	} `json:"busy"`
-	Work    map[string]ClockSum `json:"work"`    // by what it is: up, down, kernels, zstd_decode, jit, pin …
+	Work    map[string]ClockSum `json:"work"`    // by kind: up, down, kernels, zstd_decode, jit, pin …
 	Kernels map[string]ClockSum `json:"kernels"` // by name
 }
 
-// ClockSum is all work of a kind.
+// ClockSum sums up all work of a kind.
 type ClockSum struct {
 	Calls   int64   `json:"calls"`
 	Bytes   int64   `json:"bytes"`

@@ -1,6 +1,6 @@
-// Package cudaemu gives tests a GPU that is none: a double of libcuda.so.1 that runs
-// the kernels of pkg/gpu/kernels on the host, and traps what a program must not do
-// with a device. README.md says how it works and what it sees.
+// Package cudaemu provides tests with a software double of a GPU: a libcuda.so.1 that runs the kernels of
+// pkg/gpu/kernels on the host and detects invalid use of a device. README.md describes how it works and what it
+// detects.
 package cudaemu
 
 import (
@@ -17,33 +17,33 @@ import (
 	"strata/pkg/gpu/cost"
 )
 
-// Variable names the library to take for the driver's.
+// Variable is the environment variable that names the library to use as the driver's.
 const Variable = "STRATA_LIBCUDA"
 
-// others are the doubles of other libraries, which lie beside that of the driver, by the
-// variables that name them.
+// others maps the variables that name other libraries to their doubles, which lie beside that of the driver.
 var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6", "STRATA_LIBNVML": "libnvidia-ml.so.1"}
 
-// Programs that find the double take it, however small their input is, and do by it what it can: tests say what it is to do.
+// figures makes programs that find the double use it however small their input is, and for everything that it can
+// do: tests choose explicitly.
 const figures = "host.margin=-1e12,host.tries=0"
 
-// What cuFile's binding reads instead of /proc/modules and /run/udev, which not every
-// system has that runs tests.
+// Variables with files that the cuFile binding reads instead of /proc/modules and /run/udev, which do not exist on
+// every system that runs tests.
 const (
 	modulesVariable = "STRATA_PROC_MODULES"
 	udevVariable    = "STRATA_RUN_UDEV"
 )
 
-// Main is the TestMain of packages whose tests need a device: it builds the double,
-// unless STRATA_LIBCUDA names a library, and runs the tests with it.
+// Main is the TestMain of packages whose tests need a device: it builds the double, unless STRATA_LIBCUDA names a
+// library, and runs the tests with it.
 func Main(m *testing.M) {
 	setup()
 	os.Exit(m.Run())
 }
 
-// MainBoth is [Main] for tests of kernels: they run with the kernels' sources compiled
-// for the host, and then, in a process of its own, with their PTX interpreted. A library
-// that STRATA_LIBCUDA names runs them once.
+// MainBoth is [Main] for tests of kernels: it runs them with the kernels' sources compiled for the host, and
+// again, in a separate process, with their PTX interpreted. With a library named by STRATA_LIBCUDA it runs them
+// once.
 func MainBoth(m *testing.M) {
 	built := setup()
 	code := m.Run()
@@ -53,7 +53,7 @@ func MainBoth(m *testing.M) {
 	os.Exit(code)
 }
 
-// setup tells whether it built the double.
+// setup makes a driver available and reports whether it built the double.
 func setup() bool {
 	if lib := os.Getenv(Variable); lib != "" {
 		name(lib)
@@ -68,8 +68,7 @@ func setup() bool {
 	return true
 }
 
-// name tells this process, and those that it starts, the driver's library, and the
-// others that are beside it.
+// name sets the variables with which this process and its children find the driver's library and those beside it.
 func name(lib string) {
 	for variable, value := range Environment(lib) {
 		if variable == Variable || os.Getenv(variable) == "" {
@@ -78,8 +77,8 @@ func name(lib string) {
 	}
 }
 
-// Environment is what a process needs to find the driver's library and the others that
-// are beside it, and to use them: whoever asks for less sets STRATA_GPU_FIGURES to something else.
+// Environment returns the variables with which a process finds and uses the driver's library and those beside it.
+// To make it use the GPU for less, set STRATA_GPU_FIGURES to something else.
 func Environment(lib string) map[string]string {
 	e := map[string]string{Variable: lib, cost.Variable: figures}
 	// build.sh leaves a file by which its libraries are told from real ones.
@@ -95,8 +94,8 @@ func Environment(lib string) map[string]string {
 	return e
 }
 
-// again runs this test binary with the interpreter. What go test gave it to write for
-// itself is the first run's.
+// again runs this test binary with the interpreter. Output files requested from go test are written by the first
+// run.
 func again() int {
 	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool {
 		return strings.HasPrefix(a, "-test.testlogfile=") || strings.HasPrefix(a, "-test.coverprofile=") || strings.HasPrefix(a, "-test.gocoverdir=")
@@ -111,7 +110,7 @@ func again() int {
 	return 0
 }
 
-// Use is [Main] for a package of which only some tests need a device: they call it
+// Use makes the double available to a test, for packages of which only some tests need a device. They call it
 // first.
 func Use(t testing.TB) {
 	t.Helper()
@@ -120,7 +119,7 @@ func Use(t testing.TB) {
 	}
 }
 
-// Find is [Use] for programs that are no tests.
+// Find makes the double available like [Use], for programs that are not tests.
 func Find() error {
 	if lib := os.Getenv(Variable); lib != "" {
 		name(lib)
@@ -133,12 +132,12 @@ func Find() error {
 	return err
 }
 
-// Build makes the double from the sources as they are now, once for the process, and
-// returns its file, in build/cudaemu of the repository. It needs g++.
+// Build builds the double from the current sources, once for the process, and returns its file, in build/cudaemu
+// of the repository. It needs g++.
 func Build() (string, error) { return built() }
 
-// BuildTraced is [Build] of a double whose kernels tell it every access to memory: for races between streams that
-// kernels take part in, and for the virtual clock. They are some times slower.
+// BuildTraced builds a double, like [Build], whose kernels report every memory access to it, to detect races
+// between streams that involve kernels, and for the virtual clock. They are several times slower.
 func BuildTraced() (string, error) { return builtTraced() }
 
 var (

@@ -1,5 +1,5 @@
-// Package czicorpus gives tests the CZI files of this folder: 52 that other programs wrote, with the pixels that must be read, and broken ones
-// that must be refused. README.md describes them.
+// Package czicorpus provides tests with the CZI files of this folder: 52 written by other programs, with the
+// expected pixels, and broken ones that must be rejected. README.md describes them.
 //
 //	for _, c := range czicorpus.Files(t) {
 //		f, err := czi.Open(ctx, czicorpus.Open(t, c.Name), c.Name)
@@ -23,7 +23,7 @@ import (
 	"strata/tests/tiffcorpus"
 )
 
-// File is one that must be read.
+// File is a file that must be readable.
 type File struct {
 	Name         string            `json:"file"`
 	Dims         map[string][2]int `json:"dims"` // [start, end) over all sub-blocks; X, Y and M of level 0
@@ -37,7 +37,7 @@ type File struct {
 	Composites   []Composite       `json:"composites"`
 }
 
-// SubBlock is an entry of the directory and what it leads to.
+// SubBlock is an entry of the directory, with the sub-block that it refers to.
 type SubBlock struct {
 	PixelType        string            `json:"pixel_type"`
 	Compression      string            `json:"compression"`
@@ -53,7 +53,7 @@ type SubBlock struct {
 	Expect           Expect            `json:"expect"`
 }
 
-// Attachment is a file within the file.
+// Attachment is a file embedded in the file.
 type Attachment struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -61,7 +61,7 @@ type Attachment struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Composite is what the vendor's library makes of several tiles.
+// Composite is an image that the vendor's library composes of several tiles.
 type Composite struct {
 	Name string `json:"name"`
 	Args struct {
@@ -74,20 +74,20 @@ type Composite struct {
 	Expect Expect `json:"expect"`
 }
 
-// Expect describes pixels.
+// Expect describes the expected pixels.
 type Expect struct {
 	Shape  []int  `json:"shape"`
 	DType  string `json:"dtype"` // numpy's
 	SHA256 string `json:"sha256"`
 }
 
-// Broken is a file that must be refused, as Must says.
+// Broken is a file that must be rejected, as Must says.
 type Broken struct {
 	Name string `json:"file"`
 	Why  string `json:"why"`
 	Must string `json:"must"`
 
-	Base  string   `json:"base"` // the file that it was made of
+	Base  string   `json:"base"` // file that it was made from
 	Bytes int      `json:"bytes"`
 	Edits [][2]any `json:"edits"` // offset, bytes in hexadecimal
 }
@@ -138,7 +138,7 @@ var load = sync.OnceValues(func() (m struct {
 	return m, nil
 })
 
-// Files returns the files that must be read.
+// Files returns the files that must be readable.
 func Files(t testing.TB) []File {
 	t.Helper()
 	m, err := load()
@@ -178,7 +178,7 @@ func Bytes(t testing.TB, name string) []byte {
 	return b
 }
 
-// Write puts a file of the corpus into a temporary folder and returns its path.
+// Write writes a file of the corpus to a temporary folder and returns its path.
 func Write(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(name))
@@ -191,7 +191,7 @@ func Write(t testing.TB, name string) string {
 // Open returns a file of the corpus as a source of package czi.
 func Open(t testing.TB, name string) tiffcorpus.Source { return tiffcorpus.Memory(Bytes(t, name)) }
 
-// Compare reports pixels, little-endian in C order, that are not those expected.
+// Compare reports a test error unless the pixels, little-endian in C order, are the expected ones.
 func (e Expect) Compare(t testing.TB, what string, got []byte) {
 	t.Helper()
 	if sum := SHA256(got); sum != e.SHA256 {
@@ -199,5 +199,5 @@ func (e Expect) Compare(t testing.TB, what string, got []byte) {
 	}
 }
 
-// SHA256 is the digest of bytes as the manifest has it.
+// SHA256 returns the digest of data as the manifest writes it.
 func SHA256(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }

@@ -1,6 +1,5 @@
-// Package golden gives tests the golden set of this folder: inputs that other
-// programs wrote and the outputs that independent libraries computed from them.
-// README.md says which library stands behind which number.
+// Package golden provides tests with the golden set of this folder: inputs written by other programs and the
+// outputs that independent libraries computed from them. README.md names the library for each number.
 package golden
 
 import (
@@ -19,7 +18,7 @@ import (
 	"strata/pkg/npy"
 )
 
-// Case is one case.json with the arrays beside it.
+// Case is one case.json, with the arrays beside it.
 type Case struct {
 	Name   string
 	Stage  string          `json:"stage"`
@@ -29,18 +28,18 @@ type Case struct {
 		Rel      float64 `json:"rel"`
 		Abs      float64 `json:"abs"`
 		PNG16Abs float64 `json:"png16_abs"`
-		// Off is the fraction of values that may differ by more.
+		// Off is the fraction of values that may exceed the tolerance.
 		Off float64 `json:"max_fraction_off"`
 	} `json:"tolerance"`
 	VoxelSize [][]float64 `json:"voxel_size_um"` // per level
 	Chunks    []int       `json:"chunks"`
 
-	// File is the whole of case.json, for what only one stage has.
+	// File is all of case.json, for fields that only one stage has.
 	File   json.RawMessage  `json:"-"`
 	Arrays map[string]Array `json:"-"`
 }
 
-// Primitive is one operator with inputs and the outputs of another library.
+// Primitive is a test of one operator: inputs, and outputs of another library.
 type Primitive struct {
 	File string          `json:"file"`
 	Op   string          `json:"op"`
@@ -50,7 +49,7 @@ type Primitive struct {
 		Rel float64 `json:"rel"`
 		Abs float64 `json:"abs"`
 	} `json:"tolerance"`
-	RawTolerance json.RawMessage  `json:"-"` // where an operator has tolerances of its own
+	RawTolerance json.RawMessage  `json:"-"` // if an operator has tolerances of its own
 	Arrays       map[string]Array `json:"-"`
 }
 
@@ -150,7 +149,7 @@ func readNpz(t testing.TB, path string) map[string]Array {
 	return out
 }
 
-// Input unpacks the mosaic that a case's parameters name and returns its path.
+// Input unpacks the mosaic named by a case's parameters and returns its path.
 func Input(t testing.TB, c Case) string {
 	t.Helper()
 	var p struct{ Input string }
@@ -160,8 +159,8 @@ func Input(t testing.TB, c Case) string {
 	return filepath.Join(Unpack(t, p.Input), strings.TrimSuffix(filepath.Base(p.Input), ".zip")+".ome.zarr")
 }
 
-// Slices unpacks the folder of slices that a case's parameters name and returns
-// the paths of it, of the shifts CSV, and of the folder of transforms ("": none).
+// Slices unpacks the folder of slices named by a case's parameters. It returns the paths of the folder, of the
+// shifts CSV, and of the folder of transforms ("": none).
 func Slices(t testing.TB, c Case) (slices, shifts, transforms string) {
 	t.Helper()
 	var p struct {

@@ -1,9 +1,9 @@
-// Command gotest runs go test, prints what it prints, and closes with a table of the tests that were skipped:
+// Command gotest runs go test, prints its output, and finally a table of the skipped tests:
 //
 //	go run ./tests/gotest tests/skips.txt [FLAG of go test]... PACKAGE...
 //
-// A skipped test passes without having looked at anything. It is all right only for a reason that the file
-// lists; any other fails the run. GO names the go command.
+// A skipped test passes without testing anything. That is accepted only for a reason listed in the file; any other
+// fails the run. The environment variable GO names the go command.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	os.Exit(status)
 }
 
-// run returns the exit status of go test, or 1 where only a skipped test fails the run.
+// run returns the exit status of go test, or 1 if only a skipped test fails the run.
 func run(w io.Writer, list string, args []string) (int, error) {
 	expected, err := readSkips(list, slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "short") }))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line of go test -json, bytes.
+// maxLine is the maximum length of a line of go test -json in bytes.
 const maxLine = 64 << 20
 
 // event is a line of go test -json: see go doc test2json.
@@ -17,20 +17,20 @@ type event struct {
 	Action, Package, ImportPath, Test, Output string
 }
 
-// skip is a test that was skipped, and why.
+// skip is a skipped test with its reason.
 type skip struct {
 	pkg, test, reason string
 }
 
-// pack is a package whose tests run.
+// pack is a package under test.
 type pack struct {
 	lines []string            // outside of tests
-	order []string            // tests that have not passed, by when they began
+	order []string            // tests that have not passed, in the order of their beginning
 	tests map[string][]string // their lines
 }
 
-// report copies go test -json to w as go test prints it without -v: a line for a package that passed, and before
-// that of one that failed the output of each test that failed or did not end. It returns the tests that were skipped.
+// report copies go test -json to w in the format of go test without -v: one line for a package that passed; for
+// one that failed, first the output of each test that failed or did not end. It returns the skipped tests.
 func report(r io.Reader, w interface {
 	io.Writer
 	Flush() error
@@ -82,7 +82,7 @@ func report(r io.Reader, w interface {
 	return skipped, nil
 }
 
-// marks are lines with which -v says what goes on.
+// marks are the lines with which -v shows progress.
 var marks = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) `)
 
 func (p *pack) print(w io.Writer, failed bool) {
@@ -102,10 +102,10 @@ func (p *pack) print(w io.Writer, failed bool) {
 	}
 }
 
-// place begins a message of a test: file and line.
+// place matches the beginning of a test's message: file and line.
 var place = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
 
-// reason returns the last message of a test that was skipped, as one line.
+// reason returns the last message of a skipped test as one line.
 func reason(lines []string) string {
 	var said []string
 	for _, line := range lines {

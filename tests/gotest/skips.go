@@ -14,12 +14,12 @@ type expectation struct {
 	why     string
 }
 
-// readSkips reads the list of the reasons for which a test may be skipped. A line is
+// readSkips reads the list of accepted reasons for skipping tests. A line is
 //
 //	WHEN  PATTERN  # WHY
 //
-// WHEN is always or short (with -short only). PATTERN is a regular expression that is matched against "PACKAGE TEST: REASON",
-// the package without the module's name.
+// WHEN is always or short (only with -short). PATTERN is a regular expression that is matched against "PACKAGE
+// TEST: REASON", with the package's path in the module.
 func readSkips(file string, short bool) ([]expectation, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -48,8 +48,8 @@ func readSkips(file string, short bool) ([]expectation, error) {
 	return list, nil
 }
 
-// summarize prints a table of the tests that were skipped, the parts of one test in one line. It returns false where
-// one was skipped for no expected reason.
+// summarize prints a table of the skipped tests, with the parts of a test in one line. It returns false if one was
+// skipped for an unexpected reason.
 func summarize(w io.Writer, skipped []skip, expected []expectation) bool {
 	if len(skipped) == 0 {
 		return true
@@ -82,7 +82,7 @@ func summarize(w io.Writer, skipped []skip, expected []expectation) bool {
 	return len(unexpected) == 0
 }
 
-// whyExpected returns why a test may be skipped, or "".
+// whyExpected returns the listed explanation why a test may be skipped, or "".
 func whyExpected(expected []expectation, text string) string {
 	for _, e := range expected {
 		if e.pattern.MatchString(text) {

@@ -1,5 +1,5 @@
-// Package gputest opens the device that tests work on: the double of a GPU, or one that
-// STRATA_LIBCUDA leads to.
+// Package gputest opens the device for tests: the software double of a GPU, or the device that STRATA_LIBCUDA
+// leads to.
 package gputest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Device opens the first device for the time of a test.
+// Device opens the first device until the test ends.
 func Device(t testing.TB, l gpu.Limits) *gpu.Device {
 	t.Helper()
 	list, err := gpu.Devices()
@@ -29,7 +29,7 @@ func Device(t testing.TB, l gpu.Limits) *gpu.Device {
 	return d
 }
 
-// Stream makes a stream of a device for the time of a test.
+// Stream opens a stream of a device until the test ends.
 func Stream(t testing.TB, d *gpu.Device) *gpu.Stream {
 	t.Helper()
 	s, err := d.Stream()
@@ -44,18 +44,19 @@ func Stream(t testing.TB, d *gpu.Device) *gpu.Stream {
 	return s
 }
 
-// FaultVariable names the variable of the double that a test's process sets by [Fault]: "CUEMU_FAIL=…".
+// FaultVariable is the environment variable with an assignment for the double, "CUEMU_FAIL=…", that [Fault] puts
+// into effect.
 const FaultVariable = "STRATA_TEST_DOUBLE"
 
-// Fault lets the double fail from now on as [FaultVariable] says: what was called before does not count.
+// Fault makes the double fail from now on as [FaultVariable] describes; earlier calls do not count.
 func Fault() {
 	if name, value, ok := strings.Cut(os.Getenv(FaultVariable), "="); ok {
 		_ = os.Setenv(name, value)
 	}
 }
 
-// HoldsBack tells whether the device is the double as it usually is, whose streams run nothing before somebody waits
-// for them: tests that look at what is not there yet ask.
+// HoldsBack reports whether the device is the double in its usual mode, in which streams run nothing until
+// somebody waits for them. Tests that check for missing results ask for it.
 func HoldsBack(d *gpu.Device) bool {
 	for _, knob := range []string{"CUEMU_EAGER", "CUEMU_INTERLEAVE", "CUEMU_RACES", "CUEMU_CLOCK"} {
 		if v := os.Getenv(knob); v != "" && v != "0" {
@@ -65,8 +66,7 @@ func HoldsBack(d *gpu.Device) bool {
 	return d.Info.Name == "CUEMU"
 }
 
-// NeedDouble skips a test that asks for what only the double does, where the tests run
-// on a device.
+// NeedDouble skips a test that needs the double if the tests run on a real device.
 func NeedDouble(t testing.TB) {
 	t.Helper()
 	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {

@@ -19,7 +19,7 @@ import (
 	"strata/pkg/zarr/zarrgpu/unpack"
 )
 
-// chunks is what a device makes of chunks of a codec, of one size, so many at a time.
+// chunks holds a device's results for a number of chunks of one codec and size.
 type chunks struct {
 	Codec   string  `json:"codec"`
 	Size    int     `json:"size"` // bytes of a chunk
@@ -36,11 +36,11 @@ type chunks struct {
 
 const chunkBytes = 1 << 20
 
-// hostThreads is how many threads decode on the host, beside which the device is seen.
+// hostThreads is the number of threads that decode on the host for comparison.
 const hostThreads = 16
 
-// measureGrid measures decoding and encoding by sizes and numbers of chunks and by codecs, for as much as fits into
-// what kernels work on.
+// measureGrid measures decoding and encoding for several sizes and numbers of chunks and several codecs, as far as
+// memory allows.
 func measureGrid(s *settings, d *gpu.Device, r *record) error {
 	lib, err := nvcomp.Open(d)
 	if err != nil {
@@ -79,7 +79,8 @@ func measureGrid(s *settings, d *gpu.Device, r *record) error {
 	})
 }
 
-// chunkFigures are the figures of the model: of one stream of 8 MiB, or of less where that did not fit, and the best.
+// chunkFigures records the figures for the model: of one stream of 8 MiB, or of less if that did not fit, and the
+// best.
 func (r *record) chunkFigures() {
 	for codec, name := range map[string]string{"zstd": "zstd", "lz4": "lz4", "gzip": "deflate"} {
 		for _, c := range r.Chunks {
@@ -99,7 +100,7 @@ func (r *record) chunkFigures() {
 	}
 }
 
-// noisy is a chunk of noisy uint16.
+// noisy returns a chunk of noisy uint16.
 func noisy(size int) []byte {
 	data := make([]byte, size)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -109,7 +110,7 @@ func noisy(size int) []byte {
 	return data
 }
 
-// hostSpeed is at what speed threads of the host decode a chunk.
+// hostSpeed returns the speed at which threads of the host decode a chunk.
 func hostSpeed(c codec.Chain, stored []byte, size int) (float64, error) {
 	n := max(hostThreads, 64<<20/size/hostThreads*hostThreads)
 	begun := time.Now()
@@ -119,7 +120,7 @@ func hostSpeed(c codec.Chain, stored []byte, size int) (float64, error) {
 	return float64(n) * float64(size) / time.Since(begun).Seconds(), err
 }
 
-// measure measures chunks that all hold the same.
+// measure measures a number of identical chunks.
 func (k *chunks) measure(lib *nvcomp.Library, t *timer, c codec.Chain, data []byte) error {
 	s, host, size, n := t.stream, codec.NewScratch(), int64(k.Size), k.Count
 	one, err := c.Encode(host, nil, data)
@@ -179,7 +180,7 @@ func (k *chunks) measure(lib *nvcomp.Library, t *timer, c codec.Chain, data []by
 	return k.encode(lib, t, c, data, spans)
 }
 
-// encode measures the encoding of chunks, where the device encodes them.
+// encode measures the encoding of chunks, if the device encodes them.
 func (k *chunks) encode(lib *nvcomp.Library, t *timer, c codec.Chain, data []byte, spans []gpu.Span) error {
 	e, err := pack.New(lib, c, k.Size)
 	if err != nil {

@@ -17,7 +17,8 @@ type copied struct {
 	BytesPerSecond float64 `json:"bytes_per_second"`
 }
 
-// measureCopies measures locking memory, copies by size and number of streams, and what one call and one wait take.
+// measureCopies measures locking memory, copies by size and number of streams, and the cost of a call and of a
+// wait.
 func measureCopies(s *settings, d *gpu.Device, r *record) (err error) {
 	r.Copies = nil
 	most := min(s.bytes, 256<<20)
@@ -86,7 +87,7 @@ func measureCopies(s *settings, d *gpu.Device, r *record) (err error) {
 	return err
 }
 
-// speed is that of copies of n bytes on each of some streams, at least repeat times.
+// speed returns the speed of copying n bytes on each of several streams, at least repeat times.
 func speed(streams []*gpu.Stream, host *mem.Buffer, m *gpu.Buffer, n int64, up bool, repeat int) (float64, error) {
 	var all []float64
 	for range repeat + 1 {

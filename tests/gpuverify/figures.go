@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// filledIn is a table of the model (pkg/gpu/cost/figures.tsv) with the figures of a record in the column of its GPU, and
-// where they are from.
+// filledIn returns the model's table (pkg/gpu/cost/figures.tsv) with the figures of a record, and their source, in
+// the column of its GPU.
 func filledIn(table string, r *record) (string, error) {
 	lines := strings.SplitAfter(table, "\n")
 	var heading []string

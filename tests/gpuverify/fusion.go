@@ -8,9 +8,8 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// measureFusion measures how tiles are put together: a tile of planes of ny × nx pixels in
-// a goes to columns of 64 × 64 in b, where it is alone, and where it is blended with running
-// means (in c, unless they are kept in b) that it is not the last of.
+// measureFusion measures fusing tiles: a tile of planes of ny × nx pixels in a is added to columns of 64 × 64 in
+// b, alone, and blended with running means (in c, unless they are kept in b) without being the last tile.
 func measureFusion(s *gpu.Stream, run func(name string, moved int64, f func() error) error, a, b, c gpu.Span, kind dtype.Type, ny, nx int) error {
 	const side, box = 64, 64 * 64
 	size, n := int64(kind.Size()), (ny/side)*(nx/side)

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// measure is the speed of a kernel: of the bytes that it has to read and write once.
+// measure is the speed of a kernel, counting each byte that it must read and write once.
 type measure struct {
 	Name           string  `json:"name"`
 	Side           int     `json:"side"` // of a plane, in pixels
@@ -22,14 +22,14 @@ type measure struct {
 	OfCopy         float64 `json:"of_copy"`
 }
 
-// timer times what is queued on a stream by the device's own clock.
+// timer measures work on a stream by the device's own clock.
 type timer struct {
 	stream   *gpu.Stream
 	from, to *gpu.Event
 	repeat   int
 }
 
-// median runs f once to warm up, then repeat times.
+// median runs f once to warm up, then repeat times, and returns the median time.
 func (t *timer) median(f func() error) (float64, error) {
 	var all []float64
 	for i := range t.repeat + 1 {
@@ -53,12 +53,12 @@ func (t *timer) median(f func() error) (float64, error) {
 	return all[len(all)/2], nil
 }
 
-// measureKernels measures kernels on planes of side × side pixels, beside a copy of as many bytes.
+// measureKernels measures kernels on planes of side × side pixels, and a copy of as many bytes.
 func measureKernels(d *gpu.Device, r *record, side int, bytes int64, repeat int) error {
 	return withTimer(d, repeat, func(t *timer) error { return t.kernels(r, side, bytes) })
 }
 
-// withTimer calls f with a timer on a stream of its own.
+// withTimer calls f with a timer on its own stream.
 func withTimer(d *gpu.Device, repeat int, f func(*timer) error) (err error) {
 	s, err := d.Stream()
 	if err != nil {
@@ -212,7 +212,7 @@ func (t *timer) kernels(r *record, side int, bytes int64) (err error) {
 	return measurePlanes(s, run, a.Span, b.Span, ny, nx)
 }
 
-// noise fills memory with finite float32 noise, which is noise of the other types too.
+// noise fills memory with finite float32 noise, which is noise for other types too.
 func noise(s *gpu.Stream, m gpu.Span) error {
 	h, err := s.Device().Host(8 << 20)
 	if err != nil {

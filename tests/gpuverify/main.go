@@ -1,10 +1,10 @@
-// Command gpuverify measures a machine that has a GPU, and compares what the stages make there with what
-// they make on the CPU. scripts/gpu-verify.sh packs it for a machine that has nothing else, and calls it once
-// for each section, with a limit of time for each.
+// Command gpuverify measures a machine with a GPU, and compares the outputs of the stages there with those of the
+// CPU. scripts/gpu-verify.sh packs it for a machine without any tools, and calls it once for each section, with a
+// time limit for each.
 //
 //	gpuverify -section start -json gpu-verify.json     reads the record, adds a section, writes it
-//	gpuverify -print -json gpu-verify.json             the record as Markdown
-//	gpuverify -figures figures.tsv -json gpu-verify.json   puts what was measured into the model's table
+//	gpuverify -print -json gpu-verify.json             prints the record as Markdown
+//	gpuverify -figures figures.tsv -json gpu-verify.json   puts the measurements into the model's table
 //
 // README.md beside this file lists the sections.
 package main
@@ -23,7 +23,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// record is what was found; sections add to it.
+// record holds the results; sections add to it.
 type record struct {
 	Started time.Time `json:"started"`
 	GPU     gpu.Info  `json:"gpu"`
@@ -43,7 +43,7 @@ type record struct {
 	Figures            map[string]float64 `json:"figures"` // for the model, by its names, in seconds and bytes per second
 }
 
-// figure notes a figure of the model.
+// figure records a figure of the model.
 func (r *record) figure(name string, v float64) {
 	if r.Figures == nil {
 		r.Figures = map[string]float64{}
@@ -54,7 +54,7 @@ func (r *record) figure(name string, v float64) {
 // Set by the linker.
 var commit = "unknown"
 
-// settings are the flags.
+// settings holds the flags.
 type settings struct {
 	bin, work, placed, out, tile, tiles string
 	peers, module                       string
@@ -63,7 +63,7 @@ type settings struct {
 	limit                               time.Duration
 }
 
-// sections are what can be measured, by name.
+// sections maps names to the measurements.
 var sections = map[string]func(ctx context.Context, s *settings, r *record) error{
 	"start":       measureStarts,
 	"copies":      onDevice(measureCopies),
@@ -117,7 +117,7 @@ func run(s *settings, section, figures string, show bool) error {
 	return errors.New("give -section, -figures or -print")
 }
 
-// load reads a record, or begins one.
+// load reads a record, or returns a new one.
 func load(file string) (*record, error) {
 	r := &record{Started: time.Now().UTC(), Commit: commit}
 	b, err := os.ReadFile(file)
@@ -145,7 +145,7 @@ func (r *record) save(file string) error {
 	return os.Rename(file+".part", file)
 }
 
-// add runs a section and writes the record, also with what it found before it failed.
+// add runs a section and writes the record, including what the section found before it failed.
 func (s *settings) add(r *record, measure func(context.Context, *settings, *record) error) error {
 	ctx, stop := context.WithTimeout(context.Background(), s.limit)
 	defer stop()
@@ -214,7 +214,7 @@ func comparePeers(ctx context.Context, s *settings, r *record) error {
 	return runPeers(ctx, s.bin, s.work, s.peers, s.module, s.tile, r)
 }
 
-// wrong is the first result that is not the CPU's.
+// wrong returns the first result that differs from the CPU's.
 func (r *record) wrong() error {
 	for _, c := range r.Chunks {
 		if !c.Same {
@@ -229,8 +229,8 @@ func (r *record) wrong() error {
 	return nil
 }
 
-// fillIn puts the record's figures into the model's table, a file of lines of tabs: figure, unit, a column for
-// each GPU model, source.
+// fillIn writes the record's figures into the model's table, a file of tab-separated lines: figure, unit, a column
+// for each GPU model, source.
 func fillIn(file string, r *record) error {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// measurePlanes measures the kernels that stack slices, on as many planes of float32 of
-// ny × nx pixels as a and b hold, which have the same size. The planes are shifted
-// against rows of 128 bytes, as slices are on a canvas.
+// measurePlanes measures the kernels that stack slices, on as many float32 planes of ny × nx pixels as fit into a
+// and b, which have the same size. The planes are offset against rows of 128 bytes, like slices on a canvas.
 func measurePlanes(s *gpu.Stream, run func(name string, moved int64, f func() error) error, a, b gpu.Span, ny, nx int) error {
 	stride := int64(ny) * int64(nx)
 	nz := int(min(a.Bytes(), b.Bytes()) / (4 * stride))

@@ -5,8 +5,8 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// measureScatter measures the putting together of a volume of rows of 1024 uint16 from
-// chunks of 64³: whole ones, and such of which the first column is left out, so that nothing is aligned.
+// measureScatter measures assembling a volume with rows of 1024 uint16 from chunks of 64³: whole ones, and ones
+// without their first column, so that nothing is aligned.
 func measureScatter(s *gpu.Stream, run func(name string, moved int64, f func() error) error, a, b gpu.Span) error {
 	const side, chunk = 64, 64 * 64 * 64 * 2
 	n := min(a.Bytes(), b.Bytes()) / chunk / 16 * 16 // rows of chunks

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// stage is one run of a program on the GPU and one on the CPU.
+// stage is a run of a program on the GPU, and one on the CPU.
 type stage struct {
 	Name       string  `json:"name"`
 	GPUSeconds float64 `json:"gpu_seconds"`
@@ -25,7 +25,7 @@ type stage struct {
 	Same       bool    `json:"same_voxels"`
 }
 
-// data is a phantom that the stages work on.
+// data is a phantom for the stages to process.
 type data struct {
 	name  string
 	flags []string // of phantom
@@ -37,7 +37,7 @@ var phantoms = []data{
 	{"zstd, uint16", []string{"--codec", "zstd:3", "--dtype", "uint16"}},
 }
 
-// job is a stage with its arguments: inputs, flags, and where the output comes among them.
+// job is a stage with its arguments: inputs, flags, and the place of the output among them.
 type job struct {
 	name string
 	args []string // output, the word, stands for the output
@@ -45,8 +45,7 @@ type job struct {
 
 const output = "OUT"
 
-// jobs are the stages of a workflow on the first of two slices, and on both: each has
-// inputs that the CPU made.
+// jobs returns the stages of a workflow on the first of two slices, and on both: each has inputs made by the CPU.
 func jobs(folder string) (prepare, compared []job) {
 	mosaic := func(k int) string { return filepath.Join(folder, fmt.Sprintf("mosaic_grid_3d_z%02d.ome.zarr", k)) }
 	slices := filepath.Join(folder, "slices")
@@ -63,8 +62,8 @@ func jobs(folder string) (prepare, compared []job) {
 	return prepare, compared
 }
 
-// runStages runs the stages on phantoms of some types and codecs. tile is the size of
-// a phantom's tiles, the flag.
+// runStages runs the stages on phantoms of several types and codecs. tile is the flag for the size of a phantom's
+// tiles.
 func runStages(ctx context.Context, bin, work, tile string, r *record) error {
 	if err := os.Setenv(cost.Variable, "host.tries=0"); err != nil { // all that the device can decode and encode is compared
 		return err
@@ -115,8 +114,8 @@ func runStages(ctx context.Context, bin, work, tile string, r *record) error {
 	return nil
 }
 
-// measureStart is how much longer a stage takes on the GPU than on the CPU when there is
-// nothing to do: the driver, the context and the kernels.
+// measureStart measures how much longer a stage takes on the GPU than on the CPU if there is nothing to do: for
+// the driver, the context and the kernels.
 func measureStart(ctx context.Context, bin, work string, repeat int, r *record) error {
 	folder := filepath.Join(work, "small")
 	if err := program(ctx, bin, "phantom", folder, "-q", "-f", "--tiles", "1,1", "--tile", "4,8,8"); err != nil {
@@ -139,7 +138,7 @@ func measureStart(ctx context.Context, bin, work string, repeat int, r *record) 
 	return os.RemoveAll(folder)
 }
 
-// peer is what a Python program did of the same work, or why it could not.
+// peer is the result of a Python program for the same work, or the reason why there is none.
 type peer struct {
 	Skipped  string             `json:"skipped,omitempty"`
 	Versions map[string]string  `json:"versions,omitempty"`
@@ -148,7 +147,7 @@ type peer struct {
 	Ours     map[string]float64 `json:"ours,omitempty"`    // whole programs
 }
 
-// runPeers lets CuPy do aip and resample where Python has it, on a mosaic of raw chunks.
+// runPeers runs aip and resample with CuPy, if Python has it, on a mosaic of raw chunks.
 func runPeers(ctx context.Context, bin, work, script, module, tile string, r *record) error {
 	folder := filepath.Join(work, "peers")
 	if err := program(ctx, bin, "phantom", folder, "-q", "-f", "--tiles", "4,4", "--tile", tile, "--codec", "raw"); err != nil {
@@ -191,8 +190,7 @@ func program(ctx context.Context, bin, name string, args ...string) error {
 	return nil
 }
 
-// same compares two images, voxel by voxel on all levels: how chunks are encoded may
-// differ.
+// same compares two images, voxel by voxel on all levels: the encoding of chunks may differ.
 func same(ctx context.Context, a, b string) (bool, error) {
 	var images [2]*ngff.Image
 	for i, path := range []string{a, b} {
@@ -220,8 +218,7 @@ func same(ctx context.Context, a, b string) (bool, error) {
 	return true, nil
 }
 
-// sameVoxels compares arrays of one shape and type, some rows of the first axis at a
-// time.
+// sameVoxels compares arrays of one shape and type, some rows of the first axis at a time.
 func sameVoxels(ctx context.Context, x, y *zarr.Array) (bool, error) {
 	r := x.Bounds()
 	step := max(1, x.Chunks()[0])

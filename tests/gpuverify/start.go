@@ -12,7 +12,8 @@ import (
 	"strata/pkg/gpu/nvcomp"
 )
 
-// start is what passes before the first kernel runs, in seconds. It is measured in a process that does nothing else.
+// start holds the times in seconds of the steps before the first kernel runs. They are measured in a process that
+// does nothing else.
 type start struct {
 	Init        float64 `json:"init"`         // the driver's library, cuInit, and what it says of its devices
 	Context     float64 `json:"context"`      // the device's context

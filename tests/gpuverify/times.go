@@ -25,8 +25,8 @@ type timed struct {
 	Trials []runrecord.Trial `json:"trials,omitempty"` // what decided who decoded and encoded
 }
 
-// timeStages runs the stages on phantoms of each codec in each place, with and without the GPU, until the time is over:
-// each has its share of it. What was measured until then is the result.
+// timeStages runs the stages on phantoms of each codec in each place, with and without the GPU, until the time is
+// over; each gets its share. The result is what was measured by then.
 func timeStages(ctx context.Context, s *settings, r *record) error {
 	r.Runs = nil
 	end, _ := ctx.Deadline()
@@ -52,7 +52,7 @@ func timeStages(ctx context.Context, s *settings, r *record) error {
 	return nil
 }
 
-// places are the folders that data lie in: the one that was given, or memory and the working folder's disk.
+// places returns the folders for the data: the given one, or memory and the working folder's disk.
 func (s *settings) places() []string {
 	if s.placed != "" {
 		return strings.Split(s.placed, ",")
@@ -60,7 +60,7 @@ func (s *settings) places() []string {
 	return []string{"/dev/shm", "."}
 }
 
-// round is the stages on data of one codec in one place.
+// round runs the stages on data of one codec in one place.
 type round struct{ codec, place string }
 
 func (v round) run(ctx context.Context, s *settings, r *record) error {
@@ -120,7 +120,7 @@ func (v round) run(ctx context.Context, s *settings, r *record) error {
 	return nil
 }
 
-// size is the bytes of all files in a folder.
+// size returns the size of all files in a folder.
 func size(folder string) (n int64, err error) {
 	err = filepath.WalkDir(folder, func(_ string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

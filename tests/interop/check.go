@@ -17,7 +17,7 @@ import (
 type checker struct {
 	location string
 	st       store.Store
-	web      bool // a web server does not list
+	web      bool // on a web server, which cannot list
 }
 
 func check(ctx context.Context, location string) error {
@@ -58,7 +58,7 @@ func check(ctx context.Context, location string) error {
 	return t.report()
 }
 
-// open opens the store that a case lies in and returns the key of its node.
+// open opens the store of a case and returns the key of its node.
 func (c *checker) open(ctx context.Context, path string) (store.Store, string, error) {
 	return store.OpenURL(ctx, strings.TrimSuffix(c.location, "/")+"/"+path)
 }
@@ -101,7 +101,7 @@ func (c *checker) array(ctx context.Context, want array) error {
 	return nil
 }
 
-// compare reads an array whole and in part.
+// compare reads an array in whole and in part, and compares it with the expected values.
 func compare(ctx context.Context, a *zarr.Array, dtype string, shape []int, want []byte) error {
 	if a.DType().String() != dtype || !slices.Equal(a.Shape(), shape) {
 		return fmt.Errorf("%v of %v, want %s of %v", a.DType(), a.Shape(), dtype, shape)
@@ -133,7 +133,7 @@ func compare(ctx context.Context, a *zarr.Array, dtype string, shape []int, want
 	return nil
 }
 
-// sameAttributes compares as JSON values.
+// sameAttributes compares attributes as JSON values.
 func sameAttributes(got map[string]json.RawMessage, want map[string]any) error {
 	values := map[string]any{}
 	for k, raw := range got {

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// values makes the elements of an array, C order, little-endian. smooth values
-// compress, others do not; both have the numbers that programs stumble over.
+// values generates the elements of an array in C order, little-endian. smooth values are compressible, others are
+// not; both include numbers that programs often get wrong.
 func values(t dtype.Type, shape []int, smooth bool, seed uint64) []byte {
 	n := 1
 	for _, s := range shape {
@@ -75,8 +75,7 @@ func putUint(b []byte, u uint64) {
 	copy(b, all[:])
 }
 
-// box copies the box at start of the given shape out of (or, with into, into)
-// the elements of an array.
+// box copies the box at start of the given shape out of the elements of an array or, with into, into them.
 func box(all []byte, size int, shape, start, boxShape []int, into []byte) []byte {
 	n := size
 	for _, s := range boxShape {
@@ -123,7 +122,7 @@ func box(all []byte, size int, shape, start, boxShape []int, into []byte) []byte
 	return part
 }
 
-// ball is an object in a volume of float32, somewhat off its centre.
+// ball generates a volume of float32 with an object somewhat off its centre.
 func ball(shape []int) []byte {
 	out := make([]byte, 0, 4*elements(shape))
 	for i := range elements(shape) {

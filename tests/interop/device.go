@@ -15,7 +15,7 @@ import (
 	"strata/tests/cudaemu"
 )
 
-// device writes arrays whose chunks are encoded on a GPU, or on the double of one.
+// device writes arrays whose chunks are encoded on a GPU or its software double.
 func (w *writer) device(ctx context.Context) (err error) {
 	if err := cudaemu.Find(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (w *writer) device(ctx context.Context) (err error) {
 	return nil
 }
 
-// encode stores the chunks of an array once more, as the device encodes them.
+// encode stores the chunks of an array again, encoded by the device.
 func (w *writer) encode(ctx context.Context, lib *nvcomp.Library, s *gpu.Stream, spec zarr.Spec, path string) error {
 	a, err := zarr.OpenArray(ctx, w.st, path)
 	if err != nil {

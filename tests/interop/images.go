@@ -77,8 +77,7 @@ func (w *writer) images(ctx context.Context) error {
 	return nil
 }
 
-// note enters the levels of an image; of level 0 the values that were written
-// (nil: as they are read back).
+// note records the levels of an image, with the values written to level 0 (nil: as read back).
 func (w *writer) note(ctx context.Context, e *image, img *ngff.Image, all []byte) error {
 	for _, a := range img.Axes {
 		e.Axes = append(e.Axes, a.Name)

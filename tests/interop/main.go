@@ -1,11 +1,11 @@
-// Interop trades arrays with other programs, through a folder:
+// Command interop exchanges arrays with other programs through a folder:
 //
-//	interop write DIR BIN    writes arrays, groups and images of all kinds, and what is in them;
+//	interop write DIR BIN    writes arrays, groups and images of all kinds, and their contents;
 //	                         images also by the stages built in the folder BIN
 //	interop check LOCATION   reads what the peers wrote into LOCATION (a folder or a web address)
 //
-// peers.py is the other side: it reads what write wrote, with every peer, and
-// writes what check reads. run.sh plays them against each other.
+// peers.py is the other side: it reads the output of write with every peer, and writes the input of check. run.sh
+// runs both sides against each other.
 package main
 
 import (
@@ -36,14 +36,14 @@ func main() {
 	}
 }
 
-// manifest says what a folder holds, for whoever reads it.
+// manifest lists the contents of a folder for its readers.
 type manifest struct {
 	Arrays []array `json:"arrays"`
 	Groups []group `json:"groups"`
 	Images []image `json:"images"`
 }
 
-// array is one array and its content.
+// array is an array and its content.
 type array struct {
 	Path   string `json:"path"`
 	Group  string `json:"group"`  // what the case tests: one line of the report each
@@ -61,7 +61,7 @@ type array struct {
 	DimensionNames []*string      `json:"dimension_names"`
 }
 
-// group is one hierarchy.
+// group is a hierarchy.
 type group struct {
 	Path         string         `json:"path"`
 	Group        string         `json:"group"`
@@ -72,7 +72,7 @@ type group struct {
 	Consolidated bool           `json:"consolidated"`
 }
 
-// image is one OME-Zarr image.
+// image is an OME-Zarr image.
 type image struct {
 	Path    string      `json:"path"`
 	Group   string      `json:"group"`
@@ -82,9 +82,9 @@ type image struct {
 	Axes    []string    `json:"axes"`
 	Units   []string    `json:"units"`  // of each axis, "" when it has none
 	Scales  [][]float64 `json:"scales"` // of each level, finest first
-	// Translations are empty where a level has none.
+	// Translations has an empty element for each level without one.
 	Translations [][]float64 `json:"translations"`
-	// Object says that the image shows an object, which lies in the same place on every level.
+	// Object means that the image shows an object at the same place on every level.
 	Object    bool      `json:"object,omitempty"`
 	Shapes    [][]int   `json:"shapes"`
 	DType     string    `json:"dtype"`
@@ -92,7 +92,7 @@ type image struct {
 	VoxelSize []float64 `json:"voxel_size"` // µm, of the spatial axes
 }
 
-// tally counts the outcome of cases by group and prints one line for each.
+// tally counts the outcomes of cases by group and prints one line for each.
 type tally struct {
 	passed, failed map[string]int
 }
@@ -108,7 +108,7 @@ func (t *tally) add(group, path string, err error) {
 	fmt.Printf("FAIL %s: %s: %v\n", group, path, err)
 }
 
-// report prints the lines and says whether all passed.
+// report prints the lines and reports whether all cases passed.
 func (t *tally) report() error {
 	groups := map[string]bool{}
 	for g := range t.passed {

@@ -27,8 +27,7 @@ var layouts = []layout{
 	{"v3-shards", []string{"--codec", "gzip:1"}, true},
 }
 
-// stages runs the built programs of a folder on small phantoms and notes what
-// they wrote.
+// stages runs the programs in a folder on small phantoms and records their outputs.
 func (w *writer) stages(ctx context.Context, bin string) error {
 	for t, layouts := range map[dtype.Type][]layout{dtype.Uint16: layouts, dtype.Float32: layouts, // all of these, one of the others
 		dtype.Uint8: layouts[:1], dtype.Int16: layouts[1:2], dtype.Float64: layouts[2:]} {
@@ -114,8 +113,8 @@ func (w *writer) run(ctx context.Context, bin, name string, args ...string) erro
 	return nil
 }
 
-// output notes an image that a stage wrote, and each of its levels as an array
-// of its own, with the values that we read back.
+// output records an image that a stage wrote, and each of its levels as a separate array, with the values that
+// strata reads back.
 func (w *writer) output(ctx context.Context, path, group string) error {
 	img, err := ngff.Open(ctx, w.st, path)
 	if err != nil {
@@ -138,8 +137,8 @@ func (w *writer) output(ctx context.Context, path, group string) error {
 	return nil
 }
 
-// stated takes attributes and dimension names of an array from its documents,
-// as they stand there. Every array of a stage states how many chunks it stores.
+// stated takes attributes and dimension names of an array from its documents verbatim. Every array of a stage
+// states how many chunks it stores.
 func (w *writer) stated(a *array) error {
 	document := func(name string, into any) error {
 		b, err := os.ReadFile(filepath.Join(w.dir, a.Path, name))

@@ -18,7 +18,7 @@ import (
 var types = []dtype.Type{dtype.Bool, dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64, dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64,
 	dtype.Float16, dtype.Float32, dtype.Float64, dtype.Complex64, dtype.Complex128}
 
-// writer writes arrays below a folder and notes what is in them.
+// writer writes arrays below a folder and records their contents.
 type writer struct {
 	dir  string
 	st   *store.FolderStore
@@ -44,17 +44,17 @@ func write(ctx context.Context, dir, bin string) error {
 	return os.WriteFile(filepath.Join(dir, "manifest.json"), b, 0o666)
 }
 
-// how says how an array is written.
+// how is the way in which an array is written.
 type how int
 
 const (
 	whole  how = iota // in one call
-	pieces            // in boxes that cut through chunks
+	pieces            // in boxes that intersect chunks
 	partly            // one box; the rest has the fill value
 	lossy             // in one call, through a filter that changes the values
 )
 
-// add writes one array with smooth or rough values.
+// add writes an array with smooth or rough values.
 func (w *writer) add(ctx context.Context, group string, spec zarr.Spec, smooth bool, how how, opts ...zarr.Option) error {
 	n := len(w.list.Arrays)
 	path := fmt.Sprintf("a/%03d", n)
@@ -114,8 +114,7 @@ func (w *writer) add(ctx context.Context, group string, spec zarr.Spec, smooth b
 	return os.WriteFile(filepath.Join(w.dir, e.Values), all, 0o666)
 }
 
-// eachPiece cuts a shape into boxes a little larger than a chunk, so that most
-// chunks are written in parts.
+// eachPiece divides a shape into boxes a little larger than a chunk, so that most chunks are written in parts.
 func eachPiece(shape, chunks []int, f func(start, shape []int) error) error {
 	start := make([]int, len(shape))
 	for {
@@ -169,7 +168,7 @@ func (w *writer) dtypes(ctx context.Context) error {
 	return nil
 }
 
-// namedCodecs are all ways of making bytes smaller, for elements of type t.
+// namedCodecs returns all compressors for elements of type t.
 func namedCodecs(t dtype.Type) []codec.Chain {
 	chains := []codec.Chain{
 		nil,
@@ -231,7 +230,7 @@ func (w *writer) codecs(ctx context.Context) error {
 	return nil
 }
 
-// filters are those of numcodecs that change elements.
+// filters writes arrays with the filters of numcodecs that change elements.
 func (w *writer) filters(ctx context.Context) error {
 	for _, c := range []struct {
 		config string
@@ -265,7 +264,7 @@ func (w *writer) filters(ctx context.Context) error {
 	return nil
 }
 
-// layouts are ranks, orders, separators, and chunks that do not fit.
+// layouts writes arrays of various ranks, orders and separators, and with chunks that do not divide the shape.
 func (w *writer) layouts(ctx context.Context) error {
 	shapes := []struct{ shape, chunks []int }{
 		{nil, nil}, {[]int{1}, []int{1}}, {[]int{7}, []int{100}}, {[]int{1000}, []int{999}}, {[]int{0}, []int{4}}, {[]int{3, 0, 2}, []int{2, 2, 2}},

@@ -1,11 +1,11 @@
-// Command quality measures volumes against the truth of the phantoms that they are made
-// of: where tiles and slices lie, how deep the volume is, how long distances in it are,
-// and how much brightness changes from slice to slice; and slide scans, whose stage recorded its tiles with errors.
+// Command quality measures volumes against the ground truth of the phantoms that they are made from: the positions
+// of tiles and slices, the depth of the volume, distances in it, and changes of brightness between slices; and
+// slide scans whose stage recorded the positions of tiles with errors.
 //
 //	make quality                                  # writes docs/quality.md
 //	go run ./tests/quality -bin bin -only small   # what CI checks
 //
-// It fails where a measure is over its threshold.
+// It fails if a measure exceeds its threshold.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"syscall"
 )
 
-// phantomCase is an acquisition: what phantom is asked for, and how deep slices are kept.
+// phantomCase is an acquisition: the parameters of the phantom, and the depth to which slices are kept.
 type phantomCase struct {
 	name, what string
 	flags      string
@@ -35,7 +35,7 @@ var phantoms = []phantomCase{
 		"--slices 5 --tiles 5,5 --tile 120,160,160 --rotation 1 --stage_scale 1.01 --jitter 1 --glitch 0.3 --seed 11 --anatomy 0", "400"},
 }
 
-// way is how slices are stacked.
+// way is a way to stack slices.
 type way struct {
 	name  string
 	flags []string
@@ -49,7 +49,7 @@ var ways = []way{
 
 type options struct{ bin, dir, only, page string }
 
-// wants reports that a case is to be tried.
+// wants reports whether a case should be run.
 func (o *options) wants(name string) bool {
 	if o.only == "" {
 		return name != "small"
@@ -104,7 +104,7 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(check(results), checkScans(stitched))
 }
 
-// try makes a phantom, takes it through the chain, stacks it in each way, and measures.
+// try generates a phantom, processes it with all stages, stacks it in each way, and measures the result.
 func try(ctx context.Context, o options, c phantomCase) ([]result, error) {
 	dir := filepath.Join(o.dir, c.name)
 	if err := os.RemoveAll(dir); err != nil {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	contrastUM = 100 // the local mean that is divided out before anything is compared
-	slab       = 6   // planes that are compared together
+	contrastUM = 100 // size of the local mean that is divided out before comparing
+	slab       = 6   // number of planes compared together
 	patch      = 32  // pixels of a patch, along y and x
-	reach      = 3   // how far from where the slice lies a patch is searched for, voxels
+	reach      = 3   // search range of a patch around the slice's position, voxels
 )
 
-// regridded is the truth on the grid of another volume, its origin kept, each plane by what
-// is brighter than its surroundings.
+// regridded returns the truth on the grid of another volume, with its origin kept, as local contrast in each
+// plane.
 func (v *volume) regridded(voxel [3]float64) *volume {
 	out := &volume{voxel: voxel, o: v.o}
 	for d := range 3 {
@@ -34,7 +34,7 @@ func (v *volume) regridded(voxel [3]float64) *volume {
 	return out
 }
 
-// contrast is the volume by what is brighter than its surroundings in its plane.
+// contrast returns the volume as local contrast in each plane.
 func (v *volume) contrast() *volume {
 	out := &volume{n: v.n, voxel: v.voxel, o: v.o, v: make([]float32, len(v.v))}
 	window := int(contrastUM/v.voxel[1]) | 1
@@ -44,7 +44,7 @@ func (v *volume) contrast() *volume {
 	return out
 }
 
-// mean is the mean of n planes from z on, on a larger canvas.
+// mean returns the mean of n planes from z on, on a larger canvas.
 func (v *volume) mean(z, n, ny, nx int) []float32 {
 	sums, out := make([]float64, v.n[1]*v.n[2]), make([]float32, v.n[1]*v.n[2])
 	for k := range n {
@@ -58,14 +58,14 @@ func (v *volume) mean(z, n, ny, nx int) []float32 {
 	return wide
 }
 
-// place is where a slab of the volume lies: voxel p of it is voxel p + d of the truth.
+// place is the position of a slab of the volume: its voxel p is voxel p + d of the truth.
 type place struct {
 	d           [3]float64
 	correlation float64
 }
 
-// find looks for a slab of the volume, planes z … z+slab−1, in the truth, around plane
-// expected and up to so many planes beside it, and everywhere in the plane.
+// find searches the truth for a slab of the volume, planes z … z+slab−1: in a range of planes around plane
+// expected, and everywhere in the plane.
 func find(phase *filter.Phase, v, truth *volume, z, expected, far int) (best place) {
 	ny, nx := max(v.n[1], truth.n[1]), max(v.n[2], truth.n[2])
 	here := v.mean(z, slab, ny, nx)
@@ -87,11 +87,10 @@ func find(phase *filter.Phase, v, truth *volume, z, expected, far int) (best pla
 	return best
 }
 
-// patchPlace is where a patch lies, in micrometres: at a place of the volume, and by how
-// much the truth has it elsewhere.
+// patchPlace is the position of a patch in the volume, and its displacement in the truth, in micrometres.
 type patchPlace struct{ at, off [3]float64 }
 
-// patches finds where the patches of a slab lie, each by itself, to a fraction of a voxel.
+// patches determines the displacement of each patch of a slab separately, to a fraction of a voxel.
 func patches(v, truth *volume, z int, near place) (out []patchPlace) {
 	var d [3]int
 	for k := range d {
@@ -133,7 +132,7 @@ func patches(v, truth *volume, z int, near place) (out []patchPlace) {
 	return out
 }
 
-// climb is the top of a correlation around no displacement, to a fraction of a voxel.
+// climb returns the maximum of a correlation around displacement zero, to a fraction of a voxel.
 func climb(score func(dz, dy, dx int) float64) (top [3]float64, ok bool) {
 	var at [3]int
 	known := map[[3]int]float64{}
@@ -187,7 +186,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// centre takes the mean off.
+// centre subtracts the mean.
 func centre(v []float64) {
 	sum := 0.0
 	for _, f := range v {
@@ -198,7 +197,7 @@ func centre(v []float64) {
 	}
 }
 
-// slope is b of the line a + b·x through the points, by least squares.
+// slope returns b of the line a + b·x through the points, by least squares.
 func slope(x, y []float64) float64 {
 	var n, sx, sy, sxx, sxy float64
 	for i := range x {

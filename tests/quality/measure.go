@@ -12,7 +12,7 @@ import (
 	"strata/pkg/oct/stitch"
 )
 
-// result is how far a volume is from the truth. Lengths are micrometres.
+// result is the deviation of a volume from the truth. Lengths are in micrometres.
 type result struct {
 	Phantom string
 	Way     string
@@ -35,7 +35,7 @@ type result struct {
 	position [][3]float64
 }
 
-// tiles compares where the tiles of each slice were put with where they are.
+// tiles compares the positions of the tiles in each slice with their true positions.
 func (r *result) tiles(t *truth, dir string) error {
 	var all, seams []float64
 	c := &t.Config
@@ -72,7 +72,7 @@ func (r *result) tiles(t *truth, dir string) error {
 	return nil
 }
 
-// geometry finds where each slice lies in the volume, by the slabs in which it alone is seen.
+// geometry determines the position of each slice in the volume from slabs that show only that slice.
 func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	v, err := readVolume(ctx, path)
 	if err != nil {
@@ -155,8 +155,8 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	return nil
 }
 
-// brightness compares the volume with the truth, both by their means over the tissue: by depth below the slice's
-// surface, and over all planes.
+// brightness compares the mean brightness over the tissue of the volume with that of the truth: by depth below the
+// slice's surface, and over all planes.
 func (r *result) brightness(ctx context.Context, t *truth, path string) error {
 	v, err := readVolume(ctx, path)
 	if err != nil {

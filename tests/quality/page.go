@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// limits are what a volume made by strata's own rules must keep.
+// Limits for a volume made with strata's own defaults.
 const (
 	mostPairZ  = 1.0 // planes, for every pair
 	mostXY     = 0.5 // voxels, root mean square along an axis
@@ -17,7 +17,7 @@ const (
 	mostEqual  = 3.0 // percent
 )
 
-// check is an error that names what is over its limit.
+// check returns an error that names the measures over their limits.
 func check(results []result) error {
 	var bad []string
 	for _, r := range results {
@@ -45,7 +45,7 @@ func check(results []result) error {
 	return nil
 }
 
-// table is the results as Markdown.
+// table returns the results as Markdown.
 func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("| phantom | stacked | tiles, µm | seams | z of slices, planes | xy of slices, voxels | focal plane, µm | depth | lengths z, y, x | equal depth | bands |\n")

@@ -13,10 +13,11 @@ import (
 	"strata/pkg/oct/stitch"
 )
 
-// scanCase is a slide scan: what phantom is asked for, and how far, in µm, tiles are looked for from where they were recorded.
+// scanCase is a slide scan: the parameters of the phantom, and the search range in µm around the recorded
+// positions of tiles.
 type scanCase struct{ name, flags, tolerance string }
 
-// scanFlags make tiles of one plane, 10 % of which overlap and which lie up to 3 % of a tile beside an even grid.
+// scanFlags generate tiles of one plane that overlap by 10 % and deviate up to 3 % of a tile from an even grid.
 const scanFlags = "--anatomy 0 --tile 1,512,512 --dtype uint16 --gain 12000 --voxel 3.5,0.65,0.65 --overlap 0.1 --jitter 8 --water 0 --relief 0 --curvature 0 --shift 0 --vignette 0.05"
 
 var scans = []scanCase{
@@ -27,10 +28,10 @@ var scans = []scanCase{
 	{"noise", "--tiles 6,8 --speckle 0.2 --fill_tissue --stage_error 4", "20"},
 }
 
-// scanWays are ways to stitch them; "found" is --position_tolerance.
+// scanWays lists ways to stitch them; "found" uses --position_tolerance.
 var scanWays = []way{{"as recorded", nil}, {"found", nil}, {"found, interpolated", []string{"--interpolate"}}}
 
-// scanResult is how far the tiles of a scan lie from the truth.
+// scanResult is the deviation of a scan's tiles from the truth.
 type scanResult struct {
 	scan, way  string
 	rms, worst float64 // px: along an axis; of any tile along either
@@ -38,7 +39,7 @@ type scanResult struct {
 	used, all  int     // pairs
 }
 
-// tryScans makes and stitches scans.
+// tryScans generates and stitches scans.
 func tryScans(ctx context.Context, o options) (out []scanResult, err error) {
 	for _, c := range scans {
 		if !o.wants(c.name) {
@@ -77,7 +78,7 @@ func tryScans(ctx context.Context, o options) (out []scanResult, err error) {
 	return out, nil
 }
 
-// measure compares where tiles were put with where they are, up to a shift of all.
+// measure compares the positions of tiles with their true ones, apart from a common shift.
 func (r *scanResult) measure(t *truth, report string) error {
 	b, err := os.ReadFile(report)
 	if err != nil {
@@ -115,7 +116,7 @@ func (r *scanResult) measure(t *truth, report string) error {
 	return nil
 }
 
-// scanTable is the results as Markdown.
+// scanTable returns the results as Markdown.
 func scanTable(results []scanResult) string {
 	var b strings.Builder
 	b.WriteString("| scan | tiles | position error, px | largest | difference at seams | pairs used |\n|---|---|---:|---:|---:|---:|\n")
@@ -135,7 +136,7 @@ const (
 	mostScanSeams = 0.3 // of the difference as recorded
 )
 
-// checkScans is an error that names what is over its limit.
+// checkScans returns an error that names the measures over their limits.
 func checkScans(results []scanResult) (err error) {
 	var recorded scanResult
 	for _, r := range results {

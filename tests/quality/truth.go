@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// truth is what a phantom says of itself.
+// truth is a phantom's description of itself.
 type truth struct {
 	phantom.Truth
 	dir       string
@@ -53,8 +53,7 @@ func readTruth(dir string) (*truth, error) {
 	return t, nil
 }
 
-// volume is an image in memory, with its voxel size and the place of its first voxel's
-// centre in micrometres.
+// volume is an image in memory, with its voxel size and the position of its first voxel's centre in micrometres.
 type volume struct {
 	v        []float32
 	n        [3]int
@@ -94,8 +93,8 @@ func readVolume(ctx context.Context, path string) (*volume, error) {
 	return out, nil
 }
 
-// slice is what an ideal microscope sees of a slice. Its origin is where it lies in the
-// block: z below the block's surface, by the surface's mean.
+// slice returns a slice as an ideal microscope sees it. Its origin is its position in the block, with z below the
+// mean of the block's surface.
 func (t *truth) slice(ctx context.Context, k int) (*volume, error) {
 	v, err := readVolume(ctx, filepath.Join(t.dir, "truth", fmt.Sprintf("slice_z%02d.ome.zarr", k)))
 	if err != nil {
@@ -106,7 +105,7 @@ func (t *truth) slice(ctx context.Context, k int) (*volume, error) {
 	return v, nil
 }
 
-// at is a voxel between others; ok is false outside.
+// at returns an interpolated voxel; ok is false outside.
 func (v *volume) at(z, y, x float64) (float32, bool) {
 	iz, iy, ix := int(z), int(y), int(x)
 	if z < 0 || y < 0 || x < 0 || iz+1 >= v.n[0] || iy+1 >= v.n[1] || ix+1 >= v.n[2] {

@@ -1,4 +1,4 @@
-// Package race tells tests whether the race detector watches them.
+// Package race tells tests whether the race detector is active.
 package race
 
 import (
@@ -13,8 +13,9 @@ func Enabled() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// Leave skips a test under the race detector: one that starts no goroutines, or none that no other test starts, and
-// takes seconds. Computing takes ten times as long there, and programs take a second to start.
+// Leave skips a test under the race detector. It is for tests that take seconds and start no goroutines that other
+// tests do not start as well: under the race detector computing takes ten times as long, and programs take a
+// second to start.
 func Leave(t testing.TB) {
 	t.Helper()
 	if Enabled() {

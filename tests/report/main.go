@@ -1,7 +1,6 @@
-// Command report opens a quality report in headless Chromium, without a network,
-// and checks what only a browser knows: nothing is loaded, nothing is logged, every
-// picture shows and can be enlarged, text stands out from its ground in light and
-// in dark, and the page prints.
+// Command report opens a quality report in headless Chromium, without network access, and checks what only a
+// browser shows: nothing is loaded or logged, every picture is displayed and can be enlarged, text has enough
+// contrast in light and dark mode, and the page prints.
 //
 //	go run ./tests/report PAGE.html [SCREENSHOT.png]
 //
@@ -35,7 +34,7 @@ func main() {
 	}
 }
 
-// findings are what is wrong with the page, found by a script in it.
+// findings is a script that returns problems of the page.
 const findings = `(() => {
   const bad = [];
   const images = [...document.images];
@@ -66,7 +65,7 @@ const findings = `(() => {
   return {bad, images: images.length, charts: document.querySelectorAll('svg[role=img]').length, tables: document.querySelectorAll('table').length};
 })()`
 
-// contrast finds text that is hard to read: a ratio under 4.5 (WCAG 2.2, AA).
+// contrast is a script that finds text with too little contrast: a ratio under 4.5 (WCAG 2.2, AA).
 const contrast = `(() => {
   const rgb = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 && m[3] === 0 ? null : m.slice(0, 3); };
   const lum = c => c.map(v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
@@ -84,8 +83,8 @@ const contrast = `(() => {
   return [...bad];
 })()`
 
-// zoom enlarges the first picture and says whether it fills the window, and
-// whether it is small again afterwards.
+// zoom is a script that enlarges the first picture and reports whether it fills the window, and whether it is
+// small again afterwards.
 const zoom = `(() => {
   const box = document.querySelector('.zoom input');
   if (!box) return true;

@@ -1,5 +1,5 @@
-// Package s3emu gives tests an S3 server: gofakes3 in a process of its own, behind a
-// real socket. What it holds is in its memory.
+// Package s3emu provides tests with an S3 server: gofakes3 in a separate process, on a real socket. It keeps its
+// objects in memory.
 package s3emu
 
 import (
@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// Bucket is the bucket that there is.
+// Bucket is the name of the only bucket.
 const Bucket = "bucket"
 
 // Server is a server that runs until the test ends.
 type Server struct {
 	URL         string // http://127.0.0.1:PORT
-	Key, Secret string // "": it takes requests that nobody signed
+	Key, Secret string // "": it accepts unsigned requests
 }
 
 // Start starts a server that checks signatures.
 func Start(t testing.TB) *Server { return start(t, "a-key", "a-secret") }
 
-// StartAnonymous starts a server that takes requests from anybody.
+// StartAnonymous starts a server that accepts unsigned requests.
 func StartAnonymous(t testing.TB) *Server { return start(t, "", "") }
 
-// Environment is what tools need to find the server: Amazon's variables.
+// Environment returns the AWS_* variables with which tools find the server.
 func (s *Server) Environment() map[string]string {
 	return map[string]string{
 		"AWS_ENDPOINT_URL_S3": s.URL, "AWS_ACCESS_KEY_ID": s.Key, "AWS_SECRET_ACCESS_KEY": s.Secret, "AWS_SESSION_TOKEN": "",
@@ -36,7 +36,7 @@ func (s *Server) Environment() map[string]string {
 	}
 }
 
-// Use sets the environment of the test's process so.
+// Use sets these variables in the test's process.
 func (s *Server) Use(t *testing.T) {
 	for name, value := range s.Environment() {
 		t.Setenv(name, value)
@@ -57,16 +57,16 @@ func start(t testing.TB, key, secret string) *Server {
 	return s
 }
 
-// Run starts a server that takes requests signed with a key, or with "" all, until
-// stop is called.
+// Run starts a server until stop is called. It accepts requests signed with the key or, if that is "", all
+// requests.
 func Run(key, secret string) (s *Server, stop func() error, err error) {
 	url, stop, err := Process([]string{"CGO_ENABLED=0", "GOFLAGS="},
 		"go", "run", "strata/tests/s3emu/server", "-bucket", Bucket, "-key", key, "-secret", secret)
 	return &Server{URL: url, Key: key, Secret: secret}, stop, err
 }
 
-// Process starts a program that prints its address, http://HOST:PORT, and ends with its
-// standard input, which stop closes. env is added to the environment.
+// Process starts a program that prints its address, http://HOST:PORT, and ends when stop closes its standard
+// input. env is added to the environment.
 func Process(env []string, program string, args ...string) (url string, stop func() error, err error) {
 	c := exec.Command(program, args...)
 	c.Env = append(os.Environ(), env...)

@@ -15,7 +15,7 @@ import (
 	"strata/tests/s3emu"
 )
 
-// campaigns lists all that is tried but fuzzing; stop ends the server that they share.
+// campaigns returns all campaigns except fuzzing; stop ends the server that they share.
 func campaigns(_ context.Context, f *fixtures, o options) (all []campaign, stop func(), err error) {
 	server, stopServer, err := s3emu.Run("a-key", "a-secret")
 	if err != nil {
@@ -40,7 +40,7 @@ func campaigns(_ context.Context, f *fixtures, o options) (all []campaign, stop 
 	return all, func() { _ = stopServer() }, nil
 }
 
-// levelsOf is how many levels an image has, as zarr-tool info tells it.
+// levelsOf returns the number of levels of an image, as reported by zarr-tool info.
 func levelsOf(ctx context.Context, bin, image string) (string, error) {
 	out, err := exec.CommandContext(ctx, filepath.Join(bin, "zarr-tool"), "info", image).Output()
 	if err != nil {
@@ -55,7 +55,7 @@ func levelsOf(ctx context.Context, bin, image string) (string, error) {
 
 var execs = regexp.MustCompile(`execs: (\d+)`)
 
-// fuzzAll runs every fuzz target of the module for a time.
+// fuzzAll runs every fuzz target of the module for some time.
 func fuzzAll(ctx context.Context, each time.Duration) (result, error) {
 	started := time.Now()
 	res := result{Name: "fuzzing of parsers and codecs", Promise: "No input makes a parser or a codec panic, hang or disagree with its oracle.", Outcomes: map[string]int{}}
@@ -80,7 +80,7 @@ func fuzzAll(ctx context.Context, each time.Duration) (result, error) {
 	return res, ctx.Err()
 }
 
-// Marks between which writePage puts the table.
+// Marks between which writePage writes the table.
 const (
 	tableBegin = "<!-- soak: begin -->"
 	tableEnd   = "<!-- soak: end -->"

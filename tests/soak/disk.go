@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// fill runs a step on a file system that has not enough space, or with a limit
-// on the size of files: the run fails as the machine's fault, what was there
-// stays, and where there is space the step succeeds.
+// fill runs a step on a file system with too little space, or with a limit on the size of files. The run must fail
+// as the machine's fault and leave existing files unchanged; with enough space the step must succeed.
 func (f *fixtures) fill(ctx context.Context, dir string, r *rand.Rand) (string, error) {
 	s := f.steps[r.IntN(len(f.steps))]
 	need := int64(0)
@@ -69,7 +68,7 @@ func (f *fixtures) fill(ctx context.Context, dir string, r *rand.Rand) (string, 
 	return what, nil
 }
 
-// diskBytes is what a folder takes in blocks of 4 KiB, entries included.
+// diskBytes returns the size of a folder in blocks of 4 KiB, including its entries.
 func diskBytes(path string) (total int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
 		if err != nil {

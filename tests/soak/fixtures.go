@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// fixtures are the inputs of all campaigns: a small phantom and what the stages make of it.
+// fixtures holds the inputs of all campaigns: a small phantom and the outputs of the stages for it.
 type fixtures struct {
 	bin, dir string
 	steps    []*step
-	old      string // an image that lies where an output shall go
+	old      string // an image at the place of an output
 }
 
 // step is a program with one output.
 type step struct {
-	args    []string // its command line but for the output and common flags
+	args    []string // command line without the output and common flags
 	out     string   // name of the output
-	made    tree     // what it makes
-	seconds float64  // how long that takes
+	made    tree     // its output
+	seconds float64  // its duration
 }
 
-// command is the step's command line for an output.
+// command returns the step's command line for an output.
 func (s *step) command(out string, flags ...string) []string {
 	args := append([]string{}, s.args...)
 	return append(append(args, out, "-q"), flags...)
 }
 
-// makeFixtures makes a phantom of two slices, takes it through all stages, and
-// notes what each of them makes and how long that takes.
+// makeFixtures generates a phantom of two slices, runs all stages on it, and records the output and duration of
+// each.
 func makeFixtures(ctx context.Context, bin, dir string) (*fixtures, error) {
 	f := &fixtures{bin: bin, dir: dir, old: filepath.Join(dir, "old.ome.zarr")}
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -14,14 +14,14 @@ import (
 	"syscall"
 )
 
-// Memory that programs are granted, and may take beside that.
+// Memory granted to programs, and the memory that they may take besides.
 const (
 	grantedMem = 128 << 20
 	besideMem  = 256 << 20
 )
 
-// hostile damages one file of an input, or several, and lets a program read it:
-// the program succeeds or names the input as the cause, in bounded memory, and never crashes.
+// hostile damages one or several files of an input and runs a program on it. The program must succeed or name the
+// input as the cause, in bounded memory, and never crash.
 func (f *fixtures) hostile(ctx context.Context, dir string, r *rand.Rand) (string, error) {
 	kind := r.IntN(5)
 	in := filepath.Join(dir, "in.ome.zarr")
@@ -90,7 +90,7 @@ func (f *fixtures) victim(ctx context.Context, dir, in string, kind int, r *rand
 	return programs[r.IntN(len(programs))], nil
 }
 
-// damage changes one file below a folder and says how.
+// damage changes one file below a folder and describes the change.
 func damage(dir string, r *rand.Rand) (string, error) {
 	var documents, data []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -128,7 +128,7 @@ func damage(dir string, r *rand.Rand) (string, error) {
 	return how + " in " + name, os.WriteFile(path, damaged, 0o666)
 }
 
-// replaceByOther puts what is no regular file in the place of one.
+// replaceByOther replaces a file with something that is not a regular file.
 func replaceByOther(path, name string, r *rand.Rand) (string, error) {
 	if err := os.Remove(path); err != nil {
 		return "", err
@@ -177,7 +177,7 @@ func mutate(b []byte, r *rand.Rand) (string, []byte) {
 	}
 }
 
-// strange are values that no document should have.
+// strange lists values that no document should have.
 var strange = []any{
 	nil, true, "", "../../etc/passwd", strings.Repeat("x", 1<<16), 0.0, -1.0, 1e300, math.MaxInt64, float64(1 << 31), 1e-300,
 	[]any{}, map[string]any{}, []any{0.0}, []any{-1.0, 1e18, 1e18}, "gzip", "zstd", "blosc", "uint128", "NaN", "\x1b[31m\u202e",

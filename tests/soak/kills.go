@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// deaths are the signals that programs are ended with; half of the time the one that
-// leaves them no chance.
+// deaths lists the signals that end programs; half of the time it is the one that cannot be caught.
 var deaths = []syscall.Signal{syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
-// moment draws when a program that takes so many seconds gets its signal.
+// moment returns a random time for the signal to a program with the given duration in seconds.
 func moment(r *rand.Rand, seconds float64) time.Duration {
 	return time.Duration(r.Float64() * 1.1 * seconds * float64(time.Second))
 }
 
-// place prepares where a step's output goes: nothing, or something else that lies there.
+// place prepares the destination of a step's output: nothing, or existing content.
 func (f *fixtures) place(dir string, s *step, occupied bool) (path string, before tree, err error) {
 	path = filepath.Join(dir, s.out)
 	if !occupied {
@@ -36,7 +35,7 @@ func (f *fixtures) place(dir string, s *step, occupied bool) (path string, befor
 	return path, before, err
 }
 
-// whole fails unless the output is what it was before, or what the step makes.
+// whole fails unless the output is either unchanged or the step's complete output.
 func (s *step) whole(path string, before tree) (what string, err error) {
 	now, err := treeOf(path)
 	switch {
@@ -50,8 +49,7 @@ func (s *step) whole(path string, before tree) (what string, err error) {
 	return "", fmt.Errorf("%s is neither what it was nor what it should become: %s", s.out, now.difference(s.made))
 }
 
-// again runs the step to its end: it succeeds whatever an earlier run left, and
-// leaves nothing but its output.
+// again runs the step to its end. It must succeed whatever an earlier run left, and leave nothing but its output.
 func (f *fixtures) again(ctx context.Context, s *step, dir, path string) error {
 	e, err := program{bin: f.bin, dir: dir, args: s.command(path, "-f")}.run(ctx)
 	if err != nil {
@@ -100,8 +98,8 @@ func (f *fixtures) kill(ctx context.Context, dir string, r *rand.Rand) (string, 
 	return what, nil
 }
 
-// killInPlace ends "zarr-tool ome IMAGE" at a random moment: the image has its
-// old pyramid or its new one, and the next run makes the new one.
+// killInPlace ends "zarr-tool ome IMAGE" at a random moment. The image must have its old pyramid or its new one,
+// and the next run must make the new one.
 func (f *fixtures) killInPlace(ctx context.Context, dir string, r *rand.Rand) (string, error) {
 	image := filepath.Join(dir, "image.ome.zarr")
 	if err := copyTree(f.old, image); err != nil {

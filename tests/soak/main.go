@@ -1,7 +1,6 @@
-// Command soak attacks the built programs for a chosen number of tries and
-// counts what was lost. Each campaign breaks one thing again and again: it kills
-// programs at random moments, fills disks, damages inputs, cuts connections.
-// A try fails when a promise of README.md does not hold afterwards.
+// Command soak attacks the built programs for a given number of tries and counts what was lost. Each campaign
+// breaks one thing repeatedly: it kills programs at random moments, fills disks, damages inputs, or cuts
+// connections. A try fails if a promise of README.md does not hold afterwards.
 //
 //	make soak                                   # an hour or more; writes docs/reliability.md
 //	go run ./tests/soak -bin bin -kills 100     # a short look
@@ -23,7 +22,7 @@ import (
 	"time"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	bin, json, page, only string
 	kills, full, hostile  int
@@ -58,7 +57,7 @@ func main() {
 	}
 }
 
-// soak runs all campaigns and returns how many tries failed.
+// soak runs all campaigns and returns the number of failed tries.
 func soak(ctx context.Context, o options) (lost int, err error) {
 	dir, err := os.MkdirTemp("", "strata-soak-")
 	if err != nil {
@@ -112,21 +111,21 @@ type campaign struct {
 	dir     string
 }
 
-// result counts what a campaign came to.
+// result counts the outcomes of a campaign.
 type result struct {
 	Name     string         `json:"name"`
 	Promise  string         `json:"promise"`
 	Tries    int            `json:"tries"`
 	Lost     int            `json:"lost"`
-	Outcomes map[string]int `json:"outcomes"` // what a try came to: how often
+	Outcomes map[string]int `json:"outcomes"` // number of tries by outcome
 	Failures []string       `json:"failures,omitempty"`
 	Seconds  float64        `json:"seconds"`
 }
 
-// maxFailures bounds how many failures of a campaign are written down.
+// maxFailures is the maximum number of recorded failures of a campaign.
 const maxFailures = 20
 
-// run makes all tries of the campaign. Try number n of a seed makes the same choices in any run.
+// run runs all tries of the campaign. A try's number and the seed determine its choices.
 func (c campaign) run(ctx context.Context, o options) result {
 	started := time.Now()
 	res := result{Name: c.name, Promise: c.promise, Outcomes: map[string]int{}}

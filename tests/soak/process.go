@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// hang is how long a program may take before it counts as hanging: the inputs are small.
+// hang is the time after which a program counts as hanging: the inputs are small.
 const hang = 60 * time.Second
 
-// ending is how a program ended.
+// ending describes how a program ended.
 type ending struct {
 	code     int // exit code; 128 + the signal that ended it
 	stderr   string
@@ -25,18 +25,18 @@ type ending struct {
 	signaled bool // the signal was sent before it ended
 }
 
-// crashed says whether the text on standard error is a crash rather than an error.
+// crashed reports whether the text on standard error is a crash rather than an error.
 func (e ending) crashed() bool {
 	return strings.Contains(e.stderr, "this is a bug") || strings.Contains(e.stderr, "goroutine ") || strings.Contains(e.stderr, "fatal error: ")
 }
 
-// String shows the exit code and the end of standard error.
+// String returns the exit code and the end of standard error.
 func (e ending) String() string {
 	text := strings.TrimSpace(e.stderr)
 	return fmt.Sprintf("exit code %d after %.1f s: %s", e.code, e.seconds, text[max(0, len(text)-400):])
 }
 
-// program is a command line with what happens to it.
+// program is a command line with what is done to it.
 type program struct {
 	bin  string
 	args []string
@@ -44,7 +44,7 @@ type program struct {
 	dir  string
 
 	prefix []string       // a command that runs it, such as prlimit
-	after  time.Duration  // when it gets the signal
+	after  time.Duration  // time of the signal
 	signal syscall.Signal // 0: none
 }
 
@@ -102,7 +102,7 @@ func (p program) run(ctx context.Context) (ending, error) {
 	return e, nil
 }
 
-// mustRun runs a program that has to succeed.
+// mustRun runs a program that must succeed.
 func mustRun(ctx context.Context, bin, dir string, args ...string) error {
 	e, err := program{bin: bin, dir: dir, args: args}.run(ctx)
 	if err != nil {

@@ -19,9 +19,9 @@ type bucket struct {
 	tries  atomic.Int64
 }
 
-// kill ends an upload that replaces an image at a random moment: what can be
-// read there is the old image or the new one, or refused as unfinished after a kill that left
-// no time to clean up; the next run succeeds in any case.
+// kill ends an upload that replaces an image at a random moment. Afterwards the old or the new image must be
+// readable or, after a kill that left no time to clean up, be rejected as unfinished; the next run must succeed in
+// any case.
 func (b *bucket) kill(ctx context.Context, dir string, r *rand.Rand) (string, error) {
 	var env []string
 	for name, value := range b.server.Environment() {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// tree is a hash of every file below a path, by name; that of a file has one entry, "".
+// tree holds a hash of every file below a path, by name; for a single file it has one entry, "".
 type tree map[string][sha256.Size]byte
 
-// treeOf hashes what lies at a path; nothing there is nil.
+// treeOf hashes the files at a path, or returns nil if there is nothing.
 func treeOf(path string) (tree, error) {
 	var t tree
 	err := filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func treeOf(path string) (tree, error) {
 	return t, err
 }
 
-// equal says whether two trees have the same files with the same bytes.
+// equal reports whether two trees have the same files with the same bytes.
 func (t tree) equal(other tree) bool { return (t == nil) == (other == nil) && maps.Equal(t, other) }
 
 // difference names a file in which two trees differ.

@@ -1,5 +1,5 @@
-// Package tiffcorpus gives tests the TIFF files of this folder: 120 that other programs wrote, with the
-// pixels that must be read, and broken ones that must be refused. README.md describes them.
+// Package tiffcorpus provides tests with the TIFF files of this folder: 120 written by other programs, with the
+// expected pixels, and broken ones that must be rejected. README.md describes them.
 //
 //	for _, c := range tiffcorpus.Files(t) {
 //		f, err := tiff.Open(ctx, c.Source(t), c.Name)
@@ -21,7 +21,7 @@ import (
 	"testing"
 )
 
-// File is one that must be read.
+// File is a file that must be readable.
 type File struct {
 	Name      string     `json:"file"`
 	ByteOrder string     `json:"byte_order"`
@@ -35,10 +35,10 @@ type File struct {
 	OpenSlide *Slide     `json:"openslide"`
 }
 
-// Tolerance is how far samples may be from the expected ones.
+// Tolerance is the maximum difference of samples from the expected ones.
 type Tolerance struct{ Max, Mean float64 }
 
-// Page is what a directory says.
+// Page describes a directory of the file.
 type Page struct {
 	Offset       int64           `json:"ifd_offset"`
 	Width        int             `json:"width"`
@@ -60,7 +60,7 @@ type Page struct {
 	Sub          []Page          `json:"subifds"`
 }
 
-// Expect describes the pixels of a page.
+// Expect describes the expected pixels of a page.
 type Expect struct {
 	Npy    string `json:"npy"`
 	Shape  []int  `json:"shape"`
@@ -68,7 +68,7 @@ type Expect struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Series is an image in tifffile's words.
+// Series is an image in the terms of tifffile.
 type Series struct {
 	Name   string  `json:"name"`
 	Axes   string  `json:"axes"`
@@ -76,7 +76,7 @@ type Series struct {
 	Levels [][]int `json:"levels"`
 }
 
-// Slide is what OpenSlide says of a file.
+// Slide is OpenSlide's description of a file.
 type Slide struct {
 	Levels     [][2]int          `json:"level_dimensions"` // width, height
 	MPP        string            `json:"mpp_x"`
@@ -85,7 +85,7 @@ type Slide struct {
 	Region     Expect            `json:"region_13_21_200x150"`
 }
 
-// Broken is a file that must be refused, as Must says.
+// Broken is a file that must be rejected, as Must says.
 type Broken struct {
 	Name string `json:"file"`
 	Why  string `json:"why"`
@@ -128,7 +128,7 @@ var load = sync.OnceValues(func() (m struct {
 	return m, nil
 })
 
-// Files returns the files that must be read.
+// Files returns the files that must be readable.
 func Files(t testing.TB) []File {
 	t.Helper()
 	m, err := load()
@@ -168,7 +168,7 @@ func Bytes(t testing.TB, name string) []byte {
 	return b
 }
 
-// Write puts a file of the corpus into a temporary folder and returns its path.
+// Write writes a file of the corpus to a temporary folder and returns its path.
 func Write(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(name))
@@ -184,7 +184,7 @@ type Source struct{ *bytes.Reader }
 // Open returns a file of the corpus as a source of package tiff.
 func Open(t testing.TB, name string) Source { return Memory(Bytes(t, name)) }
 
-// Memory is a source that lies in memory.
+// Memory returns a source for data in memory.
 func Memory(b []byte) Source { return Source{bytes.NewReader(b)} }
 
 // ReadAt reads a part of the file.
@@ -198,7 +198,8 @@ func (s Source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 // Close does nothing.
 func (s Source) Close() error { return nil }
 
-// Compare reports samples, little-endian in C order, that are not those expected of a page of a file.
+// Compare reports a test error unless samples, little-endian in C order, are the expected ones of a page of a
+// file.
 func (e Expect) Compare(t testing.TB, c File, got []byte) {
 	t.Helper()
 	if c.Tolerance == nil {

@@ -1,5 +1,5 @@
-// Command server is an S3 server in memory for tests, with checked signatures. It
-// prints its address and ends with its standard input.
+// Command server is an in-memory S3 server for tests that checks signatures. It prints its address and ends when
+// its standard input is closed.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// listing lists as Amazon does where a request has an empty delimiter: as without one.
+// listing lists objects as Amazon does if a request has an empty delimiter: as without one.
 type listing struct{ *s3mem.Backend }
 
 func (l listing) ListBucket(ctx context.Context, name string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage) (*gofakes3.ObjectList, error) {
@@ -46,7 +46,7 @@ func (l listing) ListBucket(ctx context.Context, name string, prefix *gofakes3.P
 	return l.Backend.ListBucket(ctx, name, prefix, page)
 }
 
-// fill makes objects of the files below a folder.
+// fill creates objects from the files below a folder.
 func fill(backend gofakes3.Backend, bucket, folder string) error {
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
