@@ -10,14 +10,14 @@ import (
 	"strata/pkg/bench"
 )
 
-// settingNames are the axes that a user chooses; the others say what was read.
+// settingNames lists the axes that a user chooses; the others say what was read.
 var settingNames = []string{"backend", "threads", "in flight", "task size"}
 
-// clear is how many times as fast a setting must be to be worth a flag.
+// clear is the speed-up from which a setting is worth a flag.
 const clear = 1.05
 
-// Advise says in a line for each kind of array, operation and cache what is best here. threads is how
-// many there are without a flag.
+// Advise returns a line for each kind of array, operation and cache that names the best setting. threads is the
+// number of threads without a flag.
 func Advise(list []bench.Result, threads int) []string {
 	type kind struct{ name, what string }
 	var order []kind
@@ -41,7 +41,7 @@ func Advise(list []bench.Result, threads int) []string {
 	return out
 }
 
-// whatOf is what was read, and how the machine was.
+// whatOf returns what was read, and under which conditions.
 func whatOf(r bench.Result) string {
 	var parts []string
 	for _, a := range r.Axes {
@@ -55,7 +55,7 @@ func whatOf(r bench.Result) string {
 	return strings.Join(parts, " ")
 }
 
-// best is the advice of results that differ in their settings and in who made them.
+// best returns the advice for results that differ in their settings and programs.
 func best(list []bench.Result, threads int) string {
 	var parts []string
 	var top *bench.Result
@@ -93,7 +93,7 @@ func best(list []bench.Result, threads int) string {
 	return strings.Join(parts, "; ")
 }
 
-// choose names the best of our settings, unless the plain one is as good.
+// choose names the best of strata's settings, unless the plain one is as good.
 func choose(ours []bench.Result, b bench.Result, threads int, device bool) string {
 	where := ""
 	if device {
@@ -113,7 +113,7 @@ func overlap(a, b bench.Result) bool {
 	return len(a.Seconds) > 1 && len(b.Seconds) > 1 && aLow <= bHigh && bLow <= aHigh
 }
 
-// plainest is the result that needs fewest flags.
+// plainest returns the result that needs fewest flags.
 func plainest(list []bench.Result, threads int) bench.Result {
 	rank := func(r bench.Result) (flags float64) {
 		backends := []string{"host", "auto", "gds", "nvcomp", "bounce", "host-device"}
@@ -134,7 +134,7 @@ func plainest(list []bench.Result, threads int) bench.Result {
 	return slices.MinFunc(list, func(a, b bench.Result) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// flagsOf is a result's settings, as flags.
+// flagsOf returns a result's settings as flags.
 func flagsOf(r bench.Result) string {
 	var parts []string
 	for _, name := range settingNames {

@@ -24,11 +24,11 @@ const (
 // Checksum is the sum of one operation.
 type Checksum uint64
 
-// Value is ck.
+// Value returns ck.
 func (c Checksum) Value() uint32 { return uint32(c) ^ uint32(c>>32) }
 
-// Add adds the samples of a box of that shape which lie in a part of it. data has the part's
-// elements of so many bytes, in C order.
+// Add adds those samples of a box of the given shape that lie in a part of it. data holds the part's elements of
+// size bytes, in C order.
 func (c *Checksum) Add(shape []int, step int, part zarr.Region, size int, data []byte) {
 	var first, last, total uint64 = 0, 0, 1
 	for d, n := range shape {
@@ -46,8 +46,7 @@ func (c *Checksum) Add(shape []int, step int, part zarr.Region, size int, data [
 	}
 }
 
-// within is the number of an element in a part, by its number in the whole; false if it lies
-// elsewhere.
+// within returns the number of an element in a part, given its number in the whole, or false if it lies outside.
 func within(shape []int, part zarr.Region, l uint64) (int, bool) {
 	at, stride := 0, 1
 	for d := len(shape) - 1; d >= 0; d-- {
@@ -63,7 +62,7 @@ func within(shape []int, part zarr.Region, l uint64) (int, bool) {
 	return at, true
 }
 
-// element is the bytes of an element as a number.
+// element returns the bytes of an element as a number.
 func element(b []byte, size int) uint64 {
 	switch size {
 	case 1:

@@ -25,12 +25,11 @@ type deviceReader struct {
 	mem     int64 // page-locked memory for what is on its way
 }
 
-// fewest is how many regions are on their way where nothing is said: one on the device, one that
-// the host fetches.
+// fewest is the default number of regions in flight: one on the device, one that the host fetches.
 const fewest = 2
 
-// whole is how large a region of the whole array is, unless a chunk is larger: many small chunks
-// are decoded together.
+// whole is the size of a region of the whole array, unless a chunk is larger: many small chunks are decoded
+// together.
 const whole = 64 << 20
 
 func (d *deviceReader) inFlight() int {
@@ -40,7 +39,7 @@ func (d *deviceReader) inFlight() int {
 	return fewest
 }
 
-// session is what a device reader holds during a repetition.
+// session holds a device reader's resources during a repetition.
 type session struct {
 	array  *zarr.Array
 	reader *zarrgpu.Reader
@@ -109,7 +108,7 @@ func (d *deviceReader) Check(ctx context.Context, j *Job) (uint32, error) {
 
 func (d *deviceReader) Round(ctx context.Context, j *Job) (Sample, error) { return d.run(ctx, j, nil) }
 
-// run does the job once. take gets what lies on the device, box by box.
+// run does the job once. take gets the data on the device, box by box.
 func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, []byte)) (out Sample, err error) {
 	s, err := d.begin()
 	if err != nil {
@@ -134,7 +133,7 @@ func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, [
 	return out, err
 }
 
-// took is the ways that elements came by, with their shares where there are several, and why.
+// took returns the ways by which elements arrived, with their shares if there are several, and why.
 func (s *session) took(all int64) (backend, note string) {
 	var ways []string
 	for _, w := range []zarrgpu.Way{zarrgpu.GDS, zarrgpu.NVComp, zarrgpu.Bounce, zarrgpu.Host} {
@@ -161,7 +160,7 @@ func (s *session) took(all int64) (backend, note string) {
 	return backend, note
 }
 
-// sequence reads boxes one after the other.
+// sequence reads boxes one after another.
 func (d *deviceReader) sequence(ctx context.Context, s *session, j *Job, take func(zarr.Region, []byte)) (err error) {
 	stream, err := d.device.Stream()
 	if err != nil {
@@ -197,7 +196,7 @@ func (d *deviceReader) sequence(ctx context.Context, s *session, j *Job, take fu
 	return nil
 }
 
-// lane is what one region on its way needs.
+// lane holds the resources for one region in flight.
 type lane struct {
 	stream *gpu.Stream
 	slot   *zarrgpu.Slot
@@ -231,7 +230,7 @@ func (s *session) lane(d *gpu.Device, shape []int) (l *lane, err error) {
 	return l, nil
 }
 
-// regions reads the whole array, several regions at a time, each into memory that is used again.
+// regions reads the whole array, several regions at a time, each into reused memory.
 func (d *deviceReader) regions(ctx context.Context, s *session, j *Job, take func(zarr.Region, []byte)) (err error) {
 	l := j.Target.Layout
 	shape := l.partOf(max(min(whole, d.mem/int64(4*d.inFlight())), l.Bytes(clip(l.Chunks, l.Shape))))
@@ -275,7 +274,7 @@ func (d *deviceReader) regions(ctx context.Context, s *session, j *Job, take fun
 	})
 }
 
-// show gives take what lies on the device.
+// show passes data on the device to take.
 func show(d *gpu.Device, s *gpu.Stream, from gpu.Span, box zarr.Region, take func(zarr.Region, []byte)) error {
 	if take == nil {
 		return nil

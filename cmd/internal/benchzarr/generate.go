@@ -13,11 +13,10 @@ import (
 	"strata/pkg/zarr"
 )
 
-// content is what generated arrays hold: blocks of [stretch] elements along the last axis and
-// [rows] along the one before are either noise, in which nothing repeats, or one number. The share
-// of noise is 1/ratio, so that any codec that knows runs compresses the array about ratio times, and
-// each chunk of it. The seed and an element's place decide what it is: the same array comes out
-// whatever the chunks.
+// content is the content of generated arrays: blocks of [stretch] elements along the last axis and [rows] along
+// the one before are either noise, in which nothing repeats, or a single number. The fraction of noise is 1/ratio,
+// so that any codec that handles runs compresses the array, and each of its chunks, about ratio times. An element
+// depends only on the seed and its place, so the same array results whatever the chunks.
 type content struct {
 	ratio float64
 	seed  uint64
@@ -29,7 +28,7 @@ const (
 	rows    = 8
 )
 
-// checkContent says why arrays of a type cannot be generated.
+// checkContent returns an error for element types that cannot be generated.
 func checkContent(elem dtype.Type) error {
 	if elem.IsComplex() || elem == dtype.Bool {
 		return fmt.Errorf("arrays of %s are not generated: want integers or floats", elem)
@@ -37,7 +36,7 @@ func checkContent(elem dtype.Type) error {
 	return nil
 }
 
-// fill makes the elements of a region of an array of that shape, in C order.
+// fill generates the elements of a region of an array of the given shape, in C order.
 func (c content) fill(shape []int, r zarr.Region, data []byte) {
 	last := len(shape) - 1
 	if Volume(r.Shape) == 0 {
@@ -66,8 +65,8 @@ func (c content) fill(shape []int, r zarr.Region, data []byte) {
 	}
 }
 
-// row makes a part of a row that begins with element x. line is the number of the row's first
-// stretch, block that of its first block.
+// row generates a part of a row that begins with element x. line is the number of the row's first stretch, block
+// that of its first block.
 func (c content) row(line, block uint64, x int, data []byte) {
 	size := c.elem.Size()
 	for len(data) > 0 {
@@ -82,15 +81,15 @@ func (c content) row(line, block uint64, x int, data []byte) {
 	}
 }
 
-// noisy decides on a block. Multiples of the golden ratio lie evenly in every part of the array, so
-// that each chunk has its share.
+// noisy reports whether a block is noise. Multiples of the golden ratio are evenly distributed in every part of
+// the array, so that each chunk has its share.
 func (c content) noisy(block uint64) bool {
 	at := block*0x9e3779b97f4a7c15 + Mix(c.seed)
 	return float64(at>>11)*c.ratio < 1<<53
 }
 
-// noise fills data with bytes of a stretch from byte off on. Every eight of them follow from
-// their place; floats that are no numbers are given another exponent.
+// noise fills data with bytes of a stretch from byte off on. Every eight of them depend on their place; the
+// exponents of floats that would not be finite are replaced.
 func (c content) noise(number uint64, off int, data []byte) {
 	var word [8]byte
 	for i := 0; i < len(data); {
@@ -140,7 +139,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fillAll is fill by several workers, each with planes of its own.
+// fillAll fills a region like fill, with several workers on planes of their own.
 func (c content) fillAll(ctx context.Context, workers int, shape []int, r zarr.Region, data []byte) error {
 	if len(r.Shape) < 2 || r.Shape[0] == 0 {
 		c.fill(shape, r, data)

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/units"
 )
 
-// Machine is what a run measures with.
+// A Machine holds what a run measures with.
 type Machine struct {
 	run    *cli.Run
 	tool   Tool
@@ -29,7 +29,8 @@ type Machine struct {
 	html   *atomic.Output
 }
 
-// NewMachine makes ready what the flags ask for. A device that is needed and not there is an error.
+// NewMachine prepares what the flags request. A required device that is missing is an error. The caller must Close
+// the machine.
 func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants, needs bool) (*Machine, error) {
 	m := &Machine{run: r, tool: tool, Doc: bench.New(tool.Name, cli.Version(), os.Args)}
 	var err error
@@ -82,7 +83,7 @@ func (m *Machine) Close() {
 	}
 }
 
-// reader makes what reads by a setting.
+// reader returns a reader for a setting.
 func (m *Machine) reader(s Setting) (Reader, error) {
 	o := m.run.Options
 	if m.tool.Reader != nil {
@@ -99,10 +100,10 @@ func (m *Machine) reader(s Setting) (Reader, error) {
 	return &deviceReader{setting: s, device: m.Device, files: o.GPUFiles, mem: o.Mem}, nil
 }
 
-// hostDevice is the name of reading by the host and then copying to the device.
+// hostDevice is the name of reading on the host followed by a copy to the device.
 const hostDevice = "host-device"
 
-// axes are a setting as results have it.
+// axes returns a setting in the form of results.
 func (s Setting) axes(far bool) bench.Axes {
 	backend := s.Backend
 	if s.To == ToDevice && !endsOnDevice(backend) {
@@ -125,8 +126,8 @@ func (s Setting) axes(far bool) bench.Axes {
 	return a
 }
 
-// read measures operations on an array by several settings, which have the same cache; more are
-// the axes that come before theirs.
+// read measures operations on an array with several settings, which have the same cache; more are the axes that
+// precede theirs.
 func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, reps int, progress func(int64)) ([]bench.Result, error) {
 	var out []bench.Result
 	for _, op := range ops {
@@ -167,14 +168,14 @@ func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, s
 	return out, nil
 }
 
-// refusing is a reader that cannot be made.
+// refusing stands for a reader that cannot be made.
 type refusing struct{ err error }
 
 func (r refusing) Check(context.Context, *Job) (uint32, error) { return 0, r.err }
 func (r refusing) Round(context.Context, *Job) (Sample, error) { return Sample{}, r.err }
 
-// others adds the peers to those who measure a job: beside the first of our settings of each number
-// of threads and requests. What is missing of them comes as results.
+// others adds the peers to the contestants of a job, beside the first of strata's settings for each number of
+// threads and requests. Missing ones are returned as results.
 func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours []*Contestant, add func(*Contestant)) (missing []bench.Result, err error) {
 	if m.Peers == nil || j.Op == OpStream {
 		return nil, nil
@@ -197,7 +198,7 @@ func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours [
 	return missing, nil
 }
 
-// NoteSoftware adds the peers that run to the facts of the machine.
+// NoteSoftware adds the running peers to the facts of the machine.
 func (m *Machine) NoteSoftware() {
 	for _, s := range m.Peers.software() {
 		if !slices.Contains(m.Doc.System.Software, s) {
@@ -206,7 +207,7 @@ func (m *Machine) NoteSoftware() {
 	}
 }
 
-// Finish writes what was measured.
+// Finish writes the results.
 func (m *Machine) Finish(table bool) error {
 	var err error
 	if table {

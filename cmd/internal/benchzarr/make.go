@@ -22,7 +22,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// plan is an array that is made.
+// plan describes an array to generate.
 type plan struct {
 	format int
 	codec  string // as the flag --codec
@@ -32,10 +32,10 @@ type plan struct {
 	content
 }
 
-// defaultChunks is the edge of chunks where nothing is said.
+// defaultChunks is the default edge of chunks.
 const defaultChunks = 128
 
-// planOf is what the flags say of an array that is made, but for its shape where none is given.
+// planOf returns the plan that the flags describe, without a shape if none is given.
 func planOf(r *cli.Run) (plan, error) {
 	o := r.Options
 	p := plan{format: o.ZarrFormat, codec: o.Codec, chunks: o.Chunks, shard: o.Shard, shape: r.Ints("shape")}
@@ -60,7 +60,7 @@ func planOf(r *cli.Run) (plan, error) {
 	return p, nil
 }
 
-// complete gives the plan a shape of at most so many bytes, if it has none, and checks it.
+// complete gives the plan a shape of at most the given size, if it has none, and checks it.
 func (p *plan) complete(size int64) error {
 	unit := p.chunks
 	if p.shard != nil {
@@ -90,7 +90,7 @@ func (p *plan) complete(size int64) error {
 	return nil
 }
 
-// block is the shape of n units, about as many along each axis.
+// block returns the shape of n units, about as many along each axis.
 func block(unit []int, n int64) []int {
 	grid := slices.Repeat([]int64{1}, len(unit))
 	all := int64(1)
@@ -115,7 +115,7 @@ func (p *plan) spec() (zarr.Spec, error) {
 
 func (p *plan) bytes() int64 { return int64(p.elem.Size()) * Volume(p.shape) }
 
-// axes are the plan as results have it.
+// axes returns the plan in the form of results.
 func (p *plan) axes() bench.Axes {
 	a := bench.Axes{{Name: "format", Value: "v" + strconv.Itoa(p.format)}, {Name: "codec", Value: p.codec}, {Name: "chunks", Value: cross(p.chunks)}}
 	if p.shard != nil {
@@ -124,7 +124,7 @@ func (p *plan) axes() bench.Axes {
 	return a
 }
 
-// cross writes a shape as the axes of sweep have it: 64x64x64.
+// cross formats a shape for the axes of sweep: 64x64x64.
 func cross(shape []int) string {
 	var parts []string
 	for _, n := range shape {
@@ -133,14 +133,13 @@ func cross(shape []int) string {
 	return strings.Join(parts, "x")
 }
 
-// Scratch is a folder of the run's own, which is removed at its end. What runs that were killed have
-// left beside it goes as well.
+// A Scratch is a temporary folder of the run. Remains of killed runs beside it are removed, too.
 type Scratch struct {
 	group *atomic.Group
 	path  string
 }
 
-// NewScratch makes a folder in a place that has room for so many bytes.
+// NewScratch makes a folder in a place that has room for the needed bytes.
 func NewScratch(r *cli.Run, tool, place string, need int64) (*Scratch, error) {
 	info, err := os.Stat(place)
 	switch {
@@ -186,7 +185,7 @@ func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.
 	return zarr.CreateArray(ctx, store.Folder(path, store.Sync(sync)), "", spec, opts...)
 }
 
-// StoredBytes is how many bytes the files below a folder have, but for metadata.
+// StoredBytes returns the size of the files below a folder, without metadata.
 func StoredBytes(ctx context.Context, folder string) (int64, error) {
 	t := Target{Path: folder}
 	list, err := t.files(ctx)

@@ -26,7 +26,7 @@ type Job struct {
 	Tiles  int64 // chunks that are read in a repetition; 0: they are not counted
 }
 
-// Bytes is how many bytes of elements a repetition moves.
+// Bytes returns the number of bytes of elements that a repetition moves.
 func (j *Job) Bytes() int64 {
 	n := int64(0)
 	for _, b := range j.Boxes.List {
@@ -35,7 +35,7 @@ func (j *Job) Bytes() int64 {
 	return n
 }
 
-// countTiles returns how many chunks the boxes touch, those of neighbouring boxes for each of them.
+// countTiles returns the number of chunks that the boxes touch, counted for each box.
 func (j *Job) countTiles() int64 {
 	n := int64(0)
 	for _, b := range j.Boxes.List {
@@ -48,7 +48,7 @@ func (j *Job) countTiles() int64 {
 	return n
 }
 
-// largest is how many bytes the largest box has.
+// largest returns the size of the largest box in bytes.
 func (j *Job) largest() int64 {
 	n := int64(0)
 	for _, b := range j.Boxes.List {
@@ -57,8 +57,8 @@ func (j *Job) largest() int64 {
 	return n
 }
 
-// makeRoom takes so much memory and gives it back. Where memory is full of cached files the kernel has
-// to move them before there are huge pages, for seconds: whoever asks first would pay for the others.
+// makeRoom allocates memory and releases it. If memory is full of cached files, the kernel must first move them to
+// make huge pages, for seconds; otherwise the first program to ask would pay for the others.
 func makeRoom(n int64) {
 	b, err := mem.Alloc(int(n))
 	if err != nil {
@@ -70,7 +70,7 @@ func makeRoom(n int64) {
 	mem.Free(b)
 }
 
-// Sample is one repetition.
+// Sample is the result of one repetition.
 type Sample struct {
 	Seconds, CPU float64
 	Peak         int64  // most resident memory
@@ -79,15 +79,15 @@ type Sample struct {
 	Note         string // what did not go as the setting says
 }
 
-// Reader reads as one setting says.
+// A Reader reads with one setting.
 type Reader interface {
-	// check does the job once, outside of any measurement, and returns the checksum of what came.
+	// Check does the job once, outside of any measurement, and returns the checksum of the data.
 	Check(ctx context.Context, j *Job) (uint32, error)
-	// round does it once and measures it.
+	// Round does the job once and measures it.
 	Round(ctx context.Context, j *Job) (Sample, error)
 }
 
-// Stopwatch measures what lies between its calls of start and stop.
+// A Stopwatch measures the time and resources between Start and Stop.
 type Stopwatch struct {
 	began time.Time
 	usage bench.Usage
@@ -104,14 +104,14 @@ func (w Stopwatch) Stop() Sample {
 	return s
 }
 
-// Processors lets so many threads of the process compute, and returns what undoes it.
+// Processors limits the number of threads of the process that compute, and returns a function that undoes it.
 func Processors(n int) (undo func()) {
 	was := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(min(n, runtime.NumCPU()))
 	return func() { runtime.GOMAXPROCS(was) }
 }
 
-// hostReader reads into memory of the host.
+// hostReader reads into host memory.
 type hostReader struct {
 	setting Setting
 	mem     int64 // for scratch memory
@@ -132,7 +132,7 @@ func (h *hostReader) Check(ctx context.Context, j *Job) (uint32, error) {
 	return c.Value(), err
 }
 
-// Sum reads all of the array, in parts of at most so many bytes, and returns its checksum.
+// Sum reads all of the array, in parts of at most the given size, and returns its checksum.
 func (t *Target) Sum(ctx context.Context, threads int, part int64) (uint32, error) {
 	h := &hostReader{setting: Setting{Backend: "host", Threads: threads}, mem: part, part: part}
 	return h.Check(ctx, &Job{Target: t, Op: OpFull, Boxes: Choice{Part: part}.BoxesOf(OpFull, t.Layout)})
@@ -155,8 +155,8 @@ func (h *hostReader) Round(ctx context.Context, j *Job) (Sample, error) {
 	return s, err
 }
 
-// sequence opens the array and reads boxes one after the other, into memory that is new at the
-// first of them, and that take may look at.
+// sequence opens the array and reads boxes one after another, into memory allocated for the first of them, which
+// take may inspect.
 func (h *hostReader) sequence(ctx context.Context, j *Job, b Boxes, take func(zarr.Region, []byte)) error {
 	a, st, err := j.Target.Open(ctx, h.setting, h.options()...)
 	if err != nil {
@@ -185,11 +185,11 @@ func (h *hostReader) sequence(ctx context.Context, j *Job, b Boxes, take func(za
 	return nil
 }
 
-// piece is how many bytes of a raw chunk a stream reads at a time: they stay in a core's cache.
+// piece is the number of bytes of a raw chunk that a stream reads at a time, chosen to fit a core's cache.
 const piece = 1 << 20
 
-// stream opens the array and reads all of it, as many chunks at a time as the setting says, raw
-// ones in pieces of whole planes. Each worker has memory of its own, which it uses again.
+// stream opens the array and reads all of it, as many chunks at a time as the setting says, raw ones in pieces of
+// whole planes. Each worker reuses its own memory.
 func (h *hostReader) stream(ctx context.Context, j *Job) error {
 	a, st, err := j.Target.Open(ctx, h.setting, h.options()...)
 	if err != nil {
@@ -230,7 +230,7 @@ func (h *hostReader) stream(ctx context.Context, j *Job) error {
 	})
 }
 
-// Contestant is one way in which a job is measured beside others.
+// A Contestant is one of the ways in which a job is measured.
 type Contestant struct {
 	Result  bench.Result
 	Reader  Reader
@@ -238,9 +238,9 @@ type Contestant struct {
 	samples []Sample
 }
 
-// Measure does a job in rounds. In each every contestant has its turn, and another one begins: a
-// machine's speed drifts, and who comes first may find memory in another state. The first
-// contestant's checksum is what the others' is compared with.
+// Measure does a job in rounds. In each round every contestant has a turn, and another one begins, because a
+// machine's speed drifts and the first may find memory in another state. The checksums are compared with that of
+// the first contestant.
 func (m *Machine) Measure(ctx context.Context, j *Job, list []*Contestant, reps int, cold bool, progress func(int64)) error {
 	var held float64
 	first := -1
@@ -301,8 +301,8 @@ func (m *Machine) Measure(ctx context.Context, j *Job, list []*Contestant, reps 
 	return nil
 }
 
-// fail notes why a contestant is not measured, where that is its own matter: a backend that cannot
-// serve the array, another program's trouble. Other errors end the run.
+// fail records why a contestant is not measured, if the reason is its own: a backend that cannot serve the array,
+// or trouble with another program. Other errors end the run and are returned.
 func (c *Contestant) fail(ctx context.Context, err error) error {
 	var backend Refused
 	var other *benchkit.PeerError
@@ -331,7 +331,7 @@ func (c *Contestant) Remark(text string) {
 	c.Result.Note += text
 }
 
-// fill makes the result of the samples.
+// fill computes the result from the samples.
 func (c *Contestant) fill(j *Job) {
 	if len(c.samples) == 0 {
 		return

@@ -16,7 +16,7 @@ const (
 
 var readOps = []string{OpFull, OpRandom, opSlab, OpStream}
 
-// Layout is what an operation has to know of an array.
+// Layout is the layout of an array, as far as operations need it.
 type Layout struct {
 	Shape  []int
 	Chunks []int // that are decoded each for itself
@@ -58,14 +58,14 @@ func (b Boxes) Check(c *Checksum, l Layout, box zarr.Region, data []byte) {
 	c.Add(box.Shape, boxStep, zarr.Region{Start: make([]int, len(box.Shape)), Shape: box.Shape}, l.Size, data)
 }
 
-// Choice says which boxes the operations have.
+// Choice determines the boxes of the operations.
 type Choice struct {
 	Edge, Count int    // of boxes at seeded places
 	Seed        uint64 // of the places
 	Part        int64  // most bytes of a part of the whole
 }
 
-// BoxesOf are the boxes of an operation on an array.
+// BoxesOf returns the boxes of an operation on an array.
 func (c Choice) BoxesOf(op string, l Layout) Boxes {
 	switch op {
 	case OpRandom:
@@ -78,9 +78,9 @@ func (c Choice) BoxesOf(op string, l Layout) Boxes {
 	return Boxes{List: cut.Split(l.Shape, l.partOf(c.Part)), Whole: true}
 }
 
-// partOf is the shape of the largest part of the array that has at most so many bytes and is
-// whole chunk files, or, where one has more, whole chunks: as many along the last axis as fit,
-// then along the others.
+// partOf returns the shape of the largest part of the array that has at most the given number of bytes and
+// consists of whole chunk files or, if one is larger, of whole chunks: as many along the last axis as fit, then
+// along the others.
 func (l Layout) partOf(most int64) []int {
 	unit := l.files
 	if l.Bytes(clip(unit, l.Shape)) > most {
@@ -102,10 +102,10 @@ func (l Layout) partOf(most int64) []int {
 	return part
 }
 
-// mostUnits is how many units a stream has: of an array of more chunks, several are one.
+// mostUnits is the maximum number of units of a stream: if an array has more chunks, a unit has several.
 const mostUnits = 1 << 20
 
-// units is the shape of whole chunks of which the array has at most so many.
+// units returns the shape of units of whole chunks such that the array has at most the given number of units.
 func (l Layout) units(most int64) []int {
 	unit := clip(l.Chunks, l.Shape)
 	count := func() int64 {

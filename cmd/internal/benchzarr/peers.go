@@ -9,7 +9,7 @@ import (
 	"strata/pkg/bench"
 )
 
-// peersScript does what a peer is asked for.
+// peersScript is the Python script that does what a peer is asked for.
 //
 //go:embed peers.py
 var peersScript string
@@ -22,7 +22,7 @@ var peerKinds = []benchkit.PeerKind{
 	{Key: "kvikio", Name: "kvikio", Device: true, Packages: "numpy zarr kvikio-cu12"},
 }
 
-// request is what a peer is asked for an array.
+// request is a request to a peer.
 type request struct {
 	Do     string     `json:"do"`
 	Array  string     `json:"array"`
@@ -53,7 +53,7 @@ func requestOf(do string, j *Job) request {
 	return r
 }
 
-// peer is another program that reads what a job names.
+// peer reads what a job names with another program.
 type peer struct{ *benchkit.Peer }
 
 func (p peer) Check(ctx context.Context, j *Job) (uint32, error) {
@@ -71,7 +71,7 @@ func (p peer) Round(ctx context.Context, j *Job) (Sample, error) {
 	return Sample{Seconds: a.S, CPU: a.CPU, Peak: a.HWM}, err
 }
 
-// Peers are the processes of other programs, for one number of threads and requests at a time.
+// Peers holds the processes of other programs, for one number of threads and requests at a time.
 type Peers struct {
 	python  string
 	tool    Tool
@@ -80,8 +80,8 @@ type Peers struct {
 	started [4]any         // how
 }
 
-// Start starts those that there are, of those who read into the host's memory, a device's, or
-// both, and notes what is missing of the others.
+// Start starts the available peers that read into host memory, device memory or both, and records which are
+// missing.
 func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device bool) error {
 	now := [4]any{threads, inFlight, host, device}
 	if ps.List != nil && ps.started == now {
@@ -114,7 +114,7 @@ func (ps *Peers) close() {
 	ps.List = nil
 }
 
-// software is who took part.
+// software returns the programs that took part.
 func (ps *Peers) software() []bench.Software {
 	var out []bench.Software
 	for _, p := range ps.List {

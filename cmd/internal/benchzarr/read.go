@@ -41,7 +41,7 @@ func readCommand() *cli.Command {
 	}
 }
 
-// settingOf is what the flags of read say.
+// settingOf returns the setting given by the flags of read.
 func settingOf(r *cli.Run) Setting {
 	s := Setting{Backend: r.Options.Backend, To: r.String("to"), Threads: r.Options.Threads, InFlight: r.Int("in_flight"), Cold: r.String("cache") == "cold"}
 	if r.IsSet("task_size") {
@@ -109,7 +109,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	return m.Finish(true)
 }
 
-// fits refuses operations that memory does not hold.
+// fits returns an error for operations that do not fit in memory.
 func fits(t *Target, most int64, c Choice, ops []string) error {
 	for _, op := range ops {
 		for _, b := range c.BoxesOf(op, t.Layout).List {

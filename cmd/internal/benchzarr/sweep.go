@@ -46,19 +46,19 @@ func sweepCommand() *cli.Command {
 	}
 }
 
-// Axis is what is varied, and how.
+// Axis names what is varied, with its values.
 type Axis struct {
 	Name   string
 	Values []string
 }
 
-// axisNames are those that there are; the last are of arrays that are made.
+// Names of axes; the last are those of generated arrays.
 var (
 	settingAxes = []string{"backend", "threads", "in_flight", "task_size", "cache"}
 	arrayAxes   = []string{"format", "codec", "chunks", "shard"}
 )
 
-// ParseAxes reads what --vary says: a list at whose commas the command line has cut it.
+// ParseAxes parses --vary, a list that the command line has split at its commas.
 func ParseAxes(list []string) ([]Axis, error) {
 	var out []Axis
 	for _, item := range list {
@@ -87,7 +87,7 @@ func ParseAxes(list []string) ([]Axis, error) {
 	return out, nil
 }
 
-// allBackends are the ways that --vary backend=all has.
+// allBackends returns the backends of --vary backend=all.
 func allBackends(device bool, far bool) []string {
 	list := []string{"host"}
 	if !far {
@@ -99,7 +99,7 @@ func allBackends(device bool, far bool) []string {
 	return list
 }
 
-// apply makes of one setting those with all values of an axis.
+// apply replaces each setting by those with all values of the axis.
 func (a Axis) apply(list []Setting, all []string) ([]Setting, error) {
 	var out []Setting
 	for _, s := range list {
@@ -118,7 +118,7 @@ func (a Axis) apply(list []Setting, all []string) ([]Setting, error) {
 	return out, nil
 }
 
-// set changes what an axis names; own are backends beside those that are known here.
+// set changes the setting that an axis names; own are backends besides those known here.
 func (s *Setting) set(name, value string, own []string) error {
 	bad := func(want string) error { return cli.Usage("flag --vary: %s=%s: want %s", name, value, want) }
 	number := func(to *int) error {
@@ -160,7 +160,7 @@ func (s *Setting) set(name, value string, own []string) error {
 	return nil
 }
 
-// applyPlans is apply for arrays that are made.
+// applyPlans replaces each plan by those with all values of the axis.
 func (a Axis) applyPlans(list []plan) ([]plan, error) {
 	var out []plan
 	for _, p := range list {
@@ -207,7 +207,7 @@ func (p *plan) set(name, value string) error {
 	return err
 }
 
-// powers are 1, 2, 4 … up to n, and n.
+// powers returns 1, 2, 4 … up to n, and n.
 func powers(n int) []string {
 	var out []string
 	for k := 1; k < n; k *= 2 {
@@ -270,8 +270,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	return Sweep(ctx, r, zarrTool, t, axes, r.Strings("ops"), choiceOf(r))
 }
 
-// Sweep reads an array in all the ways that axes span, and writes what was measured. The other axes are as the flags say that all who
-// read have.
+// Sweep reads an array in all the ways that the axes span, and writes the results. Flags set the other axes.
 func Sweep(ctx context.Context, r *cli.Run, tool Tool, t *Target, axes []Axis, ops []string, c Choice) error {
 	r.Read(t.Dataset)
 	place := t.Path
@@ -305,7 +304,7 @@ func Sweep(ctx context.Context, r *cli.Run, tool Tool, t *Target, axes []Axis, o
 	return m.Finish(true)
 }
 
-// prepare makes the machine and the settings that axes ask for.
+// prepare prepares the machine and the settings that the axes span.
 func prepare(ctx context.Context, r *cli.Run, tool Tool, place string, axes []Axis, far bool) (*Machine, []Setting, error) {
 	wants := settingOf(r).To == ToDevice
 	needs := wants
@@ -339,10 +338,10 @@ func prepare(ctx context.Context, r *cli.Run, tool Tool, place string, axes []Ax
 	return m, distinct(settings), nil
 }
 
-// Pool is a backend of other programs that, as gds does, takes tasks of a size.
+// Pool is the name of a backend of other tools that, like gds, takes tasks of a set size.
 const Pool = "pool"
 
-// distinct leaves out settings that differ only in what has no effect on them.
+// distinct removes settings that differ only in what has no effect on them.
 func distinct(list []Setting) []Setting {
 	var out []Setting
 	for _, s := range list {
@@ -356,8 +355,8 @@ func distinct(list []Setting) []Setting {
 	return out
 }
 
-// sweep reads an array by all settings: those of one cache and one number of threads take turns, so that
-// peers, which are told that number, stand beside them.
+// sweep reads an array with all settings. Those with the same cache and number of threads take turns, so that
+// peers, which get that number, run beside them.
 func (m *Machine) sweep(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, progress func(int64)) error {
 	type family struct {
 		cold              bool
@@ -385,7 +384,7 @@ func (m *Machine) sweep(ctx context.Context, t *Target, ops []string, c Choice, 
 	return nil
 }
 
-// sweepMade makes arrays of all kinds in a folder, one after the other, and measures writing and reading.
+// sweepMade generates arrays of all kinds in a folder, one after another, and measures writing and reading.
 func sweepMade(ctx context.Context, r *cli.Run, where string, axes []Axis, classic bool) error {
 	p, err := planOf(r)
 	if err != nil {
@@ -449,7 +448,7 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []Axis, class
 	return m.Finish(true)
 }
 
-// made makes one array and measures it.
+// made generates one array and measures it.
 func (m *Machine) made(ctx context.Context, p plan, tmp *Scratch, name string, settings []Setting, progress func(int64)) error {
 	r := m.run
 	list, err := m.write(ctx, p, tmp, Setting{Backend: "host", To: ToHost, Threads: r.Options.Threads}, r.Int("reps"), progress)

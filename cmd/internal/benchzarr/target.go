@@ -37,7 +37,7 @@ func endsOnDevice(backend string) bool {
 	return backend == "bounce" || backend == "gds" || backend == "nvcomp"
 }
 
-// workers is how many chunks are worked on at a time in the host's memory.
+// workers returns the number of chunks processed at a time in host memory.
 func (s Setting) workers() int {
 	if s.InFlight > 0 {
 		return s.InFlight
@@ -45,7 +45,7 @@ func (s Setting) workers() int {
 	return s.Threads
 }
 
-// Target is an array that is read.
+// Target is an array to read.
 type Target struct {
 	Path   string // as OpenURL takes it
 	Layout Layout
@@ -60,13 +60,13 @@ type Target struct {
 	Dataset record.Dataset
 }
 
-// Refused is a backend that cannot serve an array: the user's choice.
+// Refused reports that a backend cannot serve an array: the user chose it.
 type Refused struct{ error }
 
 // Unwrap returns the reason.
 func (e Refused) Unwrap() error { return e.error }
 
-// errImage is an OME-Zarr image in place of an array: its level 0 is meant.
+// errImage reports an OME-Zarr image in place of an array: its level 0 is meant.
 type errImage struct{ level string }
 
 func (e *errImage) Error() string { return "is an image" }
@@ -80,7 +80,7 @@ func Below(path, name string) string {
 	return strings.TrimRight(path, "/") + "/" + name + query
 }
 
-// Look opens an array, or the level 0 of an image, to see what it is.
+// Look opens an array, or level 0 of an image, to examine it.
 func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
 	t := &Target{Path: path, web: store.Settings(r.Options.HTTP)}
 	a, st, err := t.Open(ctx, Setting{Backend: "auto"})
@@ -107,7 +107,7 @@ func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
 	return t, nil
 }
 
-// Open opens the array as a setting has it. The caller closes both.
+// Open opens the array as a setting requires. The caller must close both results.
 func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zarr.Array, store.Store, error) {
 	web := []store.HTTPOption{t.web}
 	if s.InFlight > 0 {
@@ -156,7 +156,7 @@ func (t *Target) noDirect() error {
 	return Refused{errors.New("--backend direct cannot read " + t.Path + ": " + store.ErrNoDirect.Error() + "; give auto or host")}
 }
 
-// files are the local files that the array lies in.
+// files returns the local files that contain the array.
 func (t *Target) files(ctx context.Context) ([]string, error) {
 	root := strings.TrimPrefix(t.Path, "file://")
 	if name, _ := images.Split(root); name != "" {
@@ -165,8 +165,8 @@ func (t *Target) files(ctx context.Context) ([]string, error) {
 	return benchkit.Files(ctx, root)
 }
 
-// drop lets the page cache forget the array, and says what share of it stays all the same; -1
-// where the system does not tell.
+// drop drops the array from the page cache, and returns the fraction of it that remains, or −1 if the system
+// does not tell.
 func (t *Target) drop(ctx context.Context) (float64, error) {
 	list, err := t.files(ctx)
 	if err != nil {
@@ -175,5 +175,5 @@ func (t *Target) drop(ctx context.Context) (float64, error) {
 	return benchkit.Forget(list)
 }
 
-// Refuse returns an error that says why a backend cannot serve an array.
+// Refuse returns an error of type [Refused].
 func Refuse(format string, args ...any) error { return Refused{fmt.Errorf(format, args...)} }

@@ -114,7 +114,7 @@ type writer struct {
 	filled bool   // data is the whole array
 }
 
-// parts are whole chunk files, of at most half the memory.
+// parts returns parts of whole chunk files, with at most half the memory each.
 func (w *writer) parts() ([]zarr.Region, error) {
 	l := Layout{Shape: w.plan.shape, Chunks: w.plan.chunks, files: w.plan.chunks, Size: w.plan.elem.Size()}
 	if w.plan.shard != nil {
@@ -128,7 +128,7 @@ func (w *writer) parts() ([]zarr.Region, error) {
 	return cut.Split(l.Shape, part), nil
 }
 
-// round writes the array once and measures that, without what makes its elements.
+// round writes the array once and measures that, without generating its elements.
 func (w *writer) round(ctx context.Context) (out Sample, sum uint32, err error) {
 	parts, err := w.parts()
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *writer) free() {
 	w.data, w.filled = nil, false
 }
 
-// write measures how a plan's array is written, ours and the peers' in turn.
+// write measures writing a plan's array, alternately by strata and by the peers.
 func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, reps int, done func(int64)) ([]bench.Result, error) {
 	o := m.run.Options
 	w := &writer{plan: p, setting: s, sync: o.Sync, mem: o.Mem, path: tmp.File("written.zarr"), done: done}
@@ -249,7 +249,7 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 	return append(out, missing...), nil
 }
 
-// write fills in what is known of a written array.
+// write fills in what is known about a written array.
 func (c *Contestant) write(p plan) {
 	note := c.Result.Note
 	c.Result.Note = ""
@@ -259,7 +259,7 @@ func (c *Contestant) write(p plan) {
 	}
 }
 
-// verify reads what a contestant has written, compares it, and notes how well it was compressed.
+// verify reads what a contestant has written, compares it, and records its compression ratio.
 func (m *Machine) verify(ctx context.Context, p plan, path string, want uint32, c *Contestant) error {
 	t, err := Look(ctx, m.run, path)
 	if err != nil {
@@ -308,7 +308,7 @@ func (p *plan) elements(ctx context.Context, path string, threads int, most int6
 	return nil
 }
 
-// numbers is the codec's name and level, as peers are told.
+// numbers returns the codec's name and level in the form for peers.
 func (p *plan) numbers() (name string, level int, err error) {
 	name, text, given := strings.Cut(p.codec, ":")
 	level = 1 // what codec.FromFlag takes
@@ -318,7 +318,7 @@ func (p *plan) numbers() (name string, level int, err error) {
 	return name, level, err
 }
 
-// write lets a peer write an array of elements that lie in a file.
+// write asks a peer to write an array from elements in a file.
 func (p peer) write(ctx context.Context, a plan, path, data, codec string, level int) (Sample, error) {
 	var got answer
 	err := p.Ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,

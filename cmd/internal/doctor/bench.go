@@ -19,7 +19,7 @@ import (
 	"strata/pkg/units"
 )
 
-// benchCommand is "doctor bench".
+// benchCommand returns the command "doctor bench".
 func benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "bench",
@@ -56,7 +56,7 @@ func benchCommand() *cli.Command {
 	}
 }
 
-// benchReport is what was measured, as --json writes it.
+// benchReport holds the measurements, as --json writes them.
 type benchReport struct {
 	Path       string        `json:"path"`
 	Made       bool          `json:"made"`
@@ -135,15 +135,15 @@ func runBench(ctx context.Context, r *cli.Run) error {
 	return report.print(r.Stdout)
 }
 
-// mostUnderWay is how many bytes all threads have under way at most.
+// mostUnderWay is the maximum number of bytes that all threads have in flight.
 const mostUnderWay = 128 << 20
 
-// blockOf is what a thread takes at a time: as much as the stages' tasks have, in pages.
+// blockOf returns the bytes that a thread takes at a time: the size of the stages' tasks, in whole pages.
 func blockOf(task int64, threads int) int64 {
 	return max(min(task, mostUnderWay/int64(threads))/iobench.Page*iobench.Page, iobench.Page)
 }
 
-// fileSystemOf is the type of what a path lies on; "" where that is not known.
+// fileSystemOf returns the type of a path's file system, or "" if it is unknown.
 func fileSystemOf(ctx context.Context, path string) string {
 	m := sysinfo.Read(ctx, sysinfo.Live(), sysinfo.Options{Path: path, NoTools: true})
 	if m.Path == nil {
@@ -164,7 +164,7 @@ type benchWay struct {
 	write bool
 }
 
-// benchWays in the order in which they are measured: what is written first is there to be read.
+// benchWays lists the ways in the order of measurement: what is written first can then be read.
 var benchWays = func() (list []benchWay) {
 	for _, w := range iobench.Ways {
 		if w.Write {
@@ -177,7 +177,7 @@ var benchWays = func() (list []benchWay) {
 	return list
 }()
 
-// takeGPU opens the device that is measured, if there is one.
+// takeGPU opens the device to measure, if there is one.
 func (b *measurer) takeGPU(r *cli.Run, report *benchReport) error {
 	info, err := benchDevice(r)
 	if err == nil {
@@ -195,7 +195,7 @@ func (b *measurer) takeGPU(r *cli.Run, report *benchReport) error {
 	return nil
 }
 
-// benchDevice is the device that is asked for, or the one with most memory available.
+// benchDevice returns the requested device, or the one with most memory available.
 func benchDevice(r *cli.Run) (gpu.Info, error) {
 	if !r.Bool("use_gpu") {
 		return gpu.Info{}, &gpu.Unavailable{Reason: "--no-use_gpu is given"}
@@ -216,7 +216,7 @@ func (b *measurer) giveGPU() error {
 	return b.Device.Close()
 }
 
-// all measures every way that there is; each gets its part of the time that is left.
+// all measures every available way; each gets its share of the remaining time.
 func (b *measurer) all(ctx context.Context, report *benchReport, total time.Duration) error {
 	var list []benchWay
 	possible := 0
@@ -273,14 +273,14 @@ func (b *measurer) one(ctx context.Context, w benchWay, share time.Duration) (go
 
 const rounds = 5 // that a way is measured in, unless the files end before
 
-// measured is what a measurement gave.
+// measured is the result of a measurement.
 type measured struct {
 	samples []iobench.Sample
-	cached  *int64 // per cent of what is read that the page cache holds all the same
+	cached  *int64 // percentage of the data that the page cache still holds
 }
 
-// measure moves data one way for a time. A pass over the files ends a round, and so does its
-// share of the time.
+// measure moves data in one way for some time. A round ends after a pass over the files, or after its share of the
+// time.
 func (b *measurer) measure(ctx context.Context, m iobench.Mover, write bool, share time.Duration) (got measured, err error) {
 	next := int64(0) // part, of those of all passes
 	all := b.Data.Count(b.Block)
@@ -311,7 +311,7 @@ func (b *measurer) measure(ctx context.Context, m iobench.Mover, write bool, sha
 	return got, nil
 }
 
-// rates are the samples' median, least and most, in bytes per second.
+// rates returns the median, the minimum and the maximum of the samples in bytes per second.
 func rates(list []iobench.Sample) (middle, least, most float64) {
 	var all []float64
 	for _, s := range list {
@@ -332,7 +332,7 @@ func (r *benchResult) fill(got measured) {
 	r.Rate, r.Slowest, r.Fastest = rates(got.samples)
 }
 
-// advise says in a line what the numbers mean for --backend.
+// advise explains in one line what the numbers mean for --backend.
 func (r *benchReport) advise() string {
 	read := map[string]*benchResult{}
 	var best *benchResult

@@ -10,11 +10,11 @@ import (
 	"strata/pkg/units"
 )
 
-// littleDisk is less free space than a mosaic takes.
+// littleDisk is the free space below which a mosaic does not fit.
 const littleDisk = 1 << 30
 
-// capacity adds what this machine has for work on the CPU: processors, memory, and room on the disk of a place
-// and the type of its file system.
+// capacity adds the resources for work on the CPU: processors, memory, and the free space and type of the file
+// system of a place.
 func (c *checks) capacity(place, fileSystem string) {
 	text := fmt.Sprintf("%d for this process, %d in all", runtime.GOMAXPROCS(0), runtime.NumCPU())
 	if model := host.CPUModel(); model != "" {

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/units"
 )
 
-// check is a line of what was found, with what to do if there is something to do.
+// check is a line of findings, with a remedy if there is one.
 type check struct {
 	Section string `json:"section"`
 	Name    string `json:"name"`
@@ -26,7 +26,7 @@ const (
 	blank = "–"
 )
 
-// sections in their order.
+// Sections in their order.
 const (
 	theMachine = "machine"
 	theStorage = "GPUDirect Storage"
@@ -43,7 +43,7 @@ func (c *checks) add(mark, name, text, next string) {
 	c.list = append(c.list, check{c.section, name, mark, text, next})
 }
 
-// check makes the lines of all facts.
+// check returns the lines of all facts.
 func (s *state) check() []check {
 	c := &checks{section: theMachine}
 	if s.Root == "/" {
@@ -59,7 +59,8 @@ func (s *state) check() []check {
 	return c.list
 }
 
-// hasGPU reports whether a machine shows a GPU or its driver. Of one that does not, nothing is judged by what GPUDirect Storage wants.
+// hasGPU reports whether a machine shows a GPU or its driver. A machine without is not judged by the requirements
+// of GPUDirect Storage.
 func hasGPU(m *sysinfo.Machine) bool { return len(m.PCI.GPUs) > 0 || m.Driver.Version.Known() }
 
 func (c *checks) machine(m *sysinfo.Machine) {
@@ -102,7 +103,7 @@ func (c *checks) machine(m *sysinfo.Machine) {
 	c.security(m)
 }
 
-// What of the limits is little: less locked memory than registered buffers need, fewer files than sharded arrays open.
+// Limits that are too low: less locked memory than registered buffers need, fewer files than sharded arrays open.
 const (
 	littleLocked = 64 << 20
 	littleFiles  = 1024
@@ -294,7 +295,7 @@ func (c *checks) device(m *sysinfo.Machine, b sysinfo.Block, indent string) {
 	}
 }
 
-// ways says over what every GPU reaches a drive.
+// ways describes how every GPU reaches a drive.
 func ways(m *sysinfo.Machine, bus string) string {
 	var parts []string
 	for _, w := range m.PCI.Ways {
@@ -308,7 +309,7 @@ func ways(m *sysinfo.Machine, bus string) string {
 	return "; GPU " + strings.Join(parts, ", ")
 }
 
-// by is a way in words.
+// by describes a way in words.
 var by = map[string]string{"switch": "by a switch", "host bridge": "by the root complex", "node": "within the node", "system": "across nodes"}
 
 func switched(on bool) string {

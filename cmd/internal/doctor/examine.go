@@ -22,7 +22,7 @@ import (
 	"strata/pkg/work"
 )
 
-// state is what was found, as --json writes it.
+// state holds the findings, as --json writes them.
 type state struct {
 	Version     string            `json:"version"`
 	Root        string            `json:"root"` // "/" is this machine
@@ -38,9 +38,9 @@ type state struct {
 	Verdict     string            `json:"verdict"`
 
 	noDevices string // why there are none
-	driver    bool   // there is one, whether it is of use or not
+	driver    bool   // there is one, usable or not
 
-	place, fileSystem string // whose disk is looked at
+	place, fileSystem string // whose disk is examined
 }
 
 type library struct {
@@ -84,11 +84,11 @@ type request struct {
 	Since   *time.Time `json:"since"`
 }
 
-// variables decide what is found; they are shown where they are set.
+// variables lists the environment variables that affect the findings; they are shown if they are set.
 var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, jpeg.Variable, jpeg2000.Variable, "STRATA_LEASE_DIR", cost.Variable,
 	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
-// target is what is looked at.
+// target is what is examined.
 type target struct {
 	root  string // "/", or the folder of a recorded machine
 	path  string // "" for none
@@ -97,7 +97,7 @@ type target struct {
 	record string // folder where what is read is recorded; "" for none
 }
 
-// examine looks at everything.
+// examine examines everything.
 func examine(ctx context.Context, t target) (*state, error) {
 	s := &state{Version: cli.Version(), Root: t.root, Libraries: []library{}, GPUs: []device{}, Environment: map[string]string{}, Leases: leases{Requests: []request{}}, place: cmp.Or(t.path, ".")}
 	o := sysinfo.Options{Path: t.path, NoTools: !t.tools}
@@ -138,7 +138,7 @@ func examine(ctx context.Context, t target) (*state, error) {
 	return s, nil
 }
 
-// live asks the libraries, the driver and the leases of this machine.
+// live queries the libraries, the driver and the leases of this machine.
 func (s *state) live() {
 	s.remember(os.LookupEnv)
 	for _, l := range gpu.Libraries() {
@@ -155,7 +155,7 @@ func (s *state) live() {
 	s.Leases = listLeases()
 }
 
-// recorded takes the GPUs that the files of a recorded machine show.
+// recorded adds the GPUs shown by the files of a recorded machine.
 func (s *state) recorded() {
 	const unasked = "a recorded machine is not asked"
 	s.Leases.Reason = unasked
@@ -179,7 +179,7 @@ func (s *state) recorded() {
 	}
 }
 
-// remember keeps the variables that are set.
+// remember stores the variables that are set.
 func (s *state) remember(look func(name string) (string, bool)) {
 	for _, name := range variables {
 		if v, ok := look(name); ok {
@@ -188,7 +188,7 @@ func (s *state) remember(look func(name string) (string, bool)) {
 	}
 }
 
-// situation is what the verdict on reads follows from.
+// situation returns the facts on which the verdict on reads is based.
 func (s *state) situation() *situation {
 	if s.Root != "/" {
 		return recorded(s.Machine)
@@ -213,7 +213,7 @@ func (s *state) situation() *situation {
 	return x
 }
 
-// recorded is the situation of a recorded machine.
+// recorded returns the situation of a recorded machine.
 func recorded(m *sysinfo.Machine) *situation {
 	s := &state{Machine: m}
 	s.recorded()
@@ -233,13 +233,13 @@ func recorded(m *sysinfo.Machine) *situation {
 	return x
 }
 
-// cuFileLibrary is cuFile's place among the libraries.
+// cuFileLibrary is the index of cuFile among the libraries.
 const cuFileLibrary = 1
 
 const compatOn = "STRATA_COMPAT_MODE or KVIKIO_COMPAT_MODE is on"
 
-// try opens a device, which is the only way to know that it can be: it may be
-// another's alone, or broken.
+// try opens a device, which is the only way to find out whether that is possible: it may be in exclusive use, or
+// broken.
 func try(info gpu.Info) device {
 	d := device{
 		Index: info.Index, Name: info.Name, UUID: info.UUID, Memory: info.Memory, pci: info.PCI,
@@ -256,7 +256,7 @@ func try(info gpu.Info) device {
 	return d
 }
 
-// straight tells whether files go straight to the device, and how, or why not.
+// straight reports whether files go directly to the device, and how, or why not.
 func straight(g *gpu.Device) (bool, string) {
 	s, err := settings.Environment()
 	switch {
@@ -285,7 +285,7 @@ func listLeases() leases {
 	return l
 }
 
-// usable are the GPUs that can be used, and why the others cannot.
+// usable returns the GPUs that can be used, and the reasons why the others cannot.
 func (s *state) usable() (usable, broken []string) {
 	for _, d := range s.GPUs {
 		if d.Reason == "" {
@@ -297,7 +297,7 @@ func (s *state) usable() (usable, broken []string) {
 	return usable, broken
 }
 
-// noGPU says why no GPU can be used; "" if one can.
+// noGPU returns the reason why no GPU can be used, or "" if one can.
 func (s *state) noGPU() string {
 	usable, broken := s.usable()
 	switch {
@@ -309,7 +309,7 @@ func (s *state) noGPU() string {
 	return ""
 }
 
-// decide says what a stage would use.
+// decide determines what a stage would use.
 func (s *state) decide() {
 	usable, _ := s.usable()
 	switch why := s.noGPU(); {

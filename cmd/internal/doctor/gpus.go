@@ -19,7 +19,7 @@ import (
 	"strata/pkg/units"
 )
 
-// gpusCommand is "doctor gpus".
+// gpusCommand returns the command "doctor gpus".
 func gpusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "gpus",
@@ -79,7 +79,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// gpuList is what "doctor gpus" finds, as --json writes it.
+// gpuList is the result of "doctor gpus", as --json writes it.
 type gpuList struct {
 	Source       string    `json:"source"`
 	Version      string    `json:"driver_version"`
@@ -110,7 +110,7 @@ type oneGPU struct {
 	users []nvml.Process
 }
 
-// listGPUs asks the management library, else the driver.
+// listGPUs lists the GPUs by the management library, or else by the driver.
 func listGPUs() *gpuList {
 	l := &gpuList{Source: "nvml", GPUs: []*oneGPU{}}
 	facts, err := nvml.Read()
@@ -126,7 +126,7 @@ func listGPUs() *gpuList {
 	return l
 }
 
-// fromNVML makes the list without a context on any device.
+// fromNVML fills the list without creating a context on any device.
 func (l *gpuList) fromNVML(f *nvml.Facts) {
 	l.Version, l.CUDA = f.Driver, cudaText(f.CUDA)
 	driver := gpu.DriverLibrary()
@@ -146,9 +146,8 @@ func cudaText(v gpu.Version) string {
 	return v.String()
 }
 
-// visibleUnits are what programs would find, in the driver's order. Where that cannot be
-// known from here (different GPUs, which CUDA puts in an order of its own) the driver is asked, which makes no
-// context either.
+// visibleUnits returns the units that programs would find, in the driver's order. If that order cannot be derived
+// (CUDA sorts different GPUs by its own rules), it asks the driver, which creates no context either.
 func visibleUnits(devices []nvml.Device) []nvml.Unit {
 	list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
 	if !nvml.OrderKnown(devices, os.Getenv("CUDA_DEVICE_ORDER"), list) {
@@ -162,8 +161,8 @@ func visibleUnits(devices []nvml.Device) []nvml.Unit {
 	return nvml.Units(devices)
 }
 
-// inOrder are the units that the driver shows, and behind them, if all are wanted, those that it
-// does not: it shows one instance at most.
+// inOrder returns the units that the driver shows, followed by the others if all are wanted: the driver shows at
+// most one instance.
 func inOrder(devices []nvml.Device, infos []gpu.Info, all bool) []nvml.Unit {
 	var order []nvml.Unit
 	has := func(u nvml.Unit) bool {
@@ -182,7 +181,7 @@ func inOrder(devices []nvml.Device, infos []gpu.Info, all bool) []nvml.Unit {
 	return order
 }
 
-// fromUnit describes a unit; noDriver is why the driver's library cannot be used, if it cannot.
+// fromUnit describes a unit; noDriver is the reason why the driver's library cannot be used, if it cannot.
 func fromUnit(u nvml.Unit, noDriver string) *oneGPU {
 	g := &oneGPU{Name: u.Title(), UUID: u.ID(), PCI: u.PCI, Mode: string(u.Mode), users: u.Users()}
 	if u.Instance != nil {
@@ -200,7 +199,7 @@ func fromUnit(u nvml.Unit, noDriver string) *oneGPU {
 	return g
 }
 
-// whyNot says why programs cannot use a unit, as far as that can be known without trying.
+// whyNot returns the reason why programs cannot use a unit, as far as that can be known without trying.
 func whyNot(u nvml.Unit, noDriver string) string {
 	info := gpu.Info{Name: u.Title(), Compute: u.Compute}
 	switch err := info.Usable(); {
@@ -222,8 +221,7 @@ func whyNot(u nvml.Unit, noDriver string) string {
 	return ""
 }
 
-// fromDriver makes the list by opening each device; noNVML is why the management library
-// is not used.
+// fromDriver fills the list by opening each device; noNVML is the reason why the management library is not used.
 func (l *gpuList) fromDriver(noNVML error) {
 	l.Source = "driver"
 	infos, err := gpu.Devices()
@@ -248,8 +246,8 @@ func (l *gpuList) fromDriver(noNVML error) {
 	}
 }
 
-// addLeases adds what is promised: what processes lease and, as far as they can be told, have
-// not taken yet, because what they have is not free any more.
+// addLeases adds promised memory: what processes have leased and, as far as that can be told, not yet taken, since
+// what they have taken is no longer free.
 func (l *gpuList) addLeases() {
 	entries, err := lease.List("")
 	l.LeasesReason = gpu.Reason(err)
@@ -275,7 +273,7 @@ func (l *gpuList) addLeases() {
 	}
 }
 
-// demand leaves out those with less memory available.
+// demand removes GPUs with less memory available.
 func (l *gpuList) demand(least int64) {
 	for _, g := range l.GPUs {
 		if g.Usable && g.Available < least {
@@ -285,7 +283,7 @@ func (l *gpuList) demand(least int64) {
 	}
 }
 
-// best is the usable one with most memory available; nil if there is none.
+// best returns the usable GPU with most memory available, or nil.
 func (l *gpuList) best() *oneGPU {
 	var usable []*oneGPU
 	for _, g := range l.GPUs {
@@ -301,7 +299,7 @@ func (l *gpuList) best() *oneGPU {
 	})
 }
 
-// none says why there is no best.
+// none returns the reason why there is no best GPU.
 func (l *gpuList) none() string {
 	reasons := []string{}
 	for _, g := range l.GPUs {

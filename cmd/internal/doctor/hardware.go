@@ -9,7 +9,7 @@ import (
 	"strata/pkg/units"
 )
 
-// management is what NVIDIA's management library says of the machine, as --json writes it.
+// management is the management library's information about the machine, as --json writes it.
 type management struct {
 	Driver string `json:"driver_version"`
 	CUDA   string `json:"driver_cuda"`
@@ -17,7 +17,7 @@ type management struct {
 	Reason string `json:"reason"`      // why it says nothing
 }
 
-// hardware is what it says of a device; null where it says nothing.
+// hardware is its information about a device; null if there is none.
 type hardware struct {
 	PCI         string     `json:"pci"`
 	BAR1        *int64     `json:"bar1_bytes"`
@@ -56,8 +56,8 @@ type link struct {
 	MostWidth      int `json:"max_width"`
 }
 
-// addHardware asks the management library of the devices that are listed. Those that only it
-// knows, because the driver gives none, are listed with the driver's reason.
+// addHardware adds the management library's information about the listed devices. Devices that the driver does not
+// offer are listed with the driver's reason.
 func (s *state) addHardware() {
 	facts, err := nvml.Read()
 	if s.Management.Reason = gpu.Reason(err); err != nil {
@@ -115,7 +115,7 @@ func total(m *nvml.Memory) (all, free *int64) {
 	return &m.Total, &m.Free
 }
 
-// note finds what could be better.
+// note records what could be improved.
 func (h *hardware) note() {
 	add := func(format string, args ...any) { h.Notes = append(h.Notes, fmt.Sprintf(format, args...)) }
 	if l := h.Link; l != nil && l.Width > 0 && l.Width < l.MostWidth {
@@ -139,7 +139,7 @@ func onText(on bool) string {
 	return "off"
 }
 
-// lines are for people: facts in one, then what could be better.
+// lines returns text for people: facts in one line, then what could be improved.
 func (h *hardware) lines() []string {
 	if h == nil {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"strata/pkg/units"
 )
 
-// purpose is what a library is for, in the order of the list of libraries.
+// purpose lists the purposes of the libraries, in the order of the list of libraries.
 var purpose = []string{
 	"the driver", "reads files straight into a device; without it they come through the host",
 	"decodes on a device; without it the host does",
 }
 
-// print writes the state for people. What concerns GPUs and the ways to them is one line on a machine that has none, unless all is asked
-// for.
+// print writes the state for people. On a machine without a GPU, GPUs and the ways to them take one line unless
+// all is set.
 func (s *state) print(w io.Writer, all bool) error {
 	var b strings.Builder
 	gpus := all || s.driver || len(s.GPUs) > 0 || hasGPU(s.Machine)

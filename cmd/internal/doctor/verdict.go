@@ -9,7 +9,7 @@ import (
 	"strata/pkg/sysinfo"
 )
 
-// reading says how a read comes to a GPU, and why not by a better way.
+// reading describes how data reaches a GPU, and why not in a better way.
 type reading struct {
 	Path    string `json:"path"`    // "" for any file
 	Backend string `json:"backend"` // as --backend: "gds", "bounce"; "host" where there is no GPU
@@ -18,7 +18,7 @@ type reading struct {
 	Next    string `json:"next"`    // what to do to get a better way; "" if there is nothing
 }
 
-// situation is what the verdict follows from.
+// situation holds the facts on which the verdict is based.
 type situation struct {
 	m        *sysinfo.Machine
 	noGPU    string // why there is no usable GPU; "" if there is one
@@ -28,26 +28,26 @@ type situation struct {
 	answer   *answer
 }
 
-// answer is what cuFile itself said; there is none of a recorded machine.
+// answer is cuFile's own answer; a recorded machine has none.
 type answer struct {
 	straight bool
 	reason   string // how, or why not
 }
 
-// rule is one reason that decides. A text that a rule has none of is "".
+// rule is a possible reason for a verdict. Texts that do not apply are "".
 type rule struct {
 	name    string
 	backend string
-	// applies gives the deciding fact, "" if the rule does not apply, and the next step.
+	// applies returns the deciding fact, "" if the rule does not apply, and the next step.
 	applies func(s *situation) (because, next string)
-	// known: where cuFile itself has said that it moves data straight, the rule has nothing to say.
+	// known: the rule is skipped if cuFile itself has reported direct transfers.
 	known bool
 }
 
 const guide = "; see docs/gpu-direct.md"
 
-// rules in the order in which they are asked: first what no setting changes, then what an administrator does, then
-// what a user does.
+// rules lists the rules in the order of evaluation: first what no setting changes, then what an administrator can
+// change, then what a user can change.
 var rules = []rule{
 	{name: "no-gpu", backend: "host", applies: noGPU},
 	{name: "settings", backend: "bounce", applies: func(s *situation) (string, string) {
@@ -131,7 +131,7 @@ var rules = []rule{
 	}},
 }
 
-// judge finds the rule that decides.
+// judge returns the verdict of the first rule that applies.
 func judge(s *situation) reading {
 	r := reading{}
 	if s.m.Path != nil {
@@ -149,7 +149,7 @@ func judge(s *situation) reading {
 	return r
 }
 
-// text is the verdict in a line.
+// text returns the verdict in one line.
 func (r reading) text() string {
 	what := "files"
 	if r.Path != "" {
@@ -193,7 +193,7 @@ func fileSystem(s *situation) (because, next string) {
 	return fmt.Sprintf("its file system (%s on %s) is not supported: %s", p.Mount.Type, p.Mount.Point, p.Support.Reason), p.Support.Next
 }
 
-// denied looks at the lists of cuFile's configuration.
+// denied checks the lists in cuFile's configuration.
 func denied(s *situation) (because, next string) {
 	c, p := s.m.CuFile, s.m.Path
 	if p == nil {
@@ -223,7 +223,7 @@ func denied(s *situation) (because, next string) {
 	return "", ""
 }
 
-// transport demands NVMe below local file systems.
+// transport requires NVMe below local file systems.
 func transport(s *situation) (because, next string) {
 	p := s.m.Path
 	if p == nil || !local(s.m) {
@@ -243,7 +243,7 @@ func transport(s *situation) (because, next string) {
 	return "", ""
 }
 
-// stacked demands that nothing but RAID 0 lies between file system and drives.
+// stacked requires that only RAID 0 lies between file system and drives.
 func stacked(s *situation) (because, next string) {
 	p := s.m.Path
 	if p == nil || p.Block == nil {
@@ -267,7 +267,7 @@ func stacked(s *situation) (because, next string) {
 	return because, next
 }
 
-// mechanism demands nvidia-fs, or what PCI peer-to-peer transfers need.
+// mechanism requires nvidia-fs, or what PCI peer-to-peer transfers need.
 func mechanism(s *situation) (because, next string) {
 	m := s.m
 	if m.NvidiaFS.Reason == "" {
@@ -304,7 +304,7 @@ func mechanism(s *situation) (because, next string) {
 	return because, "install nvidia-fs: server_setup/install_gds.sh" + guide
 }
 
-// signedBy says what makes the kernel refuse modules.
+// signedBy returns what makes the kernel refuse modules.
 func signedBy(s sysinfo.Security) string {
 	if s.Lockdown.Known() && s.Lockdown.Value != "none" {
 		text := "lockdown " + s.Lockdown.Value
@@ -316,7 +316,7 @@ func signedBy(s sysinfo.Security) string {
 	return "module.sig_enforce"
 }
 
-// peerToPeer says why cuFile cannot do without nvidia-fs; "" if it can.
+// peerToPeer returns the reason why cuFile needs nvidia-fs, or "" if it does not.
 func peerToPeer(m *sysinfo.Machine, model string) string {
 	release := m.Kernel.Release
 	switch {
@@ -356,7 +356,8 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 	return ""
 }
 
-// kindOf is what a device is in cuFile's configuration: "nvme", "nvmeof", "raid"; "other" for the rest, "" for none.
+// kindOf returns a device's kind in terms of cuFile's configuration: "nvme", "nvmeof", "raid"; "other" for the
+// rest, "" for none.
 func kindOf(b *sysinfo.Block) string {
 	switch {
 	case b == nil:
@@ -371,7 +372,7 @@ func kindOf(b *sysinfo.Block) string {
 	return "other"
 }
 
-// storageDriver demands that the driver of the storage has registered with nvidia-fs.
+// storageDriver requires that the storage's driver has registered with nvidia-fs.
 func storageDriver(s *situation) (because, next string) {
 	m := s.m
 	if m.Path == nil || m.NvidiaFS.Reason != "" || peerToPeer(m, s.model) == "" || s.answer != nil && s.answer.straight && !byNvidiaFS(s.answer) {
@@ -404,10 +405,10 @@ func storageDriver(s *situation) (because, next string) {
 	return because, "install a client of the file system that knows GPUDirect Storage: " + m.Path.Support.Reason
 }
 
-// byNvidiaFS tells by which of its two ways cuFile said that it moves data.
+// byNvidiaFS reports whether cuFile said that it moves data by nvidia-fs, not by its other way.
 func byNvidiaFS(a *answer) bool { return strings.HasPrefix(a.reason, "nvidia-fs") }
 
-// peerMemory demands what RDMA by a file system's programs needs to reach the GPU's memory.
+// peerMemory requires what RDMA by a file system's software needs to reach the GPU's memory.
 func peerMemory(s *situation) (because, next string) {
 	m := s.m
 	switch {
@@ -421,12 +422,12 @@ func peerMemory(s *situation) (because, next string) {
 	return "", ""
 }
 
-// local reports whether the path, if there is one, lies on drives of this machine.
+// local reports whether the path, if there is one, is on drives of this machine.
 func local(m *sysinfo.Machine) bool {
 	return m.Path == nil || m.Path.Support.Driver == "nvme"
 }
 
-// configured is where a setting of cuFile comes from.
+// configured returns the source of a cuFile setting.
 func configured(m *sysinfo.Machine, variable string) string {
 	if m.Environment[variable] != "" {
 		return variable
@@ -437,7 +438,7 @@ func configured(m *sysinfo.Machine, variable string) string {
 	return m.CuFile.File
 }
 
-// byWhat says how data goes straight, of a recorded machine.
+// byWhat returns how data moves directly on a recorded machine.
 func byWhat(m *sysinfo.Machine) string {
 	if m.NvidiaFS.Reason == "" {
 		if m.NvidiaFS.Module.Version != "" {

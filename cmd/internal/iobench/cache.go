@@ -6,8 +6,8 @@ import (
 	"strata/pkg/gds"
 )
 
-// DropCached asks the system to forget what it holds of a file: it does where that lies on the
-// device too.
+// DropCached asks the system to drop a file from the page cache. It does so only for data that has reached the
+// device.
 func DropCached(path string) {
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()
@@ -15,8 +15,8 @@ func DropCached(path string) {
 	}
 }
 
-// CachedShare is how much of the first n bytes of a file the page cache holds, from 0 to 1, where
-// the system tells.
+// CachedShare returns the fraction of the first n bytes of a file that is in the page cache, and whether the
+// system tells.
 func CachedShare(path string, n int64) (share float64, known bool) {
 	f, err := os.Open(path)
 	if err != nil {

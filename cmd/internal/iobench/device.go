@@ -13,7 +13,8 @@ import (
 	"strata/pkg/settings"
 )
 
-// ChooseDevice is the device of an index or UUID; of "" the one of a UUID that is best, where the driver has it, else the first.
+// ChooseDevice returns the device with an index or UUID. For "" it is the one with the UUID best, if the driver
+// has it, otherwise the first.
 func ChooseDevice(id, best string) (gpu.Info, error) {
 	list, err := gpu.Devices()
 	if err != nil {
@@ -35,7 +36,7 @@ func ChooseDevice(id, best string) (gpu.Info, error) {
 	return list[0], nil
 }
 
-// OpenDevice takes a device into use, with memory for a number of threads that move blocks.
+// OpenDevice opens a device with memory for the given number of threads that move blocks.
 func OpenDevice(info gpu.Info, block int64, threads int) (*gpu.Device, error) {
 	n := block * int64(threads)
 	return gpu.Open(info, gpu.Limits{Memory: 2 * n, Pinned: 8*n + int64(threads)*16*Page + 1<<20})
@@ -109,7 +110,7 @@ func openOnDevice(b *Bench, name string, write bool, mode settings.Mode) (m Move
 	return d, nil
 }
 
-// upload gives device memory a content.
+// upload copies data to device memory.
 func (b *Bench) upload(to gpu.Span, from []byte) error {
 	s, err := b.Device.Stream()
 	if err != nil {
@@ -144,7 +145,7 @@ func (d *onDevice) Move(ctx context.Context, thread int, p Part) error {
 	return d.files[p.File].Read(ctx, span, p.Off)
 }
 
-// Took is "gds", "bounce" or both.
+// Took returns "gds", "bounce" or both.
 func (d *onDevice) Took() string {
 	s := d.pool.Stats()
 	straight, bounced := s.ReadStraight+s.WrittenStraight, s.ReadBounced+s.WrittenBounced

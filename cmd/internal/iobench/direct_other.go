@@ -4,8 +4,8 @@ package iobench
 
 import "os"
 
-// openDirect is 0: there is no such flag.
+// openDirect is 0: the system has no such flag.
 const openDirect = 0
 
-// adviseRandom has nobody to tell.
+// adviseRandom does nothing.
 func adviseRandom(*os.File) {}

@@ -1,6 +1,5 @@
-// Package iobench is what programs that measure files have in common: the files,
-// which are only read where they are not made for it, and the ways of the stages
-// to move them.
+// Package iobench measures how fast files are read and written, for the programs bench-io and doctor: it chooses
+// or makes the files, and moves them in the ways that the stages use. Existing files are only read.
 //
 //	data, err := iobench.Target(ctx, path, iobench.Options{Write: true})
 //	defer data.Remove()
@@ -34,16 +33,16 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// IsFolder tells whether a path is one; what is not there may become any.
+// IsFolder reports whether a path is an existing folder.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.IsDir()
 }
 
-// Page is what direct I/O is aligned to.
+// Page is the alignment of direct I/O in bytes.
 const Page = 4096
 
-// Data are the files that are measured: one that was made, or those that are there.
+// Data is the set of files to measure with: one made for the purpose, or existing ones.
 type Data struct {
 	Files []File
 	Made  bool   // to be written, and removed at the end
@@ -52,19 +51,19 @@ type Data struct {
 	unlock func()
 }
 
-// File is a file, and how many bytes of it are measured.
+// File is a file and the number of its bytes to measure.
 type File struct {
 	Path  string
 	Bytes int64
 }
 
-// Part is what is moved at a time.
+// Part is a piece of a file that is moved at a time.
 type Part struct {
 	File   int // its number
 	Off, N int64
 }
 
-// Count is how many parts of at most block bytes there are.
+// Count returns the number of parts of at most block bytes.
 func (d *Data) Count(block int64) int64 {
 	n := int64(0)
 	for _, f := range d.Files {
@@ -73,7 +72,7 @@ func (d *Data) Count(block int64) int64 {
 	return n
 }
 
-// At is the part of a number, from 0 on.
+// At returns the i-th part, counted from 0.
 func (d *Data) At(i, block int64) Part {
 	for k, f := range d.Files {
 		n := (f.Bytes + block - 1) / block
@@ -85,7 +84,7 @@ func (d *Data) At(i, block int64) Part {
 	panic("no such part")
 }
 
-// Bytes is how many there are of all files together.
+// Bytes returns the size of all files together.
 func (d *Data) Bytes() int64 {
 	n := int64(0)
 	for _, f := range d.Files {
@@ -94,15 +93,14 @@ func (d *Data) Bytes() int64 {
 	return n
 }
 
-// Remove takes the file that was made away. It may be called more than once, and while the file is used.
+// Remove removes the file if it was made. It may be called more than once, and while the file is in use.
 func (d *Data) Remove() {
 	if d.unlock != nil {
 		d.unlock()
 	}
 }
 
-// Trim leaves of the file that was made what has a content: slow storage does not take all of it
-// in its time.
+// Trim truncates the file that was made to the part with content: slow storage may not take all of it in time.
 func (d *Data) Trim() error {
 	if !d.Made {
 		return nil
@@ -128,15 +126,15 @@ const (
 	defaultSize = 1 << 30
 )
 
-// Options say what a folder gives to measure.
+// Options configures [Target].
 type Options struct {
 	Write bool  // make a file, if that can be
 	Asked bool  // also in a Zarr hierarchy
 	Size  int64 // of the file; 0: 1 GiB, at most a quarter of what is free
 }
 
-// Target finds or makes what is measured: a file is read; in a folder one is made, if it is to be written
-// to and can be, else the largest files in it are read. A Zarr hierarchy is written to only if that is asked for.
+// Target returns the data to measure with: a file is read; in a folder, a file is made if writing is wanted and
+// possible, otherwise the largest files are read. It writes into a Zarr hierarchy only if asked to.
 func Target(ctx context.Context, path string, o Options) (*Data, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -179,8 +177,8 @@ func Target(ctx context.Context, path string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// makeFile makes the file that is written and read, with its content to come. Those that killed
-// processes left are removed.
+// makeFile makes the file that is written and read, still without content. It removes files that killed processes
+// left.
 func makeFile(dir string, size int64) (*Data, error) {
 	sweep(dir)
 	free, err := FreeSpace(dir)
@@ -213,7 +211,7 @@ func makeFile(dir string, size int64) (*Data, error) {
 	return d, nil
 }
 
-// sweep removes files of runs that were killed: nobody holds their locks.
+// sweep removes files of killed runs: nobody holds their locks.
 func sweep(dir string) {
 	names, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hiddenName+"*"))
 	for _, name := range names {
@@ -228,7 +226,7 @@ func sweep(dir string) {
 	}
 }
 
-// escapeGlob makes a pattern that matches a path alone.
+// escapeGlob returns a pattern that matches only the path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
@@ -242,7 +240,7 @@ func FreeSpace(dir string) (int64, error) {
 	return int64(min(uint64(s.Bavail), 1<<60/uint64(max(s.Bsize, 1)))) * int64(s.Bsize), nil
 }
 
-// largest are the largest files of a folder that can be read, those of a zarr array for example.
+// largest returns the largest readable files of a folder, for example those of a Zarr array.
 func largest(ctx context.Context, dir string) ([]File, error) {
 	var files []File
 	looked := 0
@@ -272,7 +270,7 @@ func largest(ctx context.Context, dir string) ([]File, error) {
 	return files[:min(len(files), mostFiles)], err
 }
 
-// oneReason is an error without the path that the reader knows.
+// oneReason returns an error's text without the path, which the reader knows.
 func oneReason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -17,49 +17,50 @@ import (
 	"strata/pkg/work"
 )
 
-// Bench is what is measured, and with what.
+// A Bench describes what is measured, and holds the resources for it.
 type Bench struct {
 	Data     *Data
 	Settings settings.Settings
 	Threads  int         // that move parts at the same time
 	Block    int64       // bytes of a part, whole pages
-	Random   bool        // parts are read in no order: the system is told
+	Random   bool        // parts are read in random order, and the system is told so
 	Device   *gpu.Device // nil: there is none, and
 	NoDevice string      // why
 
 	buffers [][]byte // of the threads
 }
 
-// Mover moves parts of files. Threads, each by its number, call Move at the same time.
+// A Mover moves parts of files. Threads call Move concurrently, each with its number.
 type Mover interface {
 	Move(ctx context.Context, thread int, p Part) error
-	// Close ends it and says how it went: what was not moved as its name says, and why.
+	// Close ends the mover and returns a remark: which data did not move in the way that its name says, and why.
 	Close() (remark string, err error)
 }
 
-// Taker is a mover that may take another way than its own.
+// Taker is implemented by movers that may take another way than their own.
 type Taker interface{ Took() string }
 
-// Cached movers read by way of the page cache.
+// Cached is implemented by movers that read through the page cache.
 type Cached interface{ Cached() }
 
-// Fresh movers hold pages of what they read, which the page cache cannot forget, until they rest. They begin anew with Fresh.
+// Fresh is implemented by movers that hold pages of what they read, which the page cache cannot drop until Rest.
+// The method Fresh makes them usable again.
 type Fresh interface {
 	Fresh() error
 	Rest() error
 }
 
-// Sample is one round of a measurement.
+// Sample is the result of one round of a measurement.
 type Sample struct {
 	Bytes int64
 	Took  time.Duration
 }
 
-// Rate is bytes per second.
+// Rate returns the bytes per second.
 func (s Sample) Rate() float64 { return float64(s.Bytes) / max(s.Took.Seconds(), 1e-9) }
 
-// Pass says what a round moves: parts from First on, at most Count and at least one for each thread; each thread takes
-// the next that is left.
+// Pass selects what a round moves: parts from First on, at most Count and at least one for each thread; each
+// thread takes the next remaining part.
 type Pass struct {
 	Write        bool
 	First, Count int64
@@ -69,13 +70,14 @@ type Pass struct {
 	Times        []*bench.Histogram  // of each thread; nil: they are not kept
 }
 
-// Section is what one thread moves: of an equal share of the parts those from First on, again from its begin after its end.
+// Section selects what one thread moves: parts of its equal share of the data, from First on, and again from the
+// share's beginning after its end.
 type Section struct {
 	First, Count int64
-	Done         int64 // set by a round: how many it moved
+	Done         int64 // number of moved parts, set by a round
 }
 
-// parts yields the parts of a thread's section, each of which has that share of the data.
+// parts yields the parts of a thread's section; share is the number of parts in each thread's share of the data.
 func (s *Section) parts(thread int, share int64) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for k := range s.Count {
@@ -86,7 +88,7 @@ func (s *Section) parts(thread int, share int64) iter.Seq[int] {
 	}
 }
 
-// Round moves parts, and says how many. What is written is on its device when it ends.
+// Round moves parts and returns how many. Written data is on its device when it returns.
 func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, error) {
 	var bytes, moved atomic.Int64
 	all := b.Data.Count(b.Block)
@@ -138,15 +140,14 @@ func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, e
 	return Sample{bytes.Load(), time.Since(began)}, moved.Load(), err
 }
 
-// stamp makes the content of a buffer another one, in each page: some storage keeps what is
-// the same only once.
+// stamp changes the content of a buffer in each page, because some storage keeps identical data only once.
 func stamp(b []byte, n uint64) {
 	for i := 0; i+8 <= len(b); i += Page {
 		binary.LittleEndian.PutUint64(b[i:], n<<20|uint64(i/Page))
 	}
 }
 
-// Sync waits until a file lies on its device.
+// Sync waits until a file is on its device.
 func Sync(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -155,7 +156,8 @@ func Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Drop lets the page cache forget the files, and says what per cent of the first it then holds, as far as that is known.
+// Drop drops the files from the page cache, and returns what percentage of the first remains in it, if that is
+// known.
 func (b *Bench) Drop() (percent *int64) {
 	for _, f := range b.Data.Files {
 		DropCached(f.Path)
@@ -168,7 +170,7 @@ func (b *Bench) Drop() (percent *int64) {
 	return &n
 }
 
-// Allocate gives each thread a buffer with content that cannot be compressed.
+// Allocate gives each thread a buffer with incompressible content.
 func (b *Bench) Allocate() error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range b.Threads {
@@ -184,7 +186,7 @@ func (b *Bench) Allocate() error {
 	return nil
 }
 
-// Free gives the buffers back.
+// Free releases the buffers.
 func (b *Bench) Free() {
 	for _, m := range b.buffers {
 		mem.Free(m)

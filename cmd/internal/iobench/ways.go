@@ -12,23 +12,23 @@ import (
 	"strata/pkg/settings"
 )
 
-// Way is one way to move data.
+// Way is a way to move data.
 type Way struct {
 	Name   string // as --backend has it
 	Write  bool   // it can
 	Device bool   // needs one
-	// Open takes files into use, to be written or read; its error is why they cannot be moved so.
+	// Open opens files for writing or reading. Its error says why they cannot be moved in this way.
 	Open func(b *Bench, write bool) (Mover, error)
 }
 
-// Ways are those that stages have: through the page cache, past it, by mapping, to and from a GPU by way of the host,
-// straight.
+// Ways lists the ways of the stages: through the page cache, bypassing it, by mapping, to and from a GPU through
+// the host, and directly.
 var Ways = []Way{
 	{"host", true, false, openHost}, {"direct", true, false, openDirectly}, {"mmap", false, false, openMapped},
 	{"bounce", true, true, openBounce}, {"gds", true, true, openStraight},
 }
 
-// files are the open files of movers of the host.
+// files holds the open files of movers on the host.
 type files struct {
 	bench *Bench
 	open  []*os.File
@@ -83,7 +83,7 @@ func (f *files) Close() (string, error) {
 	return "", err
 }
 
-// throughCache is the host's plain reading and writing.
+// throughCache reads and writes on the host in the plain way.
 type throughCache struct{ *files }
 
 func (throughCache) Cached() {}
@@ -93,7 +93,8 @@ func openHost(b *Bench, write bool) (Mover, error) {
 	return throughCache{f}, err
 }
 
-// openDirectly is past the page cache. Some file systems take the flag and refuse the first read.
+// openDirectly opens files that bypass the page cache. Some file systems accept the flag and refuse the first
+// read.
 func openDirectly(b *Bench, write bool) (Mover, error) {
 	if openDirect == 0 {
 		return nil, errors.New("this system has no O_DIRECT")
@@ -110,7 +111,7 @@ func openDirectly(b *Bench, write bool) (Mover, error) {
 	return f, err
 }
 
-// mapped is reading by mapping files into memory.
+// mapped reads by mapping files into memory.
 type mapped struct {
 	bench *Bench
 	maps  []*gds.Map
@@ -123,7 +124,7 @@ func openMapped(b *Bench, write bool) (Mover, error) {
 	return m, m.Fresh()
 }
 
-// Rest ends the mappings.
+// Rest removes the mappings.
 func (m *mapped) Rest() error {
 	_, err := m.Close()
 	return err
@@ -165,8 +166,8 @@ func (m *mapped) Close() (string, error) {
 	return "", err
 }
 
-// Pool is the file layer's pool of threads, which one caller asks for much at a time: Settings.Threads take tasks of
-// Settings.TaskSize each of what is read or written.
+// Pool uses the file layer's pool of threads, which one caller gives much work at a time: Settings.Threads threads
+// take tasks of Settings.TaskSize bytes each.
 var Pool = Way{"pool", true, false, openPool}
 
 type pooled struct {
@@ -216,7 +217,7 @@ func (p *pooled) Move(ctx context.Context, thread int, part Part) error {
 	return err
 }
 
-// Took is "host", "direct" or, where some went past the page cache, both.
+// Took returns "host", "direct" or, if only some data bypassed the page cache, both.
 func (p *pooled) Took() string {
 	switch s := p.pool.Stats(); {
 	case s.Direct == 0:
