@@ -19,9 +19,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// generate makes in dir a file for each kind of data, NAME.f32, without any
-// container, from which other programs make the arrays, and the tiles of the
-// loader, tiles.zarr. The same shape gives the same bytes.
+// generate writes to dir a file for each kind of data, NAME.f32, without a container, from which other programs
+// make the arrays, and the loader's tiles, tiles.zarr. The same shape gives the same bytes.
 func generate(ctx context.Context, dir string, shape []int) error {
 	if len(shape) != 3 {
 		return fmt.Errorf("shape %v: want three numbers", shape)
@@ -69,7 +68,7 @@ func makeArray(ctx context.Context, path string, spec zarr.Spec, data []byte) er
 	return a.Write(ctx, a.Bounds(), data)
 }
 
-// kinds are the kinds of data: fill makes the voxels of a region.
+// kinds lists the kinds of data: fill generates the voxels of a region.
 var kinds = map[string]func(v []float32, r zarr.Region){"structured": fillStructured, "noise": fillNoise}
 
 // generator returns the random numbers of a region: the same for the same origin.
@@ -81,7 +80,7 @@ func generator(r zarr.Region) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// fillNoise makes 12-bit white noise, in which no codec finds structure.
+// fillNoise generates 12-bit white noise, in which no codec finds structure.
 func fillNoise(v []float32, r zarr.Region) {
 	rng := generator(r)
 	for i := 0; i < len(v); i += 5 {
@@ -93,8 +92,8 @@ func fillNoise(v []float32, r zarr.Region) {
 	}
 }
 
-// fillStructured makes what a 12-bit camera sees of a smooth scene: a mean that
-// varies over y and x, Gaussian noise, rounded and scaled to 0…1.
+// fillStructured simulates a 12-bit camera's image of a smooth scene: a mean that varies over y and x, plus
+// Gaussian noise, rounded and scaled to 0…1.
 func fillStructured(v []float32, r zarr.Region) {
 	rng := generator(r)
 	mean := make([]float64, r.Shape[1]*r.Shape[2])
@@ -107,8 +106,7 @@ func fillStructured(v []float32, r zarr.Region) {
 	}
 }
 
-// mosaic makes a mosaic grid of one kind of data, each chunk a tile; PATH is the
-// kind.
+// mosaic writes a mosaic grid of one kind of data, with tiles as chunks; PATH is the kind.
 func (b *bench) mosaic(ctx context.Context, shape string, args []string) error {
 	fill := kinds[b.path]
 	dims, err := parseInts(shape)
@@ -156,9 +154,8 @@ func parseInts(text string) ([]int, error) {
 	return v, nil
 }
 
-// touch takes so many MiB of memory in huge pages and gives them back: the
-// kernel has to move other pages out of the way for that, which would otherwise
-// be part of the measurement of whoever comes next.
+// touch allocates memory of the given size in MiB as huge pages and releases it. The kernel moves other pages out
+// of the way for that, which would otherwise be part of the next measurement.
 func touch(mib string) error {
 	n, err := strconv.Atoi(mib)
 	if err != nil {

@@ -15,10 +15,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// io is what a stage cannot do without: it reads and decodes the level 0 of the
-// images at path (comma-separated), once for each of passes, and encodes and
-// writes all levels of another image, a finished output of that stage, whose numbers
-// it has in memory before the clock starts. It computes nothing.
+// io does the I/O that a stage cannot avoid: it reads and decodes level 0 of the images at path (comma-separated),
+// once for each of passes, and encodes and writes all levels of another image, a finished output of that stage,
+// which is in memory before the clock starts. It computes nothing.
 func (b *bench) io(ctx context.Context, like string, passes []pass) error {
 	var img *output
 	err := b.outside(func() (err error) {
@@ -48,15 +47,15 @@ func (b *bench) io(ctx context.Context, like string, passes []pass) error {
 	return b.outside(func() error { return os.RemoveAll(b.out) })
 }
 
-// pass is one time that a stage reads its input: a part of the planes, from
-// the first, and some more; or as many as its output has.
+// pass is one pass of a stage over its input: a fraction of the planes, from the first, plus some; or as many as
+// its output has.
 type pass struct {
 	part     float64
 	more     int
 	asOutput bool
 }
 
-// parsePasses reads "1,0.5+8,out": all, half and 8 more, as many as the output has.
+// parsePasses parses "1,0.5+8,out": all planes, half of them and 8 more, as many as the output has.
 func parsePasses(s string) (all []pass, err error) {
 	for text := range strings.SplitSeq(s, ",") {
 		p := pass{asOutput: text == "out"}
@@ -81,7 +80,7 @@ func (p pass) planes(depth int, like *output) int {
 	return max(1, min(n, depth))
 }
 
-// readAll reads planes of the level 0 of an image in the pieces in which stages read.
+// readAll reads planes of level 0 of an image in the pieces in which stages read.
 func (b *bench) readAll(ctx context.Context, path string, p pass, like *output) error {
 	img, err := ngff.Open(ctx, store.Folder(path), "")
 	if err != nil {
@@ -100,8 +99,8 @@ func (b *bench) readAll(ctx context.Context, path string, p pass, like *output) 
 	return b.columns(ctx, src, shape)
 }
 
-// readPlanes reads the first planes of an array (z, y, x), chunk by chunk, and
-// decodes no more than the codec must.
+// readPlanes reads the first planes of an array (z, y, x), chunk by chunk, and decodes no more than the codec
+// must.
 func (b *bench) readPlanes(ctx context.Context, a *zarr.Array, planes int) error {
 	shape, chunk := a.Shape(), a.Chunks()
 	elem := a.DType().Size()

@@ -1,15 +1,14 @@
-// Command arrays makes the data of the benchmark and times pkg/zarr, pkg/tile
-// and pkg/ngff on it. bench/compare runs it beside the peers (bench/peers.py,
-// bench/zarrs) and the C floor (bench/floor.c); docs/benchmarks.md holds the
-// results.
+// Command arrays generates the data of the benchmark and times pkg/zarr, pkg/tile and pkg/ngff on it.
+// bench/compare runs it beside the peers (bench/peers.py, bench/zarrs) and the C floor (bench/floor.c);
+// docs/benchmarks.md holds the results.
 //
 //	arrays gen DIR Z,Y,X                     DIR/structured.f32, DIR/noise.f32 and DIR/tiles.zarr
 //	arrays mosaic KIND Z,Y,X -chunks … -out …   a mosaic grid of one kind of data
-//	arrays memory MIB                        takes memory and gives it back
+//	arrays memory MIB                        allocates memory and releases it
 //	arrays OP PATH [flags]                   one line of JSON; for OP see the map in main.go
 //
-// PATH and -out may be http(s):// and s3:// addresses; credentials come from the
-// AWS_* environment variables. Bytes count voxels as float32 or uint16, not as stored.
+// PATH and -out may be http(s):// and s3:// addresses; credentials come from the AWS_* environment variables.
+// Bytes count voxels as float32 or uint16, not as stored.
 package main
 
 import (
@@ -114,7 +113,7 @@ func (b *bench) flags() *flag.FlagSet {
 	return fs
 }
 
-// measure does an operation once and then again times, and prints what it took.
+// measure does an operation once and then again times, and prints its cost.
 func (b *bench) measure(ctx context.Context, do func(context.Context) error, again int) error {
 	var r result
 	var seconds, cpu []float64
@@ -137,7 +136,7 @@ func (b *bench) measure(ctx context.Context, do func(context.Context) error, aga
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// outside does what a repetition needs but does not measure.
+// outside does work that a repetition needs but does not measure.
 func (b *bench) outside(do func() error) error {
 	c, t := results.CPUTime(), time.Now()
 	err := do()

@@ -31,8 +31,7 @@ func volume(shape []int) int {
 	return n
 }
 
-// full opens the array and reads everything into fresh memory, as an analysis
-// script does.
+// full opens the array and reads everything into fresh memory, like an analysis script.
 func (b *bench) full(ctx context.Context) error {
 	a, err := b.array(ctx)
 	if err != nil {
@@ -52,8 +51,7 @@ func (b *bench) full(ctx context.Context) error {
 	return err
 }
 
-// random reads 40 boxes at seeded places into fresh memory. Seconds and
-// bytes are those of all.
+// random reads 40 boxes at seeded places into fresh memory. Seconds and bytes are totals.
 func (b *bench) random(ctx context.Context) error {
 	return b.boxes(ctx, func(shape []int) []zarr.Region { return boxes.Random(shape, b.edge, 40, 1) })
 }
@@ -61,7 +59,7 @@ func (b *bench) random(ctx context.Context) error {
 // slab reads one plane across each axis into fresh memory.
 func (b *bench) slab(ctx context.Context) error { return b.boxes(ctx, boxes.Slabs) }
 
-// boxes reads boxes of the array, one after the other.
+// boxes reads boxes of the array, one after another.
 func (b *bench) boxes(ctx context.Context, of func(shape []int) []zarr.Region) error {
 	a, err := b.array(ctx)
 	if err != nil {
@@ -80,7 +78,7 @@ func (b *bench) boxes(ctx context.Context, of func(shape []int) []zarr.Region) e
 	return nil
 }
 
-// scaled does something n times and counts it as once.
+// scaled does an operation n times and counts it as once.
 func (b *bench) scaled(n int, do func() error) error {
 	t := time.Now()
 	for range n {
@@ -93,8 +91,7 @@ func (b *bench) scaled(n int, do func() error) error {
 	return nil
 }
 
-// open opens the array a thousand times after the first; seconds are those of
-// one.
+// open opens the array a thousand times after the first; seconds are those of one time.
 func (b *bench) open(ctx context.Context) error {
 	const times = 1000
 	st := store.Folder(b.path)
@@ -116,8 +113,8 @@ func (b *bench) open(ctx context.Context) error {
 	return b.scaled(times, open)
 }
 
-// stream reads everything chunk by chunk into reused buffers, raw chunks in
-// pieces of whole planes, as the stages do.
+// stream reads everything chunk by chunk into reused buffers, raw chunks in pieces of whole planes, like the
+// stages.
 func (b *bench) stream(ctx context.Context) error {
 	a, err := b.array(ctx)
 	if err != nil {
@@ -154,8 +151,7 @@ func (b *bench) stream(ctx context.Context) error {
 	})
 }
 
-// workers does n jobs on the bench's threads, each with a buffer of its own, and
-// counts the bytes that they return.
+// workers runs n jobs on the bench's threads, each with its own buffer, and counts the bytes that they return.
 func (b *bench) workers(n, buffer int, do func(i int, buf []byte) (int, error)) error {
 	var total atomic.Int64
 	err := work.Share(context.Background(), b.threads, n, func(_ context.Context, _ int, jobs iter.Seq[int]) error {

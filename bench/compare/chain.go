@@ -19,8 +19,8 @@ import (
 	"strata/pkg/host"
 )
 
-// chainRecord completes the record of a run of the workflow, by the engine's trace
-// (a table with tabs) and the run records that the programs wrote.
+// chainRecord completes the record of a workflow run from the engine's trace (a tab-separated table) and the run
+// records that the programs wrote.
 func chainRecord(ctx context.Context, trace, records string, rec chainRun, w io.Writer) error {
 	f, err := os.Open(trace)
 	if err != nil {
@@ -57,7 +57,7 @@ func chainRecord(ctx context.Context, trace, records string, rec chainRun, w io.
 	return enc.Encode(&rec)
 }
 
-// programOf is the program whose records belong to a process of the engine.
+// programOf returns the program whose records belong to a process of the engine.
 func programOf(process string) string {
 	if process == "report" {
 		return "qc-report"
@@ -65,7 +65,7 @@ func programOf(process string) string {
 	return process
 }
 
-// task of the engine that was completed.
+// task is a completed task of the engine.
 type task struct {
 	process        string
 	start, seconds float64 // of its script
@@ -116,7 +116,7 @@ func readTrace(r io.Reader) ([]task, error) {
 	return tasks, nil
 }
 
-// engineSeconds reads a duration as the engine prints it: "1m 2.5s", "340ms".
+// engineSeconds parses a duration as the engine prints it: "1m 2.5s", "340ms".
 func engineSeconds(text string) (s float64, err error) {
 	for part := range strings.FieldsSeq(text) {
 		digits := strings.TrimRight(part, "dhms")
@@ -130,7 +130,7 @@ func engineSeconds(text string) (s float64, err error) {
 	return s, nil
 }
 
-// covered is how many seconds at least one of the tasks ran.
+// covered returns the number of seconds in which at least one task ran.
 func covered(tasks []task) (s float64) {
 	sorted := slices.SortedFunc(slices.Values(tasks), func(a, b task) int { return cmp.Compare(a.start, b.start) })
 	end := math.Inf(-1)
@@ -143,8 +143,7 @@ func covered(tasks []task) (s float64) {
 	return s
 }
 
-// toolSeconds adds up the wall seconds of the run records below a folder, by
-// the program's name.
+// toolSeconds returns the total wall seconds of the run records below a folder, by the program's name.
 func toolSeconds(dir string) (map[string]float64, error) {
 	sum := map[string]float64{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

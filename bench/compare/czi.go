@@ -2,13 +2,13 @@ package main
 
 import "path/filepath"
 
-// Sizes of the files that the cases of CZI are about, in tiles of 1024² pixels.
+// Sizes of the files in the cases of CZI, in tiles of 1024² pixels.
 const (
 	cziMiB    = 800   // of the pixels of 400 tiles of 16 bits
 	jpegxrMPx = 104.9 // of 100 tiles
 )
 
-// cziCases are the runs of bench-czi, and whole commands.
+// cziCases returns the runs of bench-czi, and whole commands.
 func (p *plan) cziCases() ([]toolRun, []unit) {
 	file := func(name string) string { return filepath.Join(p.data, name) }
 	run := func(name string, more ...string) []string {

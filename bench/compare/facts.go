@@ -12,7 +12,7 @@ import (
 	"strata/pkg/host"
 )
 
-// facts are what the numbers depend on besides the programs.
+// facts holds the conditions that the numbers depend on besides the programs.
 type facts struct {
 	Date, Commit, Changed string // Changed: files that differ from the commit
 	CPU, OS, Kernel, Go   string
@@ -64,7 +64,7 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	return f, nil
 }
 
-// output is what a command prints, "" if it does not run.
+// output returns the output of a command, or "" if it does not run.
 func output(ctx context.Context, name string, args ...string) string {
 	b, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {

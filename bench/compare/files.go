@@ -14,7 +14,7 @@ const (
 	inC    = "C"
 )
 
-// fileCase is a row of the page of files.
+// fileCase is a row of the page about files.
 type fileCase struct {
 	name, group, label string
 	piece              int
@@ -25,10 +25,10 @@ type fileCase struct {
 	who                []fileProgram
 }
 
-// fileProgram is who does it and what its program calls that.
+// fileProgram is a program with its name for the operation.
 type fileProgram struct{ who, op string }
 
-// Where memory begins in its page: numpy's, and that of C and of Go.
+// Offsets of memory in its page: numpy's, and that of C and of Go.
 const (
 	inPage  = "16"
 	atStart = "0"
@@ -58,7 +58,7 @@ func fileCases() []fileCase {
 	}
 }
 
-// fileUnits are the cases of the file layer, on a file of so many bytes.
+// fileUnits returns the cases of the file layer, on a file of the given size.
 func (p *plan) fileUnits(bytes int64) []unit {
 	var all []unit
 	for _, c := range fileCases() {
@@ -107,8 +107,8 @@ func (p *plan) fileUnits(bytes int64) []unit {
 	return all
 }
 
-// kvikioEnv is what KvikIO needs: a library of the driver where there is none, and the
-// content to write.
+// kvikioEnv returns the environment for KvikIO: a library of the driver if there is none, and the content to
+// write.
 func (p *plan) kvikioEnv() []string {
 	env := []string{"FILES_CONTENT=" + filepath.Join(p.data, "file")}
 	if p.noCUDA != "" {
@@ -117,7 +117,7 @@ func (p *plan) kvikioEnv() []string {
 	return env
 }
 
-// fileVersions are those of the peers of the files.
+// fileVersions returns the versions of the peers for files.
 func (p *plan) fileVersions(ctx context.Context) string {
 	v := firstLine(output(ctx, "cc", "--version"))
 	if p.kvikio == "" {

@@ -47,7 +47,7 @@ func growthOf(ctx context.Context, p *plan, large, input string, w, log io.Write
 	return enc.Encode(&rec)
 }
 
-// stageCommand is a stage's command line on the data of a folder.
+// stageCommand returns a stage's command line for the data of a folder.
 func (p *plan) stageCommand(c *stageCase, data, out string) []string {
 	argv := []string{filepath.Join(p.bin, c.name)}
 	mosaic := filepath.Join(data, "mosaic_"+c.input+".ome.zarr")
@@ -62,8 +62,7 @@ func (p *plan) stageCommand(c *stageCase, data, out string) []string {
 	return append(append(argv, c.args...), "-q", "--threads", "2")
 }
 
-// voxelBytes is the number of bytes that the level 0 of all images below a
-// folder has, as float32.
+// voxelBytes returns the number of bytes in level 0 of all images below a folder, as float32.
 func voxelBytes(path string) (total float64, err error) {
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type() == fs.ModeSymlink { // not followed by itself

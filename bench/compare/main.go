@@ -1,13 +1,12 @@
-// Command compare runs the benchmark: every program on the same arrays, one
-// after the other in rounds, each measurement in a process of its own; and
-// makes the report of what was measured.
+// Command compare runs the benchmark: every program on the same arrays, alternately in rounds, with a separate
+// process for each measurement. It also writes the report of the results.
 //
 //	compare arrays|stages|remote|files|tiff|czi -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -results DIR -notes DIR -docs DIR -readme FILE
 //
-// bench/run.sh calls them.
+// bench/run.sh calls these.
 package main
 
 import (
@@ -79,7 +78,7 @@ func dispatch(ctx context.Context, args []string) error {
 	return fmt.Errorf("unknown command %q", args[0])
 }
 
-// measurePart runs the cases of a part and prints what they took.
+// measurePart runs the cases of a part and prints their results.
 func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	p, r := plan{}, runner{}
 	fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// outcome is what the runs of one case say together.
+// outcome combines the runs of one case.
 type outcome struct {
 	header
 	who    []string // in order of appearance
@@ -17,7 +17,7 @@ type outcome struct {
 	diffs  []*difference // of others' results from strata's
 }
 
-// summary of one program's runs of a case.
+// summary summarises one program's runs of a case.
 type summary struct {
 	seconds, cpu float64 // medians
 	first        float64 // median of the first repetitions; 0: there was only one
@@ -28,7 +28,7 @@ type summary struct {
 	failed       string
 }
 
-// speed is what a program that took so long reached, in the unit of the case.
+// speed returns the speed of a program that took the given time, in the unit of the case.
 func (o *outcome) speed(seconds float64, s summary) float64 {
 	if seconds == 0 {
 		return 0
@@ -42,10 +42,10 @@ func (o *outcome) speed(seconds float64, s summary) float64 {
 	return float64(s.bytes) / seconds / (1 << 30)
 }
 
-// speedOf is a program's number in the unit of the case.
+// speedOf returns a program's speed in the unit of the case.
 func (o *outcome) speedOf(who string) float64 { return o.speed(o.median[who].seconds, o.median[who]) }
 
-// yardstick is the contestant that a target means, "" for none that was measured.
+// yardstick returns the contestant that a target refers to, or "" if it was not measured.
 func (o *outcome) yardstick(against string) string {
 	best := ""
 	for _, w := range o.who {
@@ -66,7 +66,7 @@ func (o *outcome) yardstick(against string) string {
 	return best
 }
 
-// times is strata's speed in multiples of another's; 0: one of them failed.
+// times returns strata's speed in multiples of another's, or 0 if one of them failed.
 func (o *outcome) times(who string) float64 {
 	mine, its := o.median[strata], o.median[who]
 	if mine.seconds == 0 || its.seconds == 0 {
@@ -79,7 +79,7 @@ func (o *outcome) times(who string) float64 {
 	return r
 }
 
-// verdict is what became of a target.
+// verdict is the result of comparing with a target.
 type verdict struct {
 	who       string // in whose row it stands
 	got, want string
@@ -87,7 +87,7 @@ type verdict struct {
 	inverse   bool
 }
 
-// verdicts are those of the targets whose yardstick was measured.
+// verdicts returns the verdicts on targets whose yardstick was measured.
 func (o *outcome) verdicts() []verdict {
 	var all []verdict
 	mine := o.median[strata]

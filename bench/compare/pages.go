@@ -27,15 +27,15 @@ type page struct {
 	programs string
 }
 
-// method is what holds for every page.
+// method is the text common to all pages.
 const method = "Each program uses two threads, and each measurement is a new process. The programs alternate in rounds, each of which starts with a different one; " +
 	"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Processor time covers all threads; resident memory is the peak. "
 
-// kindsText says what the kinds of data are.
+// kindsText explains the kinds of data.
 const kindsText = "**Structured** data are 12-bit values with a smooth mean and Gaussian noise, round(1500 + 500 sin(2πy/700) sin(2πx/900) + 300 N(0, 1)) / 4095 as float32. " +
 	"**Noise** is uniform over 12 bits and has no structure for a codec to use. Raw chunks are measured once, because their content makes no difference."
 
-// kindsElsewhere says on other pages where the kinds of data are explained.
+// kindsElsewhere tells readers of other pages where the kinds of data are explained.
 const kindsElsewhere = "[Arrays](benchmarks-arrays.md) defines structured data and noise."
 
 // firstText explains the columns of readers.
@@ -112,11 +112,10 @@ func filesPage() *page {
 	}
 }
 
-// crossed prints a shape.
+// crossed formats a shape.
 func crossed(shape []int) string { return strings.ReplaceAll(join(shape), ",", "×") }
 
-// writePages makes every page and plot of the results in a folder, with the notes of
-// another.
+// writePages writes every page and plot of the results in a folder, with the notes of another.
 func writePages(results, notes, docs string) error {
 	for _, g := range pages() {
 		if err := g.write(results, notes, docs); err != nil {

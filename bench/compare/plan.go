@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// strata is what the report calls our own programs.
+// strata is the name of strata's own programs in the report.
 const strata = "strata"
 
-// plan knows where everything lies and makes the cases.
+// plan knows the locations of everything and makes the cases.
 type plan struct {
 	tools, bin, data, out, python string
 	peers, stages                 string // scripts
@@ -57,7 +57,7 @@ func join(v []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(v)
 
 func cube(n int) string { return join([]int{n, n, n}) }
 
-// edges are those of bench/arrays: of a large and of a small chunk.
+// edges returns the chunk edges of bench/arrays: of a large and of a small chunk.
 func (p *plan) edges() (large, small int) {
 	large = min(256, slices.Min(p.shape))
 	return large, max(large/4, 1)
@@ -74,7 +74,7 @@ func (p *plan) mib() int64 {
 	return n >> 20
 }
 
-// everybody runs an operation of bench/arrays and of the peers.
+// everybody returns the programs that run an operation: bench/arrays and the peers.
 func (p *plan) everybody(op, path string, args ...string) []contestant {
 	who := []contestant{{who: strata, argv: append([]string{p.tool("arrays"), op, path}, args...)}}
 	dashed := slices.Clone(args)
@@ -94,8 +94,8 @@ func (p *plan) everybody(op, path string, args ...string) []contestant {
 
 var peerNames = map[string]string{"zarr": "zarr-python", "zarr+zarrs": "zarr-python + zarrs", "tensorstore": "tensorstore"}
 
-// kindsOf are the kinds of data that an array of a codec is measured with: where
-// nothing is encoded they are the same to every program.
+// kindsOf returns the kinds of data with which an array of a codec is measured. Without encoding, all kinds are
+// the same to every program.
 func kindsOf(array string) []string {
 	if array == "raw" {
 		return []string{""}
@@ -114,7 +114,7 @@ func kindLabel(array, kind string) string {
 	return ", noise"
 }
 
-// arrayCase is an array that is read or written in all kinds of data.
+// arrayCase is an array that is read or written with all kinds of data.
 type arrayCase struct {
 	array, label string
 	ratio        float64 // target
@@ -122,7 +122,7 @@ type arrayCase struct {
 	edge         int     // of a chunk that the floor decodes at once; 0: none
 }
 
-// cases is the benchmark of the arrays.
+// cases returns the benchmark of the arrays.
 func (p *plan) cases() ([]unit, error) {
 	large, small := p.edges()
 	l, s := fmt.Sprintf("%d³", large), fmt.Sprintf("%d³", small)
@@ -173,7 +173,7 @@ func (p *plan) cases() ([]unit, error) {
 	return append(all, p.layers(large/2)...), nil
 }
 
-// against is a target of so many times a yardstick's speed; 0: none.
+// against returns a target as a multiple of a yardstick's speed; 0: none.
 func against(who string, ratio float64) []target {
 	if ratio == 0 {
 		return nil
@@ -181,12 +181,12 @@ func against(who string, ratio float64) []target {
 	return []target{{Against: who, Ratio: ratio}}
 }
 
-// data is the file with the numbers of a kind.
+// plain returns the file with the numbers of a kind.
 func (p *plan) plain(kind string) string {
 	return filepath.Join(p.data, map[string]string{"": "structured", "-noise": "noise"}[kind]+".f32")
 }
 
-// streams are the cases beside C; inner is how many small edges a large one has.
+// streams returns the cases compared with C; inner is the number of small edges in a large one.
 func (p *plan) streams(list []arrayCase, inner int) ([]unit, error) {
 	const piece = 1 << 20
 	var all []unit
@@ -211,8 +211,8 @@ func (p *plan) streams(list []arrayCase, inner int) ([]unit, error) {
 	return all, nil
 }
 
-// writes are the cases of writing whole arrays; floor is the codec, edge that of a
-// chunk, in shards where it is not the large one.
+// writes returns the cases of writing whole arrays; floor is the codec, edge that of a chunk, which lies in shards
+// unless it is the large one.
 func (p *plan) writes(list []arrayCase, large int) []unit {
 	var all []unit
 	for _, c := range list {
@@ -229,7 +229,7 @@ func (p *plan) writes(list []arrayCase, large int) []unit {
 	return all
 }
 
-// layers are the cases of what lies above the arrays, each beside the layer below it.
+// layers returns the cases of the layers above the arrays, each compared with the layer below it.
 func (p *plan) layers(edge int) []unit {
 	var all []unit
 	for _, r := range []int{0, 32} {
@@ -257,7 +257,7 @@ func (p *plan) layers(edge int) []unit {
 	return all
 }
 
-// oneRegion is a process that starts, reads one box and writes it to a file.
+// oneRegion returns the case of a process that starts, reads one box and writes it to a file.
 func (p *plan) oneRegion(small int) unit {
 	path, file := p.array("zstdsmall"), filepath.Join(p.out, "region.npy")
 	box := fmt.Sprintf("0:%d,0:%[1]d,0:%[1]d", small)
@@ -280,7 +280,7 @@ func (p *plan) oneRegion(small int) unit {
 	return u
 }
 
-// chunkFiles are the files of an array's chunks, in the order of the grid.
+// chunkFiles returns the files of an array's chunks, in the order of the grid.
 func chunkFiles(array string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(array, "c", "*", "*", "*"))
 	if err == nil && len(files) == 0 {

@@ -28,8 +28,8 @@ const (
 	panelHead  = 34
 )
 
-// draw draws the plot of a page: for each case, one bar for each program: speed relative to the
-// fastest of them, with the number beside it. Longer is faster.
+// draw draws the plot of a page: for each case, a bar for each program, with its speed relative to the fastest of
+// them and the number beside it. Longer is faster.
 func (g *page) draw(w io.Writer, all []*outcome) {
 	var columns [2]int // height so far
 	var body []string
@@ -98,7 +98,7 @@ func (g *page) draw(w io.Writer, all []*outcome) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// rate is how fast a program was, in bytes or runs per second.
+// rate returns a program's speed in bytes or runs per second.
 func rate(s summary) float64 {
 	if s.seconds == 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 // readmeCase is a row of the table in README: a case of the stages' page.
 type readmeCase struct{ name, label string }
 
-// readmeStages are the rows of the table in README.
+// readmeStages lists the rows of the table in README.
 var readmeStages = []readmeCase{
 	{"aip/zstd", "`aip`"}, {"resample/zstd", "`resample` to 10 µm"}, {"focal/zstd", "`focal`"},
 	{"stitch/zstd", "`stitch`"}, {"crop/zstd", "`crop`"}, {"stack/slices", "`stack`"},
@@ -43,7 +43,7 @@ func writeReadme(results, file string) error {
 	return os.WriteFile(file, text, 0o666)
 }
 
-// between replaces what stands between the markers of a name.
+// between replaces the text between the markers of a name.
 func between(text []byte, name string, with []byte) ([]byte, error) {
 	begin, end := []byte("<!-- bench: "+name+" -->\n"), []byte("<!-- bench: end of "+name+" -->\n")
 	at := bytes.Index(text, begin)
@@ -54,7 +54,7 @@ func between(text []byte, name string, with []byte) ([]byte, error) {
 	return slices.Concat(text[:at+len(begin)], with, text[to:]), nil
 }
 
-// readmeRow is a case with what was measured.
+// readmeRow is a case with its results.
 type readmeRow struct {
 	label string
 	*outcome

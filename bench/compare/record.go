@@ -8,7 +8,7 @@ type line struct {
 	Diff  *difference `json:"diff,omitempty"`
 }
 
-// header says what a case measures and what would be good.
+// header describes what a case measures and its targets.
 type header struct {
 	Name    string   `json:"name"`  // unique
 	Group   string   `json:"group"` // a table of the report
@@ -19,14 +19,13 @@ type header struct {
 	Input   int64    `json:"input,omitempty"`      // bytes of the files that are read, as stored
 }
 
-// target is what strata should reach. Against names the yardstick: a
-// contestant, "peers" (the fastest of the others) or "best of C"; Ratio is
-// strata's speed in multiples of its, at least. With Against "ms" Ratio is
-// milliseconds, at most.
+// target is what strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of the
+// others) or "best of C"; Ratio is the minimum of strata's speed in multiples of the yardstick's. With Against
+// "ms", Ratio is a maximum in milliseconds.
 type target struct {
 	Against string  `json:"against,omitempty"`
 	Ratio   float64 `json:"ratio,omitempty"`
-	// Inverse states and reports the ratio as time over time, at most.
+	// Inverse states and reports the ratio as time over time, a maximum.
 	Inverse bool `json:"inverse,omitempty"`
 }
 
@@ -53,7 +52,7 @@ type sample struct {
 	Failed  string  `json:"failed,omitempty"`
 }
 
-// difference is how far our result and another program's lie apart.
+// difference describes how far strata's result and another program's lie apart.
 type difference struct {
 	Case   string  `json:"case"`
 	Who    string  `json:"who"`

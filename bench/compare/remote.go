@@ -10,10 +10,10 @@ import (
 	"strata/tests/s3emu"
 )
 
-// latency is what the servers that are far away wait before each answer.
+// latency is the delay before each answer of the distant servers.
 const latency = 20 * time.Millisecond
 
-// servers are where the data of the remote part is: processes of their own.
+// servers holds the data of the remote part, in separate processes.
 type servers struct {
 	web  string              // address of a web server that is far away
 	s3   map[string][]string // environment that leads to an S3 server, by the group of cases
@@ -64,7 +64,7 @@ type remoteArray struct {
 	kinds                            []string
 }
 
-// remoteUnits are the cases of data on servers.
+// remoteUnits returns the cases of data on servers.
 func (p *plan) remoteUnits(s *servers) []unit {
 	shard, small := p.edges()
 	both := kindsOf("")
@@ -96,7 +96,7 @@ func (p *plan) remoteUnits(s *servers) []unit {
 	return all
 }
 
-// remoteUnit is one case: the same array, or the same numbers written, by all that can.
+// remoteUnit returns one case: the same array read, or the same numbers written, by all capable programs.
 func (p *plan) remoteUnit(s *servers, group, op string, a remoteArray, kind, label, path string, args ...string) unit {
 	u := unit{header: header{Name: group + "/" + op + "/" + a.name + kind, Group: group, Label: label + a.label + kindLabel(a.name, kind), Unit: "ms"}, env: s.s3[group]}
 	u.large = op == "full" || op == "write"

@@ -14,8 +14,8 @@ func printTo(w io.Writer) printer {
 	return func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 }
 
-// notes are what a person wrote: a word on a case that falls short, by the
-// case's name, and sections for the end of the report.
+// notes are written by people: an explanation of a case that falls short, by the case's name, and sections for the
+// end of the report.
 type notes struct {
 	cases    map[string]string
 	sections string
@@ -45,7 +45,7 @@ func parseNotes(text string) notes {
 	return n
 }
 
-// machine prints what the numbers depend on.
+// machine prints the conditions that the numbers depend on.
 func machine(p printer, f *facts) {
 	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| other programs | %s |\n",
 		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Versions)
@@ -56,8 +56,7 @@ func machine(p printer, f *facts) {
 	p("| written to | %s |\n| commit | %s%s |\n| date | %s |\n| load before the run | %s |\n\n", f.Out, f.Commit, changed, f.Date, f.Load)
 }
 
-// shortfalls counts the targets of a page and names those that are missed, with the
-// reason if somebody has written it down.
+// shortfalls counts the targets of a page and names the missed ones, with the reason if it has been noted.
 func (g *page) shortfalls(p printer, all []*outcome, n notes) {
 	stated, missed := 0, 0
 	var text strings.Builder
@@ -88,8 +87,8 @@ func (g *page) groupTitle(name string) string {
 	return strings.ReplaceAll(g.groups[i].title, "`", "")
 }
 
-// table prints a group: a row for each program of each case, what it took in wall
-// and in processor time, in memory and on disk, and how strata compares with it.
+// table prints a group: for each program of each case its wall and processor time, memory and disk space, and how
+// strata compares with it.
 func table(p printer, t group, all []*outcome) {
 	var rows []*outcome
 	first, written := false, false
@@ -156,7 +155,7 @@ func table(p printer, t group, all []*outcome) {
 	rounds(p, rows)
 }
 
-// rounds tells how often the programs ran, and how far apart their runs lie.
+// rounds describes how often the programs ran, and how much their runs vary.
 func rounds(p printer, rows []*outcome) {
 	lo, hi, spread := 1<<30, 0, []float64{}
 	for _, o := range rows {
@@ -182,7 +181,7 @@ func (o *outcome) firstCell(s summary) string {
 	return number(o.speed(s.first, s), o.Unit)
 }
 
-// compared is strata's speed in multiples of another's, as a cell.
+// compared returns strata's speed in multiples of another's, as a cell.
 func (o *outcome) compared(who string) string {
 	r := o.times(who)
 	if who == strata || r == 0 {
@@ -193,7 +192,7 @@ func (o *outcome) compared(who string) string {
 
 func mark(ok bool) string { return map[bool]string{true: "✓", false: "✗"}[ok] }
 
-// sizeText prints bytes as MiB, "" for none.
+// sizeText formats bytes as MiB, or "" for none.
 func sizeText(n int64) string {
 	switch {
 	case n == 0:
@@ -204,7 +203,7 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
 }
 
-// milli prints seconds, short ones as milliseconds.
+// milli formats seconds, short ones as milliseconds.
 func milli(s float64) string {
 	if s < 0.1 {
 		return number(s*1e3, "ms")
@@ -212,7 +211,7 @@ func milli(s float64) string {
 	return number(s, "s")
 }
 
-// number prints with three digits or so, and the unit.
+// number formats a number with about three digits, and the unit.
 func number(v float64, unit string) string {
 	switch {
 	case v >= 100:

@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// runner takes measurements. It stays small itself: a child's resident memory
-// is counted from its parent's up.
+// runner takes measurements. It stays small itself, because a child's resident memory starts from its parent's.
 type runner struct {
 	least, most int
 	patience    time.Duration
@@ -51,9 +50,8 @@ func (r *runner) all(ctx context.Context, p *plan, cases []unit) error {
 
 func (r *runner) print(l line) error { return json.NewEncoder(r.w).Encode(l) }
 
-// unit measures a case in rounds. In each round every program runs once, and
-// another one begins: the machine's speed drifts, and what runs first may find
-// caches warmer or colder.
+// unit measures a case in rounds. In each round every program runs once, and another one begins, because the
+// machine's speed drifts and the first may find caches warmer or colder.
 func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 	if err := u.sizeUp(); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 	return emptyFolder(p.out)
 }
 
-// sizeUp notes how large the stored input is, where programs read an array or images.
+// sizeUp records the size of the stored input if programs read an array or images.
 func (u *unit) sizeUp() (err error) {
 	path := cmp.Or(u.stored, u.reads)
 	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() && u.Group != "start" {
@@ -137,7 +135,7 @@ func (u *unit) sizeUp() (err error) {
 	return err
 }
 
-// compare prints how far what the others wrote lies apart from what strata wrote.
+// compare prints how far the outputs of the others differ from strata's.
 func (r *runner) compare(ctx context.Context, u *unit, failed map[string]bool) error {
 	for _, c := range u.who {
 		if u.diff == nil || c.diff == "" || failed[c.who] {
@@ -160,7 +158,7 @@ func (r *runner) compare(ctx context.Context, u *unit, failed map[string]bool) e
 	return nil
 }
 
-// withoutFolders names files of the run without the folders that they lie in, which are this machine's.
+// withoutFolders removes the run's folders, which are specific to this machine, from names of files.
 func (p *plan) withoutFolders(text string) string {
 	for _, dir := range []string{p.data, p.out} {
 		if dir != "" {
@@ -170,10 +168,9 @@ func (p *plan) withoutFolders(text string) string {
 	return text
 }
 
-// makeRoom takes memory for two arrays, or half of what there is, and gives
-// it back. Memory that is full of cached files has no huge pages at first, and
-// that of a virtual machine has to come from its host once it has been idle: who
-// asks first would pay for all.
+// makeRoom allocates memory for two arrays, or half of what there is, and releases it. Memory full of cached files
+// has no huge pages at first, and an idle virtual machine must get its memory back from its host; otherwise the
+// first program to ask would pay for all.
 func (p *plan) makeRoom(ctx context.Context) error {
 	want := 2 * p.mib()
 	var kib int64
@@ -185,7 +182,7 @@ func (p *plan) makeRoom(ctx context.Context) error {
 	return exec.CommandContext(ctx, p.tool("arrays"), "memory", fmt.Sprint(want)).Run()
 }
 
-// written sizes up the array that a program has written, reads it, and removes it.
+// written determines the size of the array that a program has written, reads it, and removes it.
 func (p *plan) written(ctx context.Context, u *unit, look bool) (stored int64, check uint64, err error) {
 	path := cmp.Or(u.output, filepath.Join(p.out, "array.zarr"))
 	far := strings.Contains(path, "://")
@@ -208,7 +205,7 @@ func (p *plan) written(ctx context.Context, u *unit, look bool) (stored int64, c
 	return stored, check, os.RemoveAll(path)
 }
 
-// measure runs a program once, with env besides its own.
+// measure runs a program once, with env added to its environment.
 func measure(ctx context.Context, c *contestant, env ...string) (sample, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
@@ -264,7 +261,7 @@ func warm(path string) error {
 	})
 }
 
-// size is the number of bytes in all files below path.
+// size returns the number of bytes in all files below path.
 func size(path string) (total int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A run of the chain of stages, as bench/chain.sh records it.
+// chainRun is a run of the chain of stages, as bench/chain.sh records it.
 type chainRun struct {
 	Date     string      `json:"date"`
 	Commit   string      `json:"commit"`
@@ -37,7 +37,7 @@ type chainStep struct {
 	Tool  float64 `json:"tool_s"` // of that, what the programs' own records say
 }
 
-// A run on an input of ten times the size, as bench/large.sh records it.
+// largeRun is a run on an input ten times as large, as bench/large.sh records it.
 type largeRun struct {
 	Date   string     `json:"date"`
 	Commit string     `json:"commit"`
@@ -109,7 +109,7 @@ func stagesPage() *page {
 	}
 }
 
-// differences prints how far the level 0 of other programs' results lies from ours.
+// differences prints how far level 0 of other programs' results differs from strata's.
 func differences(p printer, all []*outcome) {
 	head := "## Differences between results\n\nDifferences between level 0 of strata's result and of another program's result on the same input. *Far* is the share of voxels that differ by more than a thousandth of the largest value.\n\n" +
 		"| | compared with | largest | mean | largest value | far |\n|---|---|---:|---:|---:|---:|\n"
@@ -149,7 +149,7 @@ func chainTable(p printer, c *chainRun) {
 	p("| all | %d | %s | %s | %s |\n\n", tasks, number(busy, "s"), number(tool, "s"), number(max(0, busy-tool), "s"))
 }
 
-// targets tells whether the memory of a stage stays where it should.
+// targets reports whether the memory of a stage stays within its target.
 func (l *largeRun) targets(p printer) {
 	var missed []string
 	sizes := l.growth()

@@ -28,15 +28,14 @@ type stageCase struct {
 // cut lies follows from it; memory does not hold the image in between.
 const cropPasses = "1,0.5+8,out"
 
-// inputs are the mosaics, with what rows call them, in the order of the page.
+// inputs lists the mosaics, with their names in rows, in the order of the page.
 var inputs = []struct{ name, label string }{
 	{"zstd", "phantom, shards of zstd:3"}, {"raw", "phantom, raw"}, {"blosc", "phantom, blosc-zstd:1"},
 	{"structured", "structured, blosc-zstd:1"}, {"noise", "noise, blosc-zstd:1"},
 }
 
-// stageCases are the stages on every mosaic that says something of them, and stack
-// on slices. Programs besides ours run on the phantom as shards and raw, as
-// pipelines have it, and those of one pass also on the other kinds of data.
+// stageCases returns the stages on every mosaic that is informative for them, and stack on slices. Other programs
+// run on the phantom as shards and raw, as in pipelines, and those of one pass also on the other kinds of data.
 func stageCases() []stageCase {
 	var all []stageCase
 	for _, in := range inputs {
@@ -63,10 +62,10 @@ func stageCases() []stageCase {
 		stageCase{name: "stack", input: "workflow", args: []string{"--blend", "--blend_match", "depth"}, passes: "1", alone: 2})
 }
 
-// asReference makes stack do what the programs beside it do.
+// asReference holds flags that make stack do the same as the other programs.
 var asReference = []string{"--blend", "--overlap_search", "centre", "--blend_match", "pairwise", "--repair_shifts", "off", "--no-use_origins"}
 
-// label is what a row of the page calls the case.
+// label returns the name of the case in a row of the page.
 func (c *stageCase) label() string {
 	name := map[string]string{"stitch": "stitch (average)", "estimate": "stitch --estimate_only"}[c.name]
 	if name == "" {
@@ -83,7 +82,7 @@ func (c *stageCase) label() string {
 	return name + ", slices of the phantom, blosc-zstd:1"
 }
 
-// in is the input of the case in a folder, as one path and as a list of images.
+// in returns the input of the case in a folder, as one path and as a list of images.
 func (c *stageCase) in(data string) (path, images string, err error) {
 	if c.name != "stack" {
 		path = filepath.Join(data, "mosaic_"+c.input+".ome.zarr")
@@ -97,7 +96,7 @@ func (c *stageCase) in(data string) (path, images string, err error) {
 	return path, strings.Join(found, ","), err
 }
 
-// stageUnits is the benchmark of the stages.
+// stageUnits returns the benchmark of the stages.
 func (p *plan) stageUnits() ([]unit, error) {
 	var all []unit
 	for _, c := range stageCases() {
@@ -167,8 +166,7 @@ func (p *plan) stageUnit(c *stageCase) (*unit, error) {
 	return u, nil
 }
 
-// linumpyScripts are the programs of linumpy that do what a stage does, with flags
-// where its defaults are not what is compared.
+// linumpyScripts lists the programs of linumpy that do the same as a stage, with flags where its defaults differ.
 var linumpyScripts = map[string][]string{
 	"aip":      {"linum_aip.py", "--no-use_gpu"},
 	"resample": {"linum_resample_mosaic_grid.py", "-r", "10", "--no-use_gpu"},
@@ -176,7 +174,7 @@ var linumpyScripts = map[string][]string{
 	"stack":    {"linum_stack_slices_motor.py", "--blend", "--no-use_gpu"},
 }
 
-// oldProgram is how a program of linumpy is called.
+// oldProgram is the command line of a program of linumpy.
 type oldProgram struct{ argv, flags, env []string }
 
 // findLinumpy finds the script for a stage in a folder of linumpy, and the Python of

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How the rows of our programs' ways are called that are no program.
+// Names of rows for ways that are not programs.
 const (
 	preadvPlaced = "preadv to the rows"
 	preadvAlone  = "preadv of tiles alone"
@@ -14,7 +14,8 @@ const (
 	fastLoader   = "FastLoader"
 )
 
-// tiffRuns are the runs of bench-tiff. turbo is the library that decodes JPEG in a run of its own; "": there is none.
+// tiffRuns returns the runs of bench-tiff. turbo is the library that decodes JPEG in a separate run; "": there is
+// none.
 func (p *plan) tiffRuns(turbo string) []toolRun {
 	file := func(name string) string { return filepath.Join(p.data, name) }
 	read := func(path string, ops string, more ...string) []string {
@@ -59,7 +60,7 @@ func (p *plan) tiffRuns(turbo string) []toolRun {
 	return append(runs, trip, p.viewsRun())
 }
 
-// viewsRun is the run of bench-tile.
+// viewsRun returns the run of bench-tile.
 func (p *plan) viewsRun() toolRun {
 	views := toolRun{program: "bench-tile", command: []string{"views", filepath.Join(p.data, "tiles.tif"), "--radius", "0,32", "--threads", "2"}}
 	if p.fastLoader != "" {
@@ -75,7 +76,7 @@ func (p *plan) viewsRun() toolRun {
 	return views
 }
 
-// importUnits are whole commands that make OME-Zarr of a pyramid.
+// importUnits returns whole commands that convert a pyramid to OME-Zarr.
 func (p *plan) importUnits() []unit {
 	var all []unit
 	bin := func(name string) string { return filepath.Join(filepath.Dir(p.python), name) }

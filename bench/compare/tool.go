@@ -15,7 +15,7 @@ import (
 	results "strata/pkg/bench"
 )
 
-// toolRun is one run of a program that measures, whose results are cases.
+// toolRun is one run of a benchmark program whose results are cases.
 type toolRun struct {
 	program string
 	command []string // after the program, without what all have
@@ -24,14 +24,14 @@ type toolRun struct {
 	cases   []toolCase
 }
 
-// toolCase takes some results of a run for a case.
+// toolCase selects some results of a run as a case.
 type toolCase struct {
 	header
 	name string            // of the results
 	axes map[string]string // that they have
 }
 
-// toolRuns measures runs of programs that measure, and then whole commands.
+// toolRuns measures runs of benchmark programs, and then whole commands.
 func (r *runner) toolRuns(ctx context.Context, p *plan, runs []toolRun, units []unit) error {
 	f, err := gatherFacts(ctx, p)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *runner) toolRuns(ctx context.Context, p *plan, runs []toolRun, units []
 	return nil
 }
 
-// repetitions returns how often each thing is measured, at most so many times.
+// repetitions returns how often each operation is measured, at most the given number of times.
 func (run *toolRun) repetitions(most int) int {
 	if run.fewest {
 		return min(3, most)
@@ -68,7 +68,7 @@ func (run *toolRun) repetitions(most int) int {
 	return most
 }
 
-// toolRun runs a program once; it lets the programs take turns, and compares what they read.
+// toolRun runs a benchmark program once. That program alternates between its peers and compares what they read.
 func (r *runner) toolRun(ctx context.Context, p *plan, run toolRun) error {
 	file := filepath.Join(p.data, "run.json")
 	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(run.repetitions(r.most)), "--json", file, "-f", "-q")
@@ -121,7 +121,7 @@ func (r *runner) result(p *plan, c toolCase, x results.Result) error {
 	return nil
 }
 
-// whoOf names who made a result, or what ours are a yardstick for.
+// whoOf returns the name of the program of a result, or of the yardstick that ours serve as.
 func whoOf(x results.Result) string {
 	if x.Who == results.Strata {
 		switch x.Axes.Get("backend") {

@@ -2,9 +2,9 @@
 //
 //	gds OP FILE BYTES THREADS PIECE REPS COLD SYNC SHIFT
 //
-// bench/gds-floor.c says what these are and what is printed. Operations are read and write as the layer does them without settings;
-// direct and write-cached have direct I/O switched on and off; mmap, calls and files are as there. "gen" makes FILE,
-// and "gen-files" the folder FILE.
+// bench/gds-floor.c explains the arguments and the output. Operations are read and write with the layer's default
+// settings; direct and write-cached switch direct I/O on and off; mmap, calls and files are as there. "gen" makes
+// FILE, and "gen-files" the folder FILE.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// task is what was asked for.
+// task is the requested measurement.
 type task struct {
 	op, file      string
 	bytes, piece  int
@@ -86,7 +86,7 @@ func run(args []string) error {
 	return t.measure()
 }
 
-// fill makes the content that is written.
+// fill generates the content that is written.
 func (t *task) fill() {
 	x := uint64(88172645463325252)
 	for i := 0; i+8 <= t.bytes; i += 8 {
@@ -241,7 +241,7 @@ func (t *task) readFiles(ctx context.Context) error {
 	})
 }
 
-// drop lets the page cache forget a file.
+// drop drops a file from the page cache.
 func drop(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Command gpumodel says what a GPU would bring, where there is none: it runs all stages on the tests' double of a GPU with
-// its virtual clock, and on the host, both on small phantoms, and writes what both would take for larger inputs on several machines
-// to docs/gpu-model.md.
+// Command gpumodel predicts the benefit of a GPU without having one. It runs all stages on small phantoms, on the
+// tests' software double of a GPU with its virtual clock and on the host, and writes the predicted times of both
+// for larger inputs on several machines to docs/gpu-model.md.
 //
 //	make gpu-model                                    # writes docs/gpu-model.md
 //	go run ./bench/gpumodel -bin bin -page /dev/null  # checks the choices only
 //
-// It fails where package cost would choose a machine that takes a tenth longer than the better one.
+// It fails if package cost would choose a machine that takes a tenth longer than the better one.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, bin, dir, results, page string, again bool) error 
 	return nil
 }
 
-// measure runs all stages and stores what they did.
+// measure runs all stages and stores the measurements.
 func measure(ctx context.Context, bin, dir, results string) error {
 	lib, err := cudaemu.BuildTraced()
 	if err != nil {

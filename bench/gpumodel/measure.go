@@ -15,7 +15,7 @@ import (
 	"strata/tests/cudaemu"
 )
 
-// stage is a program with what it is asked to do. IN, SLICES, SHIFTS and OUT stand for files.
+// stage is a program with its arguments. IN, SLICES, SHIFTS and OUT stand for files.
 type stage struct {
 	name  string
 	args  string
@@ -31,7 +31,7 @@ var stages = []stage{
 	{"stack", "SLICES SHIFTS OUT --moving_z_first_index 1", 0},
 }
 
-// slices is how many mosaics stack gets.
+// slices is the number of mosaics for stack.
 const slices = 3
 
 // phantoms are the mosaics to measure, by their tiles along y and x. What a run does for more tiles is the difference between the two: the start of a
@@ -49,7 +49,7 @@ func more() (tiles, bytes float64) {
 
 func tileBytes() float64 { return float64(4 * tile[0] * tile[1] * tile[2]) }
 
-// input is how the phantom is stored.
+// input is a way to store the phantom.
 type input struct {
 	name  string
 	flag  string
@@ -87,7 +87,7 @@ func (m *machine) inputs(ctx context.Context) error {
 	return nil
 }
 
-// asSlices lets stack take the mosaics for slices.
+// asSlices presents the mosaics to stack as slices.
 func asSlices(dir string) error {
 	to := filepath.Join(dir, "slices")
 	if err := os.MkdirAll(to, 0o777); err != nil {
@@ -102,7 +102,7 @@ func asSlices(dir string) error {
 	return nil
 }
 
-// measured is what a stage does for a byte of its decoded input, and what it takes beside that.
+// measured holds the work of a stage per byte of its decoded input, and its fixed costs.
 type measured struct {
 	Stage   string
 	Codec   cost.Codec
@@ -173,7 +173,8 @@ func (m *machine) input(size string, c input) string {
 	return filepath.Join(m.dir, size+"-"+string(c.codec))
 }
 
-// rounds is how often a program runs on the host; the shortest processor time counts, for others use the machine, too.
+// rounds is the number of runs of a program on the host; the shortest processor time counts, because others use the
+// machine, too.
 const rounds = 3
 
 func shortest(before, now float64) float64 {
@@ -210,7 +211,7 @@ func (m *measured) count(few, many cudaemu.Clock, n, tiles float64) {
 	m.Clock = many.Seconds
 }
 
-// onDouble runs a stage on the double and returns what its clock says.
+// onDouble runs a stage on the double and returns its virtual clock.
 func (m *machine) onDouble(ctx context.Context, s stage, in string) (c cudaemu.Clock, err error) {
 	file := filepath.Join(m.dir, "clock.json")
 	env := []string{"CUEMU_CLOCK=" + file, "CUEMU_GPU=A100", "CUEMU_CC=80", "CUEMU_MEM=8589934592", "STRATA_LEASE_DIR=" + filepath.Join(m.dir, "lease")}
@@ -241,7 +242,7 @@ func (m *machine) program(ctx context.Context, s stage, in string, env []string,
 	return seconds(u.Utime) + seconds(u.Stime), nil
 }
 
-// folder returns how many bytes the files of a folder have.
+// folder returns the size of the files in a folder.
 func folder(path string) (n int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -9,7 +9,7 @@ import (
 //go:embed page.md
 var head string
 
-// write makes the page, and returns by how much the worst choice is worse than the better machine.
+// write writes the page, and returns by how much the worst choice is worse than the better machine.
 func write(all []measured, rows []row) (text string, worst float64) {
 	var b strings.Builder
 	gpu := ""

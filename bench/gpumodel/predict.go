@@ -6,7 +6,7 @@ import (
 	"strata/pkg/gpu/cost"
 )
 
-// What is predicted: inputs of tiles of 200×256×256 float32, each a chunk.
+// Predicted inputs: tiles of 200×256×256 float32, each a chunk.
 var (
 	sizes = []int64{1e9, 20e9}
 	cores = []int{4, 16, 32}
@@ -17,7 +17,7 @@ const (
 	tolerated = 1.1 // times the better machine
 )
 
-// cell is a machine with so many cores.
+// cell is the prediction for a machine with a number of cores.
 type cell struct {
 	host, gpu            float64 // seconds; of the best way of using the GPU
 	hostLimit, gpuLimit  cost.Limit
@@ -34,7 +34,7 @@ type row struct {
 	cells []cell
 }
 
-// predict makes all rows.
+// predict computes all rows.
 func predict(all []measured) ([]row, error) {
 	var out []row
 	for _, model := range cost.Models() {
@@ -57,7 +57,8 @@ func predict(all []measured) ([]row, error) {
 	return out, nil
 }
 
-// compare says what the machines take, by what was measured, and which the model chooses, by its tables.
+// compare returns the times of the machines, from the measurements, and the one that the model chooses from its
+// tables.
 func (m measured) compare(size int64, h cost.Host, d *cost.Device) (cell, error) {
 	hostLoad := cost.Load{Storage: m.storage(size), Host: m.Host * float64(size) / 1e9}
 	var c cell
@@ -90,7 +91,7 @@ func (m measured) storage(size int64) int64 {
 	return int64(float64(size) * (m.Reads*m.Stored + m.Written))
 }
 
-// load is what was counted on the double, for an input of that size.
+// load scales the work counted on the double to an input of the given size.
 func (m measured) load(size int64, decodes, encodes bool, d cost.Device) cost.Load {
 	n := float64(size)
 	h := cost.HostFigures()
@@ -116,8 +117,8 @@ func (m measured) load(size int64, decodes, encodes bool, d cost.Device) cost.Lo
 	return l
 }
 
-// batches is what nvCOMP has to do for regions that come so many times. Streams of Blosc are as many as there are blocks in the
-// data; of the others a chunk, which is a tile, is one.
+// batches returns the work of nvCOMP for regions that are decoded the given number of times. Blosc has as many
+// streams as there are blocks in the data; other codecs have one for each chunk, which is a tile.
 func batches(codec cost.Codec, bytes, streams, times float64, size int64) cost.Batches {
 	n := float64(size)
 	b := cost.Batches{Codec: codec, Bytes: int64(bytes * n), Regions: max(int64(n*times/region), 1), Streams: int64(streams * n)}
@@ -128,7 +129,7 @@ func batches(codec cost.Codec, bytes, streams, times float64, size int64) cost.B
 	return b
 }
 
-// job is what the product knows of the same before it begins.
+// job returns what the program knows about this work before it begins.
 func (m measured) job(size int64) cost.Job {
 	in := cost.Array{Codec: m.Codec, Bytes: size, Stored: int64(float64(size) * m.Stored), Streams: 1, Region: region, Device: true}
 	if in.Codec == cost.Blosc {
@@ -143,7 +144,7 @@ func (m measured) job(size int64) cost.Job {
 	return cost.Job{Stage: m.Stage, In: in, Out: out}
 }
 
-// how says which side decodes and encodes.
+// how describes which side decodes and encodes.
 func how(codec cost.Codec, decodes, encodes bool) string {
 	var by []string
 	if decodes && codec != cost.Raw {

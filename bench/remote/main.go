@@ -1,6 +1,5 @@
-// Command remote serves a folder over HTTP with range requests, and lets each
-// request wait before it is answered: the web server of the benchmark of data that is
-// far away. It prints its address and ends with its standard input.
+// Command remote serves a folder over HTTP with range requests and delays each answer: the web server for
+// benchmarks of distant data. It prints its address and ends when its standard input is closed.
 package main
 
 import (

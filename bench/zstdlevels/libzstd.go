@@ -30,13 +30,13 @@ func openLibzstd(path string) (*libzstd, error) {
 	return &z, nil
 }
 
-// encode compresses src to dst's memory, which is large enough.
+// encode compresses src into dst, which must be large enough.
 func (z *libzstd) encode(dst, src []byte, level int) []byte {
 	n := z.compress(z.ctx, unsafe.Pointer(unsafe.SliceData(dst)), uintptr(cap(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src)), int32(level))
 	return dst[:n]
 }
 
-// decode decompresses src to dst and returns how many bytes there are; an error is a number that is greater than any length.
+// decode decompresses src into dst and returns the number of bytes; an error is a number greater than any length.
 func (z *libzstd) decode(dst, src []byte) uint64 {
 	return uint64(z.decompress(unsafe.Pointer(unsafe.SliceData(dst)), uintptr(len(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src))))
 }

@@ -1,9 +1,10 @@
-// zstdlevels compares the levels of our Zstandard encoder with those of libzstd, in turn, on the same data, in one thread.
+// Command zstdlevels compares the levels of strata's Zstandard encoder with those of libzstd, alternately, on the
+// same data, in one thread.
 //
 //	go run ./bench/zstdlevels                        # a table of sizes and processor times, for docs/zstd-levels.md
 //	go run ./bench/zstdlevels -reps 1 -record pkg/zarr/codec/enzstd/testdata/libzstd.json
 //
-// The second writes the sizes of libzstd that the tests compare ours with.
+// The second command writes the sizes of libzstd that the tests compare with.
 package main
 
 import (
@@ -38,7 +39,7 @@ func main() {
 	}
 }
 
-// recorded is what the tests read.
+// recorded is the file that the tests read.
 type recorded struct {
 	Libzstd string           `json:"libzstd"`
 	Sizes   map[string][]int `json:"sizes"` // of levels 1 to 9
@@ -84,7 +85,7 @@ func numbers() (n []string) {
 	return n
 }
 
-// result is one set, by level.
+// result holds the results of one set of data, by level.
 type result struct {
 	theirs, ours           []int     // bytes
 	theirTimes, ourTimes   []float64 // seconds
