@@ -9,10 +9,10 @@ import (
 	"strata/pkg/units"
 )
 
-// worth says how many times as fast a way must be to be worth a change.
+// worth is the speed-up from which a way is worth a change.
 const worth = 1.05
 
-// advise says which way is best, in which band it is, what may be the reason, and how other programs did.
+// advise names the best way, its band, the likely reason, and the results of other programs.
 func advise(doc *bench.Document) []string {
 	ranked := fastest(doc.Results, opTiles)
 	ours := slices.DeleteFunc(slices.Clone(ranked), func(x bench.Result) bool { return x.Who != bench.Strata })
@@ -37,7 +37,7 @@ func advise(doc *bench.Document) []string {
 	return append(out, beside(doc)...)
 }
 
-// threadAdvice says what threads bring, and what may hold them up.
+// threadAdvice explains what threads gain, and what may limit them.
 func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []string {
 	i := slices.IndexFunc(ours, func(x bench.Result) bool {
 		return strings.HasPrefix(x.Axes.Get("way"), threaded+" ") && x.Axes.Get("way") != (way{threaded, 1}).String()
@@ -56,7 +56,7 @@ func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []
 	return out
 }
 
-// whyNot says why threads bring little beside sequential reading.
+// whyNot explains why threads gain little over sequential reading.
 func whyNot(doc *bench.Document, seq bench.Result) string {
 	busy := seq.CPU / max(seq.Median(), 1e-9) // share of the time in which one thread computes
 	cores := doc.System.Cores
@@ -81,10 +81,10 @@ func seqMemory(doc *bench.Document) bool {
 	return len(doc.Image.Compression) == 1 && doc.Image.Compression[0] == "none"
 }
 
-// networks are file systems whose files come over a network, or from a host.
+// networks lists file systems whose files come over a network or from a host.
 var networks = []string{"nfs", "lustre", "gpfs", "mmfs", "beegfs", "fhgfs", "cifs", "smb", "ceph", "glusterfs", "afs", "wekafs", "9p", "virtiofs", "fuse.sshfs", "fuse.rclone", "scatefs"}
 
-// network is advice where the file lies on another machine; "" where it does not.
+// network returns advice if the file is on another machine, otherwise "".
 func network(doc *bench.Document) string {
 	if p := doc.System.Places; len(p) > 0 && overNetwork(p[0].Type) {
 		return fmt.Sprintf(": the file lies on a network file system (%s): copy it to a local disk first", bench.Plain(p[0].Type))
@@ -96,7 +96,7 @@ func overNetwork(kind string) bool {
 	return slices.ContainsFunc(networks, func(n string) bool { return kind == n || strings.HasPrefix(kind, n) })
 }
 
-// beside compares ours and the fastest of the other programs at equal numbers of threads.
+// beside compares strata with the fastest of the other programs at equal numbers of threads.
 func beside(doc *bench.Document) []string {
 	var out []string
 	for _, op := range []string{opTiles, opMosaic, opOpen} {

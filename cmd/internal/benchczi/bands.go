@@ -6,14 +6,14 @@ import (
 	"strata/pkg/bench"
 )
 
-// band holds what users of the CZI tile-loading toolbox know as fast, moderate and slow: limits of a quantity in the order in which it
-// becomes worse.
+// band is the fast, moderate and slow range of a quantity, as users of the CZI tile-loading toolbox know them: its
+// limits, in the order from best to worst.
 type band struct {
 	fast, moderate, slow float64
 	text                 [3]string // the ranges, in words
 }
 
-// The toolbox's bands. Between moderate and slow some have a gap.
+// Bands of the toolbox. Some have a gap between moderate and slow.
 var (
 	readBand   = band{0.01, 0.05, 0.1, [3]string{"below 0.01 s", "0.01 to 0.05 s", "above 0.1 s"}}        // seconds a tile
 	stitchBand = band{0.001, 0.005, 0.01, [3]string{"below 0.001 s", "0.001 to 0.005 s", "above 0.01 s"}} // seconds a tile
@@ -21,7 +21,7 @@ var (
 	throughput = band{100, 20, 20, [3]string{"above 100 Mpx/s", "20 to 100 Mpx/s", "less than 20 Mpx/s"}} // million pixels per second
 )
 
-// grade places a value in a band.
+// grade returns the name of a value's range.
 func (b band) grade(v float64) string {
 	if b.fast > b.slow { // more is better
 		v, b.fast, b.moderate, b.slow = -v, -b.fast, -b.moderate, -b.slow
@@ -37,7 +37,7 @@ func (b band) grade(v float64) string {
 	return fmt.Sprintf("between moderate (%s) and slow (%s)", b.text[1], b.text[2])
 }
 
-// perTile states a time for each tile and its grade.
+// perTile describes a time per tile with its grade.
 func (b band) perTile(what string, seconds float64) string {
 	return fmt.Sprintf("%s: %s a tile: %s", what, bench.Time(seconds), b.grade(seconds))
 }

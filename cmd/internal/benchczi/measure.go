@@ -9,25 +9,26 @@ import (
 	"strata/pkg/bench"
 )
 
-// reader does an operation in one way, ours or another program's.
+// reader does an operation in one way, with strata or another program.
 type reader interface {
-	// check does it once, outside of any measurement, with the tiles of a list, and returns the checksum of what came.
+	// check does the operation once with the given tiles, outside of any measurement, and returns the checksum of the
+	// data.
 	check(ctx context.Context, tiles []int) (uint32, error)
-	// round does it with all tiles and measures it.
+	// round does the operation with all tiles and measures it.
 	round(ctx context.Context) (sample, error)
 }
 
-// contestant is one way in which an operation is measured beside others.
+// contestant is one of the ways in which an operation is measured.
 type contestant struct {
 	result  bench.Result
 	reader  reader
 	samples []sample
 }
 
-// mostChecked bounds the tiles that are compared between ways and programs.
+// mostChecked is the maximum number of tiles compared between ways and programs.
 const mostChecked = 64
 
-// checked are tiles of a list, evenly spread.
+// checked returns evenly spread tiles of a list.
 func checked(tiles []int) []int {
 	n := min(len(tiles), mostChecked)
 	out := make([]int, n)
@@ -37,8 +38,8 @@ func checked(tiles []int) []int {
 	return out
 }
 
-// measure does an operation in rounds. In each, every contestant has its turn, and another one begins: a machine's speed drifts. The
-// first contestant's pixels are what those of the others are compared with.
+// measure does an operation in rounds. In each round every contestant has a turn, and another one begins, because
+// a machine's speed drifts. The pixels are compared with those of the first contestant.
 func measure(ctx context.Context, s *scan, list []*contestant, reps int, done func(int64)) error {
 	if err := compared(ctx, s, list); err != nil {
 		return err
@@ -77,7 +78,7 @@ func measure(ctx context.Context, s *scan, list []*contestant, reps int, done fu
 	return nil
 }
 
-// compared does the operation once with some tiles in all ways, and compares their pixels.
+// compared does the operation once with some tiles in all ways, and compares the pixels.
 func compared(ctx context.Context, s *scan, list []*contestant) error {
 	tiles := checked(s.tiles)
 	first := (*contestant)(nil)
@@ -103,8 +104,8 @@ func compared(ctx context.Context, s *scan, list []*contestant) error {
 	return nil
 }
 
-// fail notes why a contestant is not measured, where that is its own matter: too little memory, another program's trouble. Other
-// errors end the run.
+// fail records why a contestant is not measured, if the reason is its own: too little memory, or trouble with
+// another program. Other errors end the run and are returned.
 func (c *contestant) fail(ctx context.Context, err error) error {
 	var memory *errMemory
 	var other *benchkit.PeerError
@@ -125,7 +126,7 @@ func (c *contestant) remark(text string) {
 	c.result.Note += text
 }
 
-// fill makes the result of the samples.
+// fill computes the result from the samples.
 func (c *contestant) fill() {
 	r := &c.result
 	var cpu []float64

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/czi"
 )
 
-// peersScript does what a peer is asked for.
+// peersScript is the Python script that does what a peer is asked for.
 //
 //go:embed peers.py
 var peersScript string
@@ -29,7 +29,7 @@ const (
 	opOpen   = "open"
 )
 
-// question holds what a peer is asked.
+// question is a request to a peer.
 type question struct {
 	Do      string       `json:"do"`
 	Op      string       `json:"op"`
@@ -39,7 +39,7 @@ type question struct {
 	Overlap bool         `json:"overlap"`
 }
 
-// peerTile is a tile as peers are told of it.
+// peerTile describes a tile to peers.
 type peerTile struct {
 	X  int            `json:"x"`
 	Y  int            `json:"y"`
@@ -49,7 +49,7 @@ type peerTile struct {
 	N  int            `json:"n"`
 }
 
-// mosaicPlane is a plane that is put together.
+// mosaicPlane is a plane to be composed.
 type mosaicPlane struct {
 	X int `json:"x"`
 	Y int `json:"y"`
@@ -76,7 +76,7 @@ func (s *scan) tilesFor(tiles []int) []peerTile {
 	return out
 }
 
-// peer does an operation by another program.
+// peer does an operation with another program.
 type peer struct {
 	*benchkit.Peer
 	scan *scan
@@ -113,14 +113,14 @@ func (p peer) round(ctx context.Context) (sample, error) {
 	return sample{seconds: a.S, cpu: a.CPU, peak: a.HWM}, err
 }
 
-// peers are the processes of other programs, for one number of threads.
+// peers holds the processes of other programs, for one number of threads.
 type peers struct {
 	threads int
 	list    []*benchkit.Peer
 	missing []bench.Result // without names and axes
 }
 
-// startPeers starts those that there are, and notes what is missing of the others.
+// startPeers starts the available peers and records the missing ones.
 func startPeers(ctx context.Context, r *cli.Run, threads int, doc *bench.Document) (*peers, error) {
 	python, err := benchkit.FindPython(r.String("python"))
 	if err != nil {
@@ -152,7 +152,7 @@ func (ps *peers) close() {
 	}
 }
 
-// mosaic is the plane that is put together: that of the first tile, of all scenes or the one that was chosen.
+// mosaic returns the plane to be composed: that of the first tile, of all scenes or the chosen one.
 func (s *scan) mosaic() czi.Region {
 	scene := czi.AllScenes
 	if s.scene >= 0 {

@@ -26,16 +26,16 @@ import (
 // their pixels through another, each behind its length, eight bytes. When the first pipe ends it returns what it used (childUsage) and ends. A
 // parent that is gone, whatever ended it, is the end of that pipe, too.
 
-// share is how many tiles a child is told of at a time.
+// share is the number of tiles in a request to a child.
 const share = 8
 
-// childUsage is what a child used.
+// childUsage holds the resources that a child used.
 type childUsage struct {
 	CPU         float64
 	Peak, Grown int64
 }
 
-// child is the parent's end.
+// child is the parent's end of a child process.
 type child struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -69,7 +69,7 @@ func (s *scan) start(ctx context.Context, memory int64) (*child, error) {
 	return c, c.cmd.Start()
 }
 
-// end closes the pipes, waits for the child and returns its error, in its words.
+// end closes the pipes, waits for the child and returns its error in its own words.
 func (c *child) end(ctx context.Context) error {
 	_, _ = c.in.Close(), c.pipe.Close() // one that writes ends, too
 	err := c.cmd.Wait()
@@ -91,7 +91,7 @@ func (c *child) end(ctx context.Context) error {
 	return fmt.Errorf("a process that reads tiles: %s", text)
 }
 
-// ask tells the child of tiles and reads their pixels.
+// ask requests tiles from the child and reads their pixels.
 func (c *child) ask(tiles []int, buf []byte, take func(i int, pixels []byte)) error {
 	var request []byte
 	for _, i := range tiles {
@@ -125,7 +125,7 @@ func (c *child) length(most int64) (int64, error) {
 	return n, nil
 }
 
-// usage lets the child end and returns what it used.
+// usage lets the child end and returns the resources that it used.
 func (c *child) usage() (u childUsage, err error) {
 	if err := c.in.Close(); err != nil {
 		return u, err
@@ -133,7 +133,7 @@ func (c *child) usage() (u childUsage, err error) {
 	return u, binary.Read(c.out, binary.LittleEndian, &u)
 }
 
-// processes reads tiles by so many processes.
+// processes reads tiles with n processes.
 func (l *loader) processes(ctx context.Context, n int, tiles []int, take taker) (used sample, err error) {
 	bufs, err := mem.Alloc(n * l.scan.largest)
 	if err != nil {
@@ -172,7 +172,8 @@ func (l *loader) processes(ctx context.Context, n int, tiles []int, take taker) 
 	return used, end(ctx, cancel, list, failed, err)
 }
 
-// end waits for all children, which it kills where something failed. What a child says of its own end tells more than the pipe that broke.
+// end waits for all children, and kills them after a failure. A child's own message says more than the broken
+// pipe.
 func end(ctx context.Context, kill func(), list []*child, failed []bool, err error) error {
 	for i, c := range list {
 		if failed[i] && ctx.Err() == nil {
@@ -198,7 +199,7 @@ func end(ctx context.Context, kill func(), list []*child, failed []bool, err err
 	return err
 }
 
-// serve is the child's side.
+// serve runs in the child.
 func serve(ctx context.Context, r *cli.Run) (err error) {
 	begun := host.Resident()
 	s := newScan(r, r.Arg("FILE"))

@@ -48,7 +48,7 @@ const (
 	phaseFinalise  = "finalise"
 )
 
-// tileTime is how long a tile took, in seconds.
+// tileTime holds the durations of a tile's steps in seconds.
 type tileTime struct {
 	n                  int // number of the sub-block
 	io, decode, stitch float64
@@ -57,7 +57,7 @@ type tileTime struct {
 
 func (t tileTime) read() float64 { return t.io + t.decode }
 
-// profile is what was measured.
+// profile holds the measurements.
 type profile struct {
 	scan     *scan
 	cached   float64 // share of the file in the page cache before; -1: not known
@@ -106,7 +106,7 @@ func runProfile(ctx context.Context, r *cli.Run) error {
 	return errors.Join(p.print(r.Stdout, doc, r.Int("every"), r.Int("slowest")), json.Write(doc.WriteJSON), html.Write(doc.HTML))
 }
 
-// clock measures from call to call.
+// clock measures the time between calls.
 type clock struct{ last time.Time }
 
 func (c *clock) lap() float64 {
@@ -116,7 +116,7 @@ func (c *clock) lap() float64 {
 	return d
 }
 
-// load opens the file and loads tiles, and measures each step.
+// load opens the file and loads tiles, measuring each step.
 func (p *profile) load(ctx context.Context, most int64, done func(int64)) error {
 	s := p.scan
 	t := &clock{time.Now()}
@@ -185,7 +185,7 @@ func (p *profile) load(ctx context.Context, most int64, done func(int64)) error 
 	return nil
 }
 
-// makeCanvas makes the memory of the mosaic.
+// makeCanvas allocates the memory of the mosaic.
 func (p *profile) makeCanvas(most int64) error {
 	s := p.scan
 	var box image.Rectangle
@@ -215,7 +215,7 @@ func (p *profile) makeCanvas(most int64) error {
 	return nil
 }
 
-// threaded reads the same tiles on one thread and on 8, both with what the page cache then has.
+// threaded reads the same tiles on one thread and on 8, both with the page cache as it is by then.
 func (p *profile) threaded(ctx context.Context, r *cli.Run) error {
 	if len(p.scan.tiles) < 8 {
 		return nil
@@ -243,7 +243,7 @@ func (p *profile) threaded(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// canvas is the mosaic, or as much of it as memory holds: what lies further down or to the right takes the place of the first rows and columns.
+// canvas is the mosaic, or as much of it as memory holds: tiles beyond wrap around to the first rows and columns.
 type canvas struct {
 	box           image.Rectangle
 	rows, columns int
@@ -269,7 +269,7 @@ func (c *canvas) put(sb czi.SubBlock, pixels []byte) {
 	}
 }
 
-// finalise turns blue, green, red to red, green, blue. It reports whether there are colours.
+// finalise converts blue, green, red to red, green, blue. It reports whether there are colours.
 func (c *canvas) finalise() bool {
 	if c.pixels < 0 || c.pixels.Samples() != 3 {
 		return false
@@ -283,7 +283,7 @@ func (c *canvas) finalise() bool {
 	return true
 }
 
-// results are the phases as results; those of tiles have a time for each.
+// results returns the phases as results; those of tiles have a time for each.
 func (p *profile) results() []bench.Result {
 	var out []bench.Result
 	add := func(name string, n int, each func(t tileTime) float64, bytes int64) {

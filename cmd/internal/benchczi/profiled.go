@@ -14,7 +14,7 @@ import (
 	"strata/pkg/units"
 )
 
-// total is the time of all phases.
+// total returns the time of all phases.
 func (p *profile) total() (sum float64) {
 	for _, s := range p.phases {
 		sum += s
@@ -22,7 +22,7 @@ func (p *profile) total() (sum float64) {
 	return sum
 }
 
-// mean, and deviation, of a time of the tiles.
+// mean returns the mean and the deviation of a time over the tiles.
 func (p *profile) mean(of func(tileTime) float64) (mean, deviation float64) {
 	n := float64(len(p.tiles))
 	for _, t := range p.tiles {
@@ -45,7 +45,7 @@ var ofTile = []struct {
 	{"stitch", func(t tileTime) float64 { return t.stitch }},
 }
 
-// print writes what was measured, for people.
+// print writes the measurements for people.
 func (p *profile) print(w io.Writer, doc *bench.Document, every, slowest int) error {
 	var b strings.Builder
 	found := ""
@@ -139,7 +139,7 @@ const (
 	overhead  = 0.2     // of the time, and 5 ms, before the first tile is much
 )
 
-// advise says what the numbers mean.
+// advise explains the numbers.
 func (p *profile) advise(doc *bench.Document) []string {
 	read, deviation := p.mean(tileTime.read)
 	io, _ := p.mean(ofTile[0].of)
@@ -177,7 +177,7 @@ func (p *profile) advise(doc *bench.Document) []string {
 	return append(out, p.more(doc, read, deviation, before, each)...)
 }
 
-// more is advice on what is unusual.
+// more returns advice on unusual findings.
 func (p *profile) more(doc *bench.Document, read, deviation, before, each float64) (out []string) {
 	im := &p.scan.image
 	if p.cached > 0.5 {

@@ -28,7 +28,7 @@ func quickCommand() *cli.Command {
 	}
 }
 
-// cold lets files be cold by default.
+// cold makes cold files the default.
 func cold(list []cli.Flag) []cli.Flag {
 	for i := range list {
 		if list[i].Name == "cold" {
@@ -38,7 +38,7 @@ func cold(list []cli.Flag) []cli.Flag {
 	return list
 }
 
-// fewTiles is how many a unit test reads.
+// fewTiles is the number of tiles that a unit test reads.
 const fewTiles = 4
 
 func runQuick(ctx context.Context, r *cli.Run) error {

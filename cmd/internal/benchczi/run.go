@@ -103,7 +103,7 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	return errors.Join(err, json.Write(doc.WriteJSON), html.Write(doc.HTML))
 }
 
-// warm reads the tiles once, so that the page cache has them, where they are not to be cold.
+// warm reads the tiles once to fill the page cache, unless they should be cold.
 func warm(ctx context.Context, s *scan, by reader) error {
 	if s.cold {
 		return nil
@@ -116,7 +116,7 @@ func warm(ctx context.Context, s *scan, by reader) error {
 	return err
 }
 
-// newDocument begins the document of a run.
+// newDocument returns the document of a run, without results.
 func newDocument(ctx context.Context, r *cli.Run, s *scan) *bench.Document {
 	doc := bench.New(tool, cli.Version(), append([]string{tool}, os.Args[1:]...))
 	if s.far {
@@ -136,7 +136,8 @@ func newDocument(ctx context.Context, r *cli.Run, s *scan) *bench.Document {
 	return doc
 }
 
-// resultsFile is the file that results go to: that which is named, or one of the time, beside the data inside a container.
+// resultsFile returns the file for the results: the named one, or one named by the time, which is beside the data
+// inside a container.
 func resultsFile(named string, container bool, data string, now time.Time) string {
 	if named != "" {
 		return named
@@ -157,7 +158,8 @@ func resultsFile(named string, container bool, data string, now time.Time) strin
 	}
 }
 
-// contestants are all ways of all operations, ours first, and what is missing of the other programs'. stop ends those.
+// contestants returns all ways of all operations, strata's first, and what is missing of the other programs'. stop
+// ends those programs.
 func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) (list []*contestant, missing []bench.Result, stop func(), err error) {
 	im := &s.image
 	add := func(op, who string, w way, x reader) {
@@ -221,7 +223,7 @@ func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) 
 	return list, missing, stop, nil
 }
 
-// axes are a way's as results have them.
+// axes returns a way in the form of results.
 func axes(s *scan, op string, w way) bench.Axes {
 	var a bench.Axes
 	if op != opOpen {
@@ -234,7 +236,7 @@ func axes(s *scan, op string, w way) bench.Axes {
 	return append(a, bench.Axis{Name: "cache", Value: files})
 }
 
-// fastest are the measured results of an operation, the fastest first.
+// fastest returns the measured results of an operation, the fastest first.
 func fastest(list []bench.Result, op string) []bench.Result {
 	out := slices.DeleteFunc(slices.Clone(list), func(x bench.Result) bool { return x.Name != op || !x.Measured() })
 	slices.SortStableFunc(out, func(a, b bench.Result) int { return cmp.Compare(a.Median(), b.Median()) })

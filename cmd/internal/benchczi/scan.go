@@ -23,7 +23,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// scan is a CZI file and the tiles of it that are read.
+// scan is a CZI file with the tiles to read.
 type scan struct {
 	path    string
 	far     bool // it lies on a server
@@ -37,7 +37,7 @@ type scan struct {
 	largest int // bytes of a tile's pixels
 }
 
-// look opens the file that the argument names, and chooses its tiles by the flags.
+// look opens the file that the argument names, and selects its tiles by the flags.
 func look(ctx context.Context, r *cli.Run) (*scan, error) {
 	path, err := r.Input(r.Arg("FILE"))
 	if err != nil {
@@ -65,13 +65,13 @@ func look(ctx context.Context, r *cli.Run) (*scan, error) {
 	return s, nil
 }
 
-// newScan is a file of which nothing is known yet.
+// newScan returns a scan of a file that has not been read.
 func newScan(r *cli.Run, path string) *scan {
 	path = strings.TrimPrefix(path, "file://")
 	return &scan{path: path, far: strings.Contains(path, "://"), http: r.Options.HTTP}
 }
 
-// open opens the file anew, as all that is measured does.
+// open opens the file anew, as everything measured does.
 func (s *scan) open(ctx context.Context) (*czi.File, func() error, error) {
 	o, err := s.source(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *scan) source(ctx context.Context) (store.Object, error) {
 	return store.Folder(filepath.Dir(s.path)).Open(ctx, filepath.Base(s.path))
 }
 
-// choose makes the list of tiles.
+// choose selects the tiles.
 func (s *scan) choose(r *cli.Run) error {
 	f := s.file
 	wanted := func(flag string, has int) bool { return !r.IsSet(flag) || has == r.Int(flag) }
@@ -136,7 +136,7 @@ func with(list []string, name string) []string {
 	return append(list, name)
 }
 
-// extent is how many positions the file has along a dimension.
+// extent returns the number of positions that the file has along a dimension.
 func (s *scan) extent(name byte) int {
 	if start, end, ok := s.file.Dimension(name); ok {
 		return end - start
@@ -144,7 +144,7 @@ func (s *scan) extent(name byte) int {
 	return 1
 }
 
-// none is the error of a file without tiles, or of flags that leave none.
+// none returns the error of a file without tiles, or of flags that leave none.
 func (s *scan) none(r *cli.Run) error {
 	if s.image.Tiles == 0 {
 		return cli.BadInputf("%s: has no tiles of level 0", s.path)
@@ -166,7 +166,7 @@ func (s *scan) none(r *cli.Run) error {
 	return cli.Usage("%s: %s has no tile of both", strings.Join(asked, " and "), s.path)
 }
 
-// String describes the tiles in a line.
+// String describes the tiles in one line.
 func (s *scan) String() string {
 	im := &s.image
 	read := "all read"
@@ -177,10 +177,10 @@ func (s *scan) String() string {
 		strings.Join(im.PixelTypes, " and "), strings.Join(im.Compression, " and "), read, bench.Ratio(float64(im.Pixels)/1e6), units.FormatSize(im.Bytes))
 }
 
-// forget lets the page cache forget the file, and returns what share of it stays all the same.
+// forget drops the file from the page cache, and returns the fraction of it that remains.
 func (s *scan) forget() (float64, error) { return benchkit.Forget([]string{s.path}) }
 
-// overlap reports whether any two of the tiles that are read overlap.
+// overlap reports whether any two of the selected tiles overlap.
 func (s *scan) overlap() bool {
 	by := map[czi.Plane][]image.Rectangle{}
 	for _, i := range s.tiles {
@@ -202,7 +202,7 @@ func (s *scan) overlap() bool {
 	return false
 }
 
-// cached is the share of the file that the page cache has; -1 where the system does not tell.
+// cached returns the fraction of the file in the page cache, or −1 if the system does not tell.
 func (s *scan) cached() float64 {
 	if s.far || s.image.FileBytes == 0 {
 		return -1

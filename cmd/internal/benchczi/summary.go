@@ -38,7 +38,7 @@ func advice(w io.Writer, b *strings.Builder, doc *bench.Document) error {
 	return err
 }
 
-// counted is a number of tiles, in words.
+// counted returns a number of tiles in words.
 func counted(n int) string {
 	if n == 1 {
 		return "1 tile"
@@ -50,7 +50,7 @@ func notMeasured(list []bench.Result, op string) []bench.Result {
 	return slices.DeleteFunc(slices.Clone(list), func(x bench.Result) bool { return x.Name != op || x.Measured() })
 }
 
-// table writes the results of one operation, those that were measured first.
+// table writes the results of one operation, the measured ones first.
 func table(b *strings.Builder, ranked []bench.Result, op string) {
 	heads := []bench.Head{{Name: "", Right: true}, {Name: "way"}, {Name: "who"}, {Name: "time", Right: true}, {Name: "speed-up", Right: true}, {Name: "Mpx/s", Right: true},
 		{Name: "MB/s", Right: true}, {Name: "tiles/s", Right: true}, {Name: "CPU", Right: true}, {Name: "growth", Right: true}, {Name: "peak", Right: true}, {Name: ""}}
@@ -99,7 +99,7 @@ func table(b *strings.Builder, ranked []bench.Result, op string) {
 	bench.WriteTable(b, heads, rows)
 }
 
-// dropEmpty removes the columns in which no row has anything.
+// dropEmpty removes columns that are empty in all rows.
 func dropEmpty(heads *[]bench.Head, rows [][]string) {
 	for i := len(*heads) - 1; i >= 0; i-- {
 		if slices.ContainsFunc(rows, func(r []string) bool { return r[i] != "" }) {

@@ -37,13 +37,13 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %d", w.kind, w.n)
 }
 
-// quickWays are those of --quick, allWays all of them.
+// quickWays lists the ways of --quick, allWays all of them.
 var quickWays = []way{{sequential, 1}, {threaded, 4}, {threaded, 8}}
 
 var allWays = []way{{sequential, 1}, {threaded, 1}, {threaded, 2}, {threaded, 4}, {threaded, 8},
 	{batched, 10}, {batched, 25}, {batched, 50}, {batched, 100}, {separate, 4}, {separate, 8}}
 
-// waysOf are the ways that flags ask for.
+// waysOf returns the ways that flags select.
 func waysOf(r *cli.Run) []way {
 	ways := slices.Clone(allWays)
 	if r.Bool("quick") {
@@ -63,10 +63,10 @@ func knownWay(v any) error {
 	return nil
 }
 
-// taker looks at the pixels of a tile, the k-th of a list. It is called by one goroutine at a time.
+// taker receives the pixels of the k-th tile of a list. It is never called concurrently.
 type taker func(k int, pixels []byte)
 
-// sample is one repetition.
+// sample is the result of one repetition.
 type sample struct {
 	seconds, cpu float64
 	peak, grown  int64 // most resident memory, and how much more that was than before
@@ -80,7 +80,7 @@ type loader struct {
 	mem     int64 // most bytes of tiles in memory
 }
 
-// errMemory is the reason why a way is left out.
+// errMemory reports that a way is skipped for lack of memory.
 type errMemory struct{ text string }
 
 func (e *errMemory) Error() string { return e.text }
@@ -99,7 +99,7 @@ func (l *loader) workers(tiles int) (at, held int) {
 	return at, at
 }
 
-// read opens the file and reads tiles. It returns what other processes used.
+// read opens the file and reads tiles. It returns the resources used by other processes.
 func (l *loader) read(ctx context.Context, tiles []int, take taker) (sample, error) {
 	at, held := l.workers(len(tiles))
 	if need := int64(held) * int64(l.scan.largest); need > l.mem {
@@ -147,7 +147,7 @@ func (l *loader) check(ctx context.Context, tiles []int) (uint32, error) {
 	return sum, err
 }
 
-// checksum is a tile's share of the checksum of a list of tiles, of which it is the k-th.
+// checksum returns the contribution of the k-th tile to the checksum of a list of tiles.
 func checksum(k int, pixels []byte) uint32 { return crc32.ChecksumIEEE(pixels) * (2*uint32(k) + 1) }
 
 // round reads all tiles once and measures that.
@@ -160,7 +160,7 @@ func (l *loader) round(ctx context.Context) (sample, error) {
 	return measured(func() (sample, error) { return l.read(ctx, l.scan.tiles, nil) })
 }
 
-// measured measures a function, which returns what other processes used.
+// measured measures a function, which returns the resources used by other processes.
 func measured(f func() (sample, error)) (sample, error) {
 	w := benchzarr.Start()
 	before := host.Resident()

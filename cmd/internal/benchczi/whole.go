@@ -10,10 +10,10 @@ import (
 	"strata/pkg/units"
 )
 
-// opener opens the file and reads where its tiles lie.
+// opener opens the file and reads the positions of its tiles.
 type opener struct{ scan *scan }
 
-// boxes returns the sum that peers return, too.
+// boxes returns a sum over the positions, which peers return, too.
 func (o opener) boxes(ctx context.Context) (uint32, error) {
 	f, closing, err := o.scan.open(ctx)
 	if err != nil {
@@ -39,14 +39,14 @@ func (o opener) round(ctx context.Context) (sample, error) {
 	})
 }
 
-// composer puts the tiles of a plane together.
+// composer composes the tiles of a plane.
 type composer struct {
 	scan    *scan
 	threads int
 	mem     int64 // most bytes of the plane
 }
 
-// bytes is the size of the plane.
+// bytes returns the size of the plane.
 func (c composer) bytes() int64 {
 	r := c.scan.mosaic()
 	return int64(r.Rect.Dx()) * int64(r.Rect.Dy()) * int64(c.scan.file.SubBlock(c.scan.tiles[0]).Pixels.Bytes())

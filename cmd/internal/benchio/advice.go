@@ -8,7 +8,7 @@ import (
 	"strata/pkg/bench"
 )
 
-// advise says in a line or a few what the numbers mean here.
+// advise explains the numbers in a few lines.
 func (x *runner) advise() []string {
 	var out []string
 	if x.held > 50 {
@@ -38,7 +38,7 @@ func (x *runner) advise() []string {
 	return out
 }
 
-// pick is the measured results of an op and who made them; reads of one state of the page cache.
+// pick returns the measured results of an op and program; for reads, those with one state of the page cache.
 func pick(all []bench.Result, name, cache, who string, write bool) []bench.Result {
 	var out []bench.Result
 	for _, r := range all {
@@ -61,7 +61,7 @@ func best(list []bench.Result, take func(way string) bool) *bench.Result {
 
 func onGPU(way string) bool { return way == "bounce" || way == "gds" }
 
-// fastest says with which setting an op was fastest in memory, and which flags of the stages that is.
+// fastest returns the setting with which an op was fastest in memory, and the corresponding flags of the stages.
 func fastest(what string, list []bench.Result) string {
 	top := best(list, func(way string) bool { return !onGPU(way) })
 	if top == nil {
@@ -83,7 +83,7 @@ func fastest(what string, list []bench.Result) string {
 	return line
 }
 
-// setting is a result's axes and rate.
+// setting returns a result's axes and rate.
 func setting(r bench.Result) string {
 	threads := r.Axes.Get("threads") + " threads"
 	if r.Axes.Get("threads") == "1" {
@@ -92,7 +92,7 @@ func setting(r bench.Result) string {
 	return fmt.Sprintf("%s with %s and %s at a time, %s GiB/s", r.Axes.Get("way"), threads, r.Axes.Get("block"), bench.GiBs(r.Rate()))
 }
 
-// overlap reports whether the repeats of two results do.
+// overlap reports whether the repeats of two results overlap.
 func overlap(a, b bench.Result) bool {
 	slowA, fastA := a.Rates()
 	slowB, fastB := b.Rates()
@@ -114,7 +114,7 @@ func toDevice(all []bench.Result) string {
 	return ""
 }
 
-// besideFIO sums up the ratios to fio.
+// besideFIO summarises the ratios to fio.
 func besideFIO(all []bench.Result) string {
 	theirs := map[string]float64{}
 	for _, r := range all {

@@ -14,23 +14,23 @@ import (
 	"strata/pkg/units"
 )
 
-// op is what is done with a file. Its short name is that of fio.
+// op is an operation on a file. Its short name is that of fio.
 type op struct {
 	short, name   string
 	write, random bool
 }
 
-// ops in the order in which they are measured: what is written anew comes first, then the file is filled.
+// ops lists the operations in the order of measurement: new writes first, which fill the file.
 var ops = []op{{"write", "write", true, false}, {"randwrite", "random write", true, true}, {"read", "read", false, false}, {"randread", "random read", false, true}}
 
-// ways in the order in which they are measured.
+// ways lists the ways in the order of measurement.
 var ways = func() []iobench.Way {
 	list := slices.Clone(iobench.Ways)
 	i := slices.IndexFunc(list, func(w iobench.Way) bool { return w.Device })
 	return slices.Insert(list, i, iobench.Pool)
 }()
 
-// kase is one measurement: an op, how, and with how much.
+// kase is one measurement: an op, its way and its parameters.
 type kase struct {
 	op
 	way     iobench.Way
@@ -39,7 +39,7 @@ type kase struct {
 	threads int
 }
 
-// past reports whether a way goes past the page cache.
+// past reports whether a way bypasses the page cache.
 func past(way string) bool { return way == "direct" || way == "gds" }
 
 func (c kase) axes() bench.Axes {
@@ -54,10 +54,10 @@ func (c kase) axes() bench.Axes {
 	return append(a, bench.Axis{Name: "block", Value: units.FormatSize(c.block)}, bench.Axis{Name: "threads", Value: strconv.Itoa(c.threads)})
 }
 
-// String is what the case is called while it is measured.
+// String names the case while it is measured.
 func (c kase) String() string { return c.name + " (" + c.axes().String() + ")" }
 
-// choice is what is to be measured.
+// choice selects what is measured.
 type choice struct {
 	ops           []op
 	ways          []iobench.Way
@@ -67,10 +67,10 @@ type choice struct {
 	threads       []int
 }
 
-// mostBytes is how much memory all threads together may take.
+// mostBytes is the maximum memory of all threads together.
 const mostBytes = 512 << 20
 
-// choose reads the flags.
+// choose parses the flags.
 func choose(r *cli.Run, writes bool) (*choice, error) {
 	c := &choice{}
 	names, known := r.Strings("ops"), []string{}
@@ -136,7 +136,7 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// unknown refuses names that are none.
+// unknown returns an error for names that do not exist.
 func unknown(flag string, names, known []string) error {
 	for _, n := range names {
 		if !slices.Contains(known, n) {
@@ -146,7 +146,7 @@ func unknown(flag string, names, known []string) error {
 	return nil
 }
 
-// check refuses what a place does not allow.
+// check returns an error for choices that a place does not allow.
 func (c *choice) check(path string, d *iobench.Data) error {
 	for _, o := range c.ops {
 		if o.write && !d.Made {
@@ -159,7 +159,7 @@ func (c *choice) check(path string, d *iobench.Data) error {
 	return nil
 }
 
-// list are the cases, in the order in which they are measured.
+// list returns the cases in the order of measurement.
 func (c *choice) list(gpu bool) ([]kase, error) {
 	var out []kase
 	for _, o := range c.ops {

@@ -25,7 +25,8 @@ type fio struct {
 	path, version string
 }
 
-// findFIO finds it, unless it is not wanted. Where it was not asked for it may be missing: why tells the reason.
+// findFIO finds fio, unless it is not wanted. If it is missing and was not explicitly requested, why gives the
+// reason.
 func findFIO(ctx context.Context, r *cli.Run) (f *fio, why string, err error) {
 	asked := r.IsSet("fio")
 	if asked && !r.Bool("fio") {
@@ -52,11 +53,11 @@ func findFIO(ctx context.Context, r *cli.Run) (f *fio, why string, err error) {
 	return nil, why, nil
 }
 
-// engines are those of fio that move data as our ways do.
+// engines maps ways to the fio engines that move data in the same way.
 var engines = map[string]string{"host": "psync", "direct": "psync", "mmap": "mmap"}
 
-// can reports whether fio measures a case: of one file, with a block for each thread. Its mmap engine maps a file from its
-// begin whatever the offset, so that several jobs would read the same.
+// can reports whether fio measures a case: of one file, with a block for each thread. Its mmap engine always maps
+// a file from its beginning, so that several jobs would read the same data.
 func (f *fio) can(c kase, d *iobench.Data) bool {
 	if c.way.Name == "mmap" && c.threads > 1 {
 		return false
@@ -64,8 +65,8 @@ func (f *fio) can(c kase, d *iobench.Data) bool {
 	return engines[c.way.Name] != "" && len(d.Files) == 1 && d.Files[0].Bytes/c.block >= int64(c.threads)
 }
 
-// arguments have fio move a number of blocks as a case says. Its file is descriptor 3: a name needs no escapes then, and
-// it is the file that we mean.
+// arguments returns the arguments with which fio moves a number of blocks in the way of a case. Its file is
+// descriptor 3, which needs no escapes and is certainly the intended file.
 func (f *fio) arguments(c kase, file, moved int64) []string {
 	section := file / c.block / int64(c.threads) * c.block
 	each := max(moved/int64(c.threads), 1) * c.block
@@ -95,7 +96,7 @@ func (f *fio) arguments(c kase, file, moved int64) []string {
 	return a
 }
 
-// peer is a case that fio measures beside us.
+// peer is a case that fio measures as well.
 type peer struct {
 	fio    *fio
 	c      kase
@@ -107,7 +108,7 @@ type peer struct {
 	failed error
 }
 
-// repeat measures once, as many blocks as our repeats move.
+// repeat measures once, moving as many blocks as strata's repeats.
 func (p *peer) repeat(ctx context.Context, moved int64) {
 	one, err := p.fio.run(ctx, p.path, p.fio.arguments(p.c, p.bytes, moved), p.c.write, &p.times)
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *peer) repeat(ctx context.Context, moved int64) {
 	p.cpu = append(p.cpu, one.cpu)
 }
 
-// sum is what all repeats measured together.
+// sum returns the result of all repeats together.
 func (p *peer) sum() bench.Result {
 	r := p.result
 	r.Name, r.Axes, r.Who, r.Backend = p.c.name, p.c.axes(), "fio", engines[p.c.way.Name]
@@ -132,7 +133,7 @@ func (p *peer) sum() bench.Result {
 	return r
 }
 
-// measuredByFIO is what one run of it says.
+// measuredByFIO is the output of one run of fio.
 type measuredByFIO struct {
 	seconds, cpu float64
 	bytes, ops   int64
@@ -185,7 +186,7 @@ func lastLine(text string) string {
 	return bench.Plain(lines[len(lines)-1])
 }
 
-// parseFIO reads its JSON. What it counted of single reads or writes is added to a histogram.
+// parseFIO parses fio's JSON. It adds the durations of single reads or writes to a histogram.
 func parseFIO(text []byte, write bool, times *bench.Histogram) (*measuredByFIO, error) {
 	type direction struct {
 		Bytes   int64   `json:"io_bytes"`

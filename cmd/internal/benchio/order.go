@@ -2,8 +2,8 @@ package benchio
 
 import "math/bits"
 
-// order is a permutation of the numbers below n without a table of them: a Feistel network over the next power of four,
-// walked until it comes to a number below n.
+// order is a permutation of the numbers below n that needs no table: a Feistel network over the next power of
+// four, iterated until it yields a number below n.
 type order struct {
 	n    uint64
 	half uint // bits
@@ -15,7 +15,7 @@ func newOrder(n int64, seed uint64) order {
 	return order{n: uint64(n), half: max((b+1)/2, 1), seed: seed}
 }
 
-// at is the number at place i; from n on it begins again.
+// at returns the number at place i; from n on the order repeats.
 func (o order) at(i int64) int64 {
 	v := uint64(i) % o.n
 	for {

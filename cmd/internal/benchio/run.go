@@ -18,7 +18,7 @@ import (
 	"strata/pkg/settings"
 )
 
-// runner measures cases one after the other.
+// runner measures cases one after another.
 type runner struct {
 	*cli.Run
 	data     *iobench.Data
@@ -35,10 +35,10 @@ type runner struct {
 	held     int             // per cent of a cold file that stayed in the page cache, the most
 }
 
-// span is how much the file layer's pool is asked for at a time.
+// span is the number of bytes requested from the file layer's pool at a time.
 const span = 64 << 20
 
-// all measures every case, ours and then fio's.
+// all measures every case, first with strata, then with fio.
 func (x *runner) all(ctx context.Context, path string) error {
 	list, err := x.want.list(x.device != nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *runner) all(ctx context.Context, path string) error {
 	return nil
 }
 
-// told is what was measured, in a few words.
+// told summarises the measurements in a few words.
 func told(list []bench.Result) string {
 	var parts []string
 	for _, r := range list {
@@ -86,8 +86,8 @@ func told(list []bench.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// one measures a case, each of our repeats with one of fio behind it. A way that is not there is listed once for each
-// op. Its error ends the run.
+// one measures a case, alternately with strata and fio. An unavailable way is listed once for each op, with the
+// reason. An error returned ends the run.
 func (x *runner) one(ctx context.Context, c kase) ([]bench.Result, error) {
 	result := bench.Result{Name: c.name, Axes: c.axes(), Who: bench.Strata}
 	m, err := x.begin(ctx, c, &result)
@@ -113,7 +113,7 @@ func (x *runner) one(ctx context.Context, c kase) ([]bench.Result, error) {
 	return []bench.Result{result, m.fio.sum()}, nil
 }
 
-// bench is what measures a case.
+// bench returns the bench for a case.
 func (x *runner) bench(c kase, d *iobench.Data) *iobench.Bench {
 	b := &iobench.Bench{Data: d, Settings: x.settings, Threads: c.threads, Block: c.block, Random: c.random, Device: x.device, NoDevice: x.noDevice}
 	if c.way.Name == iobench.Pool.Name {
@@ -123,7 +123,7 @@ func (x *runner) bench(c kase, d *iobench.Data) *iobench.Bench {
 	return b
 }
 
-// blocks are the data in whole blocks, where a file has one: repeats then move the same number of bytes.
+// blocks returns the data in whole blocks, if a file has one, so that repeats move the same number of bytes.
 func blocks(d *iobench.Data, block int64) *iobench.Data {
 	out := &iobench.Data{Made: d.Made}
 	for _, f := range d.Files {
@@ -135,7 +135,7 @@ func blocks(d *iobench.Data, block int64) *iobench.Data {
 	return out
 }
 
-// measurement is a case that is being measured.
+// measurement is a case being measured.
 type measurement struct {
 	*runner
 	kase
@@ -149,7 +149,7 @@ type measurement struct {
 	fio    *peer // nil: not beside ours
 }
 
-// begin makes a case ready.
+// begin prepares a case.
 func (x *runner) begin(ctx context.Context, c kase, result *bench.Result) (m *measurement, err error) {
 	m = &measurement{runner: x, kase: c, result: result, held: -1}
 	data := blocks(x.data, c.block)
@@ -192,7 +192,7 @@ func (x *runner) begin(ctx context.Context, c kase, result *bench.Result) (m *me
 	return m, nil
 }
 
-// all makes the repeats.
+// all runs the repeats.
 func (m *measurement) all(ctx context.Context) error {
 	for range m.reps {
 		if err := m.ready(true); err != nil {
@@ -216,7 +216,8 @@ func (m *measurement) all(ctx context.Context) error {
 	return nil
 }
 
-// ready has the files as a repeat, ours or fio's, expects them: empty, to be written anew; cold; or warm.
+// ready brings the files into the state that a repeat, of strata or fio, requires: empty for writing, cold, or
+// warm.
 func (m *measurement) ready(ours bool) error {
 	f, fresh := m.mover.(iobench.Fresh)
 	if fresh {
@@ -240,7 +241,7 @@ func (m *measurement) ready(ours bool) error {
 	return nil
 }
 
-// repeat measures once. The first repeat, which time ends, says how much all move.
+// repeat measures once. The first repeat is limited by time, and determines how much all others move.
 func (m *measurement) repeat(ctx context.Context) error {
 	if len(m.bench.Data.Files) > 1 || m.pass.Count == m.parts || m.write && !m.random {
 		m.pass.First = 0
@@ -273,7 +274,7 @@ func (m *measurement) repeat(ctx context.Context) error {
 	return nil
 }
 
-// end gives everything back and adds up what the repeats measured.
+// end releases everything and combines the repeats.
 func (m *measurement) end() error {
 	r := m.result
 	if t, ok := m.mover.(iobench.Taker); ok {
@@ -301,7 +302,7 @@ func (m *measurement) end() error {
 	return err
 }
 
-// fill gives the file that was made its whole content.
+// fill writes the whole content of the file that was made.
 func (x *runner) fill(ctx context.Context) error {
 	b := &iobench.Bench{Data: x.data, Settings: x.settings, Threads: 1, Block: 4 << 20}
 	return x.pass(ctx, b, true, 0)
@@ -322,8 +323,8 @@ func (x *runner) pass(ctx context.Context, b *iobench.Bench, write bool, limit t
 	return errors.Join(err, closing)
 }
 
-// warmUp has the page cache read the files, as much as a share of memory holds and some time allows, and returns what is
-// measured then.
+// warmUp fills the page cache with the files, as far as a share of memory and some time allow, and returns the
+// data to measure then.
 func (x *runner) warmUp(ctx context.Context, d *iobench.Data) (*iobench.Data, string, error) {
 	left := host.Memory()
 	if limit := host.CgroupLimits().Memory; limit != nil && (left == 0 || *limit < left) {
@@ -367,7 +368,7 @@ func (x *runner) warmUp(ctx context.Context, d *iobench.Data) (*iobench.Data, st
 	return out, note, nil
 }
 
-// plot is a picture of what most want to know: cold, in order, where that was measured.
+// plot draws the result of most interest: cold, sequential reads, if they were measured.
 func (x *runner) plot(w io.Writer) error {
 	plain := func(r bench.Result) bool {
 		return r.Axes.Get("cache") != "warm" && !strings.HasPrefix(r.Name, "random")

@@ -4,5 +4,5 @@ package benchio
 
 import "syscall"
 
-// withUs is nothing: only Linux ends a program with the one that started it.
+// withUs returns nil: only Linux can end a program together with its parent.
 func withUs() *syscall.SysProcAttr { return nil }

@@ -34,7 +34,7 @@ func convertCommand() *cli.Command {
 	}
 }
 
-// conversion is an image on its way into another file.
+// conversion is an image being written to another file.
 type conversion struct {
 	store  *tiffstore.Store
 	image  *tiff.Image
@@ -73,7 +73,7 @@ func runConvert(ctx context.Context, r *cli.Run) (err error) {
 	return tiffout.Write(ctx, r, out, c.spec, task, c.fill)
 }
 
-// plan opens the levels and works out what is written.
+// plan opens the levels and determines what is written.
 func (c *conversion) plan(ctx context.Context, r *cli.Run, path string) error {
 	s := &c.spec
 	im := c.image
@@ -107,7 +107,7 @@ func (c *conversion) plan(ctx context.Context, r *cli.Run, path string) error {
 	return finishSpec(r, s)
 }
 
-// finishSpec sets what the files of this program have in common.
+// finishSpec sets what all files of this program have in common.
 func finishSpec(r *cli.Run, s *tiffwriter.Spec) error {
 	c, err := tiffwriter.ParseCompression(r.String("compression"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// pattern is what a made image shows. A pixel follows from the seed and its place alone, so that the image is the same by whatever
-// bands and threads it is made.
+// pattern is the content of a generated image. A pixel depends only on the seed and its place, so that the image
+// is the same for all bands and numbers of threads.
 type pattern struct {
 	kind    string
 	seed    uint64
@@ -21,13 +21,14 @@ func newPattern(kind string, seed uint64, samples int, elem dtype.Type) *pattern
 	return &pattern{kind, benchzarr.Mix(seed), samples, elem}
 }
 
-// octaves are the fields of smooth noise that are added to one: distance of their grid points in pixels, and share.
+// octaves lists the fields of smooth noise that are added: the distance of their grid points in pixels, and their
+// share.
 var octaves = []struct {
 	step  int
 	share float32
 }{{4096, 0.5}, {1024, 0.28}, {256, 0.14}, {64, 0.08}}
 
-// The stain of tissue, by colour: of background, of tissue that takes as much of it as there is, of nuclei.
+// Colours of stained tissue: of the background, of tissue with the most stain, of nuclei.
 var (
 	glass   = [3]float32{243, 241, 244}
 	eosin   = [3]float32{196, 92, 148}
@@ -39,7 +40,7 @@ const (
 	tissueFrom  = 0.46 // of the density: less is background
 )
 
-// painter paints rows of a pattern, for one goroutine.
+// painter paints rows of a pattern in one goroutine.
 type painter struct {
 	*pattern
 	width   int
@@ -73,7 +74,7 @@ func (p *painter) row(y int, out []byte) {
 	p.store(out)
 }
 
-// add adds smooth noise whose grid points lie step pixels apart.
+// add adds smooth noise whose grid points are step pixels apart.
 func (p *painter) add(field uint64, y, step int, share float32) {
 	gy, ty := y/step, ease(y%step, step)
 	at := func(gx int) float32 { // between the two grid points above and below
@@ -92,13 +93,13 @@ func (p *painter) add(field uint64, y, step int, share float32) {
 	}
 }
 
-// ease runs smoothly from 0 to 1.
+// ease rises smoothly from 0 to 1.
 func ease(i, n int) float32 {
 	t := float32(i) / float32(n)
 	return t * t * (3 - float32(2*t))
 }
 
-// point is the value of a grid point, from 0 to 1.
+// point returns the value of a grid point, from 0 to 1.
 func (p *painter) point(field uint64, x, y int) float32 {
 	return float32(benchzarr.Mix(p.seed+field*0x9e3779b97f4a7c15+uint64(x)<<32+uint64(y))>>40) / (1 << 24)
 }
@@ -143,7 +144,7 @@ func (p *painter) nuclei(y int) {
 	}
 }
 
-// noise fills a row with bytes in which nothing repeats.
+// noise fills a row with bytes without repetition.
 func (p *painter) noise(seed uint64, out []byte) {
 	size := p.elem.Size()
 	for i := 0; i < len(out); i += size {

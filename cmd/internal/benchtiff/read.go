@@ -15,7 +15,7 @@ import (
 //go:embed peers.py
 var peersScript string
 
-// backends are all ways to read a level, in the order of the table.
+// backends returns all ways to read a level, in the order of the table.
 var backends = []string{"host", "direct", "mmap", inPlace, tilesAlone, benchzarr.Pool, "host-device", "bounce", "gds", "nvcomp"}
 
 var tool = benchzarr.Tool{

@@ -130,7 +130,7 @@ type trip struct {
 	sum     uint32 // of the level
 }
 
-// measure measures one codec, ours and the peers' in turn.
+// measure measures one codec, alternately with strata and the peers.
 func (x *trip) measure(ctx context.Context, name string, spec zarr.Spec, progress func(int64)) error {
 	r := x.run
 	cold := cold(r)
@@ -168,7 +168,7 @@ func (x *trip) measure(ctx context.Context, name string, spec zarr.Spec, progres
 	return nil
 }
 
-// copier makes copies by one program.
+// copier makes copies with one program.
 type copier struct {
 	trip   *trip
 	result *bench.Result
@@ -201,7 +201,7 @@ func (c *copier) Check(ctx context.Context, _ *benchzarr.Job) (sum uint32, err e
 	return sum, err
 }
 
-// Round makes a copy and measures that.
+// Round makes a copy and measures it.
 func (c *copier) Round(ctx context.Context, _ *benchzarr.Job) (benchzarr.Sample, error) {
 	s, err := c.copy(ctx)
 	return s, errors.Join(err, os.RemoveAll(c.trip.path))
@@ -247,7 +247,7 @@ func (x *trip) theirs(ctx context.Context, p *benchkit.Peer, name string, spec z
 	return benchzarr.Sample{Seconds: got.S, CPU: got.CPU, Peak: got.HWM}, err
 }
 
-// copyTiles copies an array into one with the same chunks, as many at a time as there are workers and memory.
+// copyTiles copies an array into one with the same chunks, as many at a time as workers and memory allow.
 func copyTiles(ctx context.Context, src, dst *zarr.Array, workers int, budget int64) error {
 	src, dst = src.With(zarr.Workers(1)), dst.With(zarr.Workers(1))
 	list := boxes.Split(src.Shape(), src.Chunks())

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// rows are the rows of a tile: runs of bytes that lie together in the image too. A tile at the edge of the image has more of
-// them than the image, and longer ones.
+// rows describes the rows of a tile: runs of bytes that are contiguous in the image, too. A tile at the edge of
+// the image has more and longer rows than the image.
 type rows struct {
 	box   zarr.Region
 	outer []int // shape of the tile across rows
@@ -33,7 +33,7 @@ func (l *level) rows(box zarr.Region) rows {
 	return r
 }
 
-// each calls do with the number of each row of the tile that lies in the image, and its place across rows.
+// each calls do with the number of each row of the tile that lies in the image, and its position across rows.
 func (r rows) each(do func(n int, at []int)) {
 	at := make([]int, len(r.outer))
 	for n := 0; ; n++ {
@@ -57,13 +57,13 @@ func (r rows) each(do func(n int, at []int)) {
 	}
 }
 
-// place is where a row lies in the image.
+// place is the destination of a row in the image.
 type place struct {
 	n  int // the row's number in the tile
 	to []byte
 }
 
-// places are those of all rows in a part of the image that buf holds.
+// places returns the places of all rows that lie in a part of the image, which is in buf.
 func (r rows) places(part zarr.Region, buf []byte) []place {
 	var out []place
 	r.each(func(n int, at []int) {
@@ -87,14 +87,15 @@ func (r rows) put(list []place, tile []byte) {
 	}
 }
 
-// compact moves the part of a tile that lies in the image to its front.
+// compact moves the part of a tile that lies in the image to its beginning.
 func (r rows) compact(tile []byte) []byte {
 	end := 0
 	r.each(func(n int, _ []int) { end += copy(tile[end:end+r.run], tile[n*r.row:]) })
 	return tile[:end]
 }
 
-// read reads rows from a tile's offset in a file straight to their places; what lies between them goes to scratch memory.
+// read reads rows from a tile's offset in a file directly to their places; bytes between them go to scratch
+// memory.
 func (r rows) read(f *os.File, list []place, scratch []byte, off int64) error {
 	vectors := make([][]byte, 0, 2*len(list))
 	at := 0 // in the tile

@@ -37,7 +37,8 @@ func openFile(ctx context.Context, r *cli.Run, path string) (*tiffstore.Store, e
 	return nil, errors.Join(err, st.Close())
 }
 
-// pageKey is the key of the page that the flags name. level is that of the file's first image, -1 if the page is none of its.
+// pageKey returns the key of the page that the flags select. level is its level in the file's first image, or −1
+// if it is none of its pages.
 func pageKey(r *cli.Run, st *tiffstore.Store) (key string, page *tiff.Page, level int, err error) {
 	f := st.File()
 	level = r.Int("level")
@@ -83,7 +84,7 @@ func pageKey(r *cli.Run, st *tiffstore.Store) (key string, page *tiff.Page, leve
 	return key, p, -1, nil
 }
 
-// look finds the page that the flags name in the file FILE, and what peers are told of it.
+// look finds the page that the flags select in the file FILE, and describes it for the peers.
 func look(ctx context.Context, r *cli.Run, path string) (*benchzarr.Target, *tiff.Page, error) {
 	path, err := r.Input(path)
 	if err != nil {
@@ -106,5 +107,5 @@ func look(ctx context.Context, r *cli.Run, path string) (*benchzarr.Target, *tif
 	return t, page, nil
 }
 
-// cold reports whether the page cache forgets the file before each repetition.
+// cold reports whether the file is dropped from the page cache before each repetition.
 func cold(r *cli.Run) bool { return r.Bool("cold") || r.String("cache") == "cold" }

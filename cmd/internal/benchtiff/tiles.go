@@ -24,16 +24,16 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Ways of this program to read uncompressed tiles, beside those of bench-zarr and [benchzarr.Pool].
+// Strata's ways to read uncompressed tiles, besides those of bench-zarr and [benchzarr.Pool].
 const (
 	inPlace    = "preadv"
 	tilesAlone = "tiles"
 )
 
-// ownWays are all of them: they read whole levels only.
+// ownWays lists these ways, which read whole levels only.
 var ownWays = []string{inPlace, tilesAlone, benchzarr.Pool}
 
-// tileReader reads a whole level by one of them.
+// tileReader reads a whole level in one of these ways.
 type tileReader struct {
 	setting benchzarr.Setting
 	files   settings.Settings
@@ -46,7 +46,7 @@ func tileReaderOf(r *cli.Run, s benchzarr.Setting) benchzarr.Reader {
 	return &tileReader{s, r.Options.GPUFiles}
 }
 
-// Check reads the level once and returns the checksum of what came.
+// Check reads the level once and returns the checksum of the data.
 func (t *tileReader) Check(ctx context.Context, j *benchzarr.Job) (uint32, error) {
 	var c benchzarr.Checksum
 	err := t.read(ctx, j, func(box zarr.Region, data []byte) { j.Boxes.Check(&c, j.Target.Layout, box, data) })
@@ -63,7 +63,7 @@ func (t *tileReader) Round(ctx context.Context, j *benchzarr.Job) (benchzarr.Sam
 	return s, err
 }
 
-// tile is a tile of the level: where it lies in the file, and its part of the level.
+// tile is a tile of the level: its position in the file, and its part of the level.
 type tile struct {
 	off int64 // -1: it is not stored
 	box zarr.Region
@@ -77,7 +77,7 @@ type level struct {
 	bytes int // of a tile
 }
 
-// read reads the level. take gets the parts of the image, or its tiles where there is no image, one at a time.
+// read reads the level. take gets the parts of the image, or its tiles if no image is assembled, one at a time.
 func (t *tileReader) read(ctx context.Context, j *benchzarr.Job, take func(zarr.Region, []byte)) (err error) {
 	name, _ := images.Split(j.Target.Path)
 	if name == "" {
@@ -134,7 +134,7 @@ func (l *level) locate(ctx context.Context, s benchzarr.Setting) error {
 	return nil
 }
 
-// inFlight is how many buffers or tiles there are at a time.
+// inFlight returns the number of buffers or tiles in use at a time.
 func (t *tileReader) inFlight(tiles int) int {
 	n := t.setting.InFlight
 	if n == 0 {
@@ -143,7 +143,7 @@ func (t *tileReader) inFlight(tiles int) int {
 	return max(1, min(n, tiles))
 }
 
-// alone reads tiles in batches, each by one call, into buffers that are used again.
+// alone reads tiles in batches, each with one call, into reused buffers.
 func (t *tileReader) alone(ctx context.Context, l *level, take func(zarr.Region, []byte)) error {
 	workers := min(t.setting.Threads, len(l.tiles))
 	each := max(1, t.inFlight(len(l.tiles))/workers)
@@ -251,7 +251,7 @@ func (t *tileReader) image(ctx context.Context, l *level, take func(zarr.Region,
 	return nil
 }
 
-// within are the tiles of a part, which is of whole tiles.
+// within returns the tiles of a part, which consists of whole tiles.
 func (l *level) within(part zarr.Region) []tile {
 	var out []tile
 	for _, t := range l.tiles {
@@ -266,7 +266,7 @@ func (l *level) within(part zarr.Region) []tile {
 	return out
 }
 
-// mostVectors is how many pieces of memory the system reads into by one call.
+// mostVectors is the maximum number of pieces of memory that one system call reads into.
 const mostVectors = 1024
 
 // preadv fills pieces of memory from an offset of a file.

@@ -7,7 +7,7 @@ import (
 	"strata/pkg/tile"
 )
 
-// counting is a source that counts what is loaded from it.
+// counting is a source that counts the loads from it.
 type counting struct {
 	tile.BoxSource
 	level int
@@ -50,7 +50,7 @@ func (c *counting) count(index, start, shape []int) {
 	c.bytes.Add(int64(volume(shape) * c.DType().Size()))
 }
 
-// again is how many tiles were loaded more than once since the last call, and how many bytes were.
+// again returns how many tiles were loaded more than once since the last call, and how many bytes they have.
 func (c *counting) again() (tiles int, bytes int64) {
 	for i := range c.loads {
 		if c.loads[i].Swap(0) > 1 {

@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// image is what views are streamed of: the levels of a pyramid, from the finest on.
+// image is the source of views: the levels of a pyramid, from the finest on.
 type image struct {
 	path   string
 	levels []*zarr.Array
@@ -26,7 +26,7 @@ type image struct {
 	close  func() error
 }
 
-// open opens what the user named: an image, or an array, which is one level. Errors are the input's fault.
+// open opens what the user named: an image, or an array, which is one level. Errors count as bad input.
 func open(ctx context.Context, r *cli.Run, path, array string) (*image, error) {
 	path, err := r.Input(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func open(ctx context.Context, r *cli.Run, path, array string) (*image, error) {
 	return im, nil
 }
 
-// openPages takes the levels of a TIFF image as its pages have them, the samples of a pixel together.
+// openPages opens the levels of a TIFF image in the layout of its pages, with the samples of a pixel together.
 func (im *image) openPages(ctx context.Context, st *tiffstore.Store, keys []string) error {
 	for _, key := range keys {
 		a, err := zarr.OpenArray(ctx, st, key, zarr.Workers(1))
@@ -96,7 +96,7 @@ func (im *image) openLevels(ctx context.Context, st store.Store, key string) err
 	return nil
 }
 
-// newSource makes the source of views: all levels.
+// newSource returns the source of views: all levels.
 func (im *image) newSource(opts ...zarrsource.Option) (*zarrsource.Source, error) {
 	if im.names != nil {
 		opts = append(opts, zarrsource.Names(im.names...))

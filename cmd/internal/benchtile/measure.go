@@ -15,7 +15,7 @@ import (
 	"strata/pkg/work"
 )
 
-// plan is what is measured, for one radius and one size of the cache.
+// plan describes what is measured, for one radius and one size of the cache.
 type plan struct {
 	src         *counting
 	level       int
@@ -32,7 +32,7 @@ type plan struct {
 	mem         int64
 }
 
-// sample is one repetition.
+// sample is the result of one repetition.
 type sample struct {
 	seconds, cpu float64
 	peak         int64 // most resident memory
@@ -45,13 +45,13 @@ type sample struct {
 	check        uint64
 }
 
-// streamer delivers an image once. Where pixels are checked, it is not measured.
+// streamer delivers an image once. If pixels are checked, that is not measured.
 type streamer interface {
 	round(ctx context.Context, check bool) (sample, error)
 	close() error
 }
 
-// viewer streams views by the tile loader.
+// viewer streams views with the tile loader.
 type viewer[T dtype.Element] struct {
 	plan   plan
 	loader *tile.Loader[T]
@@ -118,7 +118,7 @@ func start() (bench.Usage, time.Time) {
 	return bench.Begin(), time.Now()
 }
 
-// alone loads the stored tiles into memory that is used again.
+// alone loads the stored tiles into reused memory.
 type alone struct {
 	plan  plan
 	index [][]int
@@ -160,7 +160,7 @@ func (a *alone) round(ctx context.Context, checked bool) (s sample, err error) {
 	return s, err
 }
 
-// contestant is one way in which the plan is measured beside others.
+// contestant is one of the ways in which the plan is measured.
 type contestant struct {
 	who string
 	streamer
@@ -169,11 +169,11 @@ type contestant struct {
 	reason  string // why it is not measured
 }
 
-// Who results are of, besides programs.
+// tilesAlone is the name for results of loading the tiles alone, which no program made.
 const tilesAlone = "tiles alone"
 
-// measure lets contestants take turns, another one first in each round: a machine's speed drifts. The first
-// one's pixels are what those of the others are compared with; the tiles alone have none.
+// measure lets contestants take turns, with another one first in each round, because a machine's speed drifts. The
+// pixels are compared with those of the first contestant; the tiles alone have none.
 func measure(ctx context.Context, list []*contestant, im *image, reps int, cold bool, done func(int64)) error {
 	for i, c := range list {
 		if c.reason != "" {

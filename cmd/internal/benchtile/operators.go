@@ -8,7 +8,8 @@ import (
 	"strata/pkg/tile"
 )
 
-// operator computes with views, one after the other. What it finds is kept, so that nothing is left out.
+// operator computes with views, one after another. Its results are kept, so that the compiler cannot remove the
+// work.
 type operator[T dtype.Element] struct {
 	name   string
 	radius []int
@@ -44,7 +45,8 @@ func (o *operator[T]) planes(v *tile.View[T], f func(plane []T, h, w, stride, ry
 	}
 }
 
-// mean is the mean of the box of the radius around each pixel of the central tile: columns first, as running sums.
+// mean computes the mean of the box of the radius around each pixel of the central tile: columns first, as running
+// sums.
 func (o *operator[T]) mean(plane []T, h, w, stride, ry, rx int) {
 	o.room(h-2*ry, w-2*rx, w)
 	clear(o.sums)
@@ -70,7 +72,7 @@ func (o *operator[T]) mean(plane []T, h, w, stride, ry, rx int) {
 	o.result += float64(o.out[0])
 }
 
-// sobel is the magnitude of the gradient of each pixel of the central tile by Sobel's kernels.
+// sobel computes the magnitude of the gradient of each pixel of the central tile with Sobel's kernels.
 func (o *operator[T]) sobel(plane []T, h, w, stride, ry, rx int) {
 	o.room(h-2*ry, w-2*rx, 0)
 	for y := ry; y < h-ry; y++ {
@@ -91,7 +93,7 @@ func (o *operator[T]) room(h, w, sums int) {
 	}
 }
 
-// check is the sum of the pixels' bytes as little-endian unsigned numbers, modulo 2^64: any program can
+// check returns the sum of the pixels' bytes as little-endian unsigned numbers, modulo 2^64: any program can
 // compute it, in any order of views.
 func check(pixels []byte, size int) (sum uint64) {
 	for ; len(pixels) > 0; pixels = pixels[size:] {

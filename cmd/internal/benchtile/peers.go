@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// cachedSource is a program that makes views of tiles in a cache, which libtiff or pread reads.
+// cachedSource is a program that makes views from cached tiles, which it reads with libtiff or pread.
 //
 //go:embed cpp/cached.cpp
 var cachedSource []byte
@@ -25,13 +25,13 @@ var cachedSource []byte
 // peerProgram is another program that streams views: see docs/bench-tile.md.
 type peerProgram struct{ name, path, reason string }
 
-// peers are those that were asked for.
+// peers lists the requested programs.
 type peers struct {
 	list []peerProgram
 	tmp  string // of what is compiled; "": nothing is
 }
 
-// findPeers compiles what has to be. A program that cannot be had is there with the reason.
+// findPeers compiles programs where needed. A program that is not available is listed with the reason.
 func findPeers(ctx context.Context, r *cli.Run) (*peers, error) {
 	p := &peers{}
 	for _, text := range r.Strings("peer") {
@@ -60,7 +60,7 @@ func (p *peers) close() {
 	}
 }
 
-// compile makes the program with libtiff, or without where that is missing.
+// compile compiles the program with libtiff, or without it if that is missing.
 func (p *peers) compile(ctx context.Context, cxx string) (err error) {
 	if p.tmp, err = os.MkdirTemp("", "bench-tile-"); err != nil {
 		return err
@@ -92,7 +92,7 @@ func firstLine(text []byte) string {
 	return first
 }
 
-// contestants are the programs for a plan, those that cannot serve it with the reason.
+// contestants returns the programs for a plan; those that cannot serve it have a reason.
 func (p *peers) contestants(plan plan) (list []*contestant) {
 	if p == nil || len(p.list) == 0 {
 		return nil
@@ -118,12 +118,12 @@ type peer struct {
 	request string
 }
 
-// peerError is what another program's trouble is; it ends no run.
+// peerError reports trouble with another program; it does not end the run.
 type peerError struct{ text string }
 
 func (e *peerError) Error() string { return e.text }
 
-// answer is what a program prints.
+// answer is the output of a program.
 type answer struct {
 	Seconds  float64 `json:"seconds"`
 	CPU      float64 `json:"cpu"`
@@ -170,7 +170,8 @@ func (p *peer) round(ctx context.Context, checked bool) (s sample, err error) {
 	return s, nil
 }
 
-// fail notes why a contestant is not measured, where that is its own matter. Other errors end the run.
+// fail records why a contestant is not measured, if the reason is its own. Other errors end the run and are
+// returned.
 func (c *contestant) fail(ctx context.Context, err error) error {
 	var other *peerError
 	if ctx.Err() == nil && errors.As(err, &other) {
@@ -180,7 +181,7 @@ func (c *contestant) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// request is what a program is asked, a line for each thing; see docs/bench-tile.md.
+// request returns the request to a program, with a line for each item; see docs/bench-tile.md.
 func request(p plan) (string, error) {
 	shape := p.src.Shape(p.level)
 	switch {
@@ -216,7 +217,8 @@ func request(p plan) (string, error) {
 	return b.String() + tiles, nil
 }
 
-// rawTiles says where the tiles of an array lie as they lie in memory: a line "file OFFSET PATH" for each, in C order.
+// rawTiles describes the positions of an array's tiles in memory order: a line "file OFFSET PATH" for each, in C
+// order.
 func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
 	if len(a.Codecs()) > 0 || a.Order() != 'C' || a.Shard() != nil {
 		return "", errors.New("it supports no codecs and no shards, and these tiles are encoded")

@@ -110,7 +110,7 @@ func sizes(list []string) ([]int64, error) {
 	return out, nil
 }
 
-// planOf is what the flags say; radii are 1 for the axes that have a halo.
+// planOf returns the plan given by the flags; radii are 1 for the axes that have a halo.
 func planOf(ctx context.Context, r *cli.Run, im *image) (p plan, err error) {
 	src, err := im.newSource(zarrsource.Meter(r.Meter))
 	if err != nil {
@@ -140,7 +140,7 @@ func planOf(ctx context.Context, r *cli.Run, im *image) (p plan, err error) {
 	return p, err
 }
 
-// haloAxes is 1 for each axis that has a halo.
+// haloAxes returns 1 for each axis that has a halo.
 func haloAxes(r *cli.Run, names []string) ([]int, error) {
 	out := make([]int, len(names))
 	if r.IsSet("axes") {
@@ -162,7 +162,7 @@ func haloAxes(r *cli.Run, names []string) ([]int, error) {
 	return out, nil
 }
 
-// contestants are our views first.
+// contestants returns all contestants, strata's views first.
 func contestants(p plan, others *peers) ([]*contestant, error) {
 	views, err := viewerOf(p)
 	if err != nil {
@@ -201,7 +201,7 @@ func viewerOf(p plan) (streamer, error) {
 	return newViewer[float32](p) // or what it is made of, or an error that says why not
 }
 
-// result is a contestant's row.
+// result returns a contestant's row.
 func (c *contestant) result(r *cli.Run, p plan, radius int) bench.Result {
 	out := bench.Result{Name: "views", Who: c.who, Reason: c.reason, Axes: bench.Axes{
 		{Name: "radius", Value: strconv.Itoa(radius)}, {Name: "cache", Value: units.FormatSize(p.cache)}, {Name: "tile", Value: shapeText(p.tile)},
@@ -230,7 +230,7 @@ func (c *contestant) result(r *cli.Run, p plan, radius int) bench.Result {
 	return out
 }
 
-// median is the repetition in the middle.
+// median returns the repetition with the median time.
 func (c *contestant) median() sample {
 	by := slices.Clone(c.samples)
 	slices.SortFunc(by, func(a, b sample) int {

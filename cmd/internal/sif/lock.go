@@ -13,7 +13,7 @@ import (
 	"strata/pkg/sif/recipe"
 )
 
-// archiveKeys is where Debian keeps the keys of its archives.
+// archiveKeys is the path where Debian keeps the keys of its archives.
 const archiveKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 func lockCommand() *cli.Command {

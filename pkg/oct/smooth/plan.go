@@ -11,7 +11,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// smoothPlan is what is known before a voxel is read. Arrays of three refer to the axes (z, y, x); an image
+// smoothPlan holds everything known before a voxel is read. Arrays of three refer to the axes (z, y, x); an image
 // without z has one plane.
 type smoothPlan struct {
 	image      *ngff.Image

@@ -17,7 +17,7 @@ type Match struct {
 	Fallback          bool // the correlation was too low, and the expected overlap is used
 }
 
-// Decision is what stack decided about a pair of slices.
+// Decision describes how stack treated a pair of slices.
 type Decision struct {
 	SliceID, FixedID int
 	Loaded           bool
