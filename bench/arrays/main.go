@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string) error {
 	return b.measure(ctx, do, *again)
 }
 
-// flags are those of every operation.
+// flags returns the flags of every operation, bound to the bench.
 func (b *bench) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("arrays", flag.ExitOnError)
 	fs.IntVar(&b.threads, "threads", 2, "workers")

@@ -73,9 +73,9 @@ func MovedBy(t ngff.Transform, voxels []int) []float64 {
 	return out
 }
 
-// Create starts an output image. The layout overrides the format, chunks and budget that the stage put into spec;
-// piece is the shape that the stage writes at a time, which the chunks must divide. The writer starts no workers
-// of its own, because the stage's workers write in parallel.
+// Create starts an output image. The layout overrides the stage's format and chunks in spec, and sets its shards,
+// levels and codecs; piece is the shape that the stage writes at a time, which the chunks must divide. The writer
+// starts no workers of its own, because the stage's workers write in parallel.
 func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec, piece []int, res Resources) (*ngff.Writer, error) {
 	if layout.Format == 0 {
 		layout.Format = spec.Format

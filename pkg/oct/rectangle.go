@@ -6,10 +6,13 @@ type Rectangle struct{ Y0, Y1, X0, X1 int }
 // Rect returns the rectangle y0 ≤ y < y1, x0 ≤ x < x1.
 func Rect(y0, y1, x0, x1 int) Rectangle { return Rectangle{y0, y1, x0, x1} }
 
+// Height returns the number of rows; it is negative if Y1 < Y0.
 func (r Rectangle) Height() int { return r.Y1 - r.Y0 }
 
+// Width returns the number of columns; it is negative if X1 < X0.
 func (r Rectangle) Width() int { return r.X1 - r.X0 }
 
+// Area returns the product of height and width.
 func (r Rectangle) Area() int { return r.Height() * r.Width() }
 
 // And returns the intersection of two rectangles, which may be Empty.

@@ -132,7 +132,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Main is for TestMain of packages that use the corpus: it runs the tests, removes the unpacked corpus and exits.
+// Main runs the tests, removes the unpacked corpus and exits. TestMain of a package that uses the corpus calls it.
 func Main(m *testing.M) {
 	code := m.Run()
 	unpacked.Lock()

@@ -34,8 +34,8 @@ const (
 	udevVariable    = "STRATA_RUN_UDEV"
 )
 
-// Main is the TestMain of packages whose tests need a device: it builds the double, unless STRATA_LIBCUDA names a
-// library, and runs the tests with it.
+// Main builds the double, unless STRATA_LIBCUDA names a library, runs the tests with it and exits. TestMain of a
+// package whose tests need a device calls it.
 func Main(m *testing.M) {
 	setup()
 	os.Exit(m.Run())

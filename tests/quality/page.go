@@ -64,7 +64,7 @@ func table(results []result) string {
 // zero is a number that is rounded to none, with its sign.
 var zero = regexp.MustCompile(`^[+-](0\.0+)$`)
 
-// orLost is a number, unless a slice could not be found where it is anywhere near.
+// orLost formats a number, or returns "lost" for NaN: the slice was not found anywhere near its place.
 func orLost(format string, v float64) string {
 	if math.IsNaN(v) {
 		return "lost"

@@ -132,7 +132,7 @@ func (c content) even(data []byte) {
 	}
 }
 
-// Mix is the finishing step of splitmix64 (Steele, Lea and Flood 2014).
+// Mix applies the finishing step of splitmix64 (Steele, Lea and Flood 2014).
 func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
