@@ -43,7 +43,7 @@ ok 'lintian finds no error' lintian --allow-root --fail-on error --tag-display-l
 
 # The root that apt needs is made once, below build/.
 tar=$root/build/debian-$arch.tar
-[ -s "$tar" ] || { "${as_root[@]}" mmdebstrap --quiet --variant=apt bookworm "$tar.part" ${STRATA_DEBIAN_MIRROR:+"$STRATA_DEBIAN_MIRROR"} && mv "$tar.part" "$tar"; } || exit 1
+[ -f "$tar" ] || { "${as_root[@]}" rm -rf "$tar.part" && "${as_root[@]}" mmdebstrap --quiet --format=tar --variant=apt bookworm "$tar.part" ${STRATA_DEBIAN_MIRROR:+"$STRATA_DEBIAN_MIRROR"} && mv "$tar.part" "$tar"; } || exit 1
 mkdir "$debian"
 "${as_root[@]}" tar -C "$debian" --numeric-owner -xf "$tar"
 # in_debian COMMAND...: runs it there, as root.

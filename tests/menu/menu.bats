@@ -37,7 +37,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   keys Enter
   see "$T/nothing: no such folder"
   keys Enter
-  see 'Your data'
+  see 'Folder of your data'
   keys C-u
   text "$T/my \$(touch evil) 'data'"
   keys Enter
@@ -207,7 +207,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   keys C-u
   text "$T/strata.sif"
   keys Enter
-  see 'Your data'
+  see 'Folder of your data'
   keys C-u
   text "$T/new data"
   keys Enter
@@ -236,7 +236,7 @@ nv=on"
   see 'data:  not set yet'
   text 2
   keys Enter
-  see 'Your data'
+  see 'Folder of your data'
   keys C-u
   text "$T/my"
   keys Tab
@@ -300,7 +300,7 @@ pipeline_screen() {
   keys C-u
   text yes
   keys Enter
-  see 'Account'
+  see 'SLURM account'
   text group
   keys Enter
   see 'SLURM partition of gpu main (empty: the default one)'
@@ -402,7 +402,7 @@ pipeline_screen() {
     [ $i = 0 ] || { keys Enter; see 'Output: folder'; }
     [ $i -lt 2 ] || { keys Enter; see 'Profile: local'; }
     [ $i -lt 3 ] || { keys Enter; see 'Use GPUs'; }
-    [ $i -lt 4 ] || { keys C-u; text yes; keys Enter; see 'Account'; }
+    [ $i -lt 4 ] || { keys C-u; text yes; keys Enter; see 'SLURM account'; }
     [ $i -lt 5 ] || { keys Enter; see 'SLURM partition of gpu main'; }
     [ $i -lt 6 ] || { keys Enter; see 'SLURM partition of the GPUs'; }
     keys C-u
@@ -411,7 +411,7 @@ pipeline_screen() {
     see '<Quit>'
   done
   choose 1
-  for i in 'Input: folder' 'Output: folder' 'Profile: local' 'Use GPUs' 'Account' 'SLURM partition of gpu main' 'SLURM partition of the GPUs'; do see "$i"; keys Enter; done
+  for i in 'Input: folder' 'Output: folder' 'Profile: local' 'Use GPUs' 'SLURM account' 'SLURM partition of gpu main' 'SLURM partition of the GPUs'; do see "$i"; keys Enter; done
   see 'Run it? [y/N]'
   text q
   keys Enter
@@ -426,7 +426,7 @@ pipeline_screen() {
 @test "q leaves the settings, the data, the arguments and their help" {
   screen --image "$T/strata.sif"
   choose 2
-  see 'Your data'
+  see 'Folder of your data'
   keys C-u
   text q
   keys Enter
