@@ -19,13 +19,13 @@ import (
 // Complete writes into an image, in a folder that is an output, how to show it and which run made it. Outputs of [Create] are
 // completed at the end of the run.
 func Complete(ctx context.Context, r *cli.Run, st store.Writer, out string) error {
-	p := r.Provenance(out)
-	return complete(ctx, st, p, name(p, out))
+	return complete(ctx, st, r.Provenance(out), out, r.Options.Mem)
 }
 
 // complete writes into the image at the root of a store, or the images of a collection there, how to show it and which run
-// made it.
-func complete(ctx context.Context, st store.Writer, p record.Provenance, name string) error {
+// made it; out is the output's path, and mem bounds what reading a coarse level takes.
+func complete(ctx context.Context, st store.Writer, p record.Provenance, out string, mem int64) error {
+	name := name(p, out)
 	n, err := zarr.Open(ctx, st, "", zarr.Workers(1))
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func complete(ctx context.Context, st store.Writer, p record.Provenance, name st
 	if !ok {
 		return nil // an array alone is no image
 	}
-	if err := completeImage(ctx, g, p, name); err != nil {
+	if err := completeImage(ctx, g, p, name, mem); err != nil {
 		return err
 	}
 	if m, _ := ngff.ReadMetadata(g); !m.Collection {
@@ -52,7 +52,7 @@ func complete(ctx context.Context, st store.Writer, p record.Provenance, name st
 		if err != nil {
 			return err
 		}
-		if err := completeImage(ctx, image, p, name+" "+key); err != nil {
+		if err := completeImage(ctx, image, p, name+" "+key, mem); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,8 @@ func complete(ctx context.Context, st store.Writer, p record.Provenance, name st
 }
 
 // completeImage completes the attributes of a group, which may be an image.
-func completeImage(ctx context.Context, g *zarr.Group, p record.Provenance, name string) error {
-	attrs, err := shown(ctx, g, name)
+func completeImage(ctx context.Context, g *zarr.Group, p record.Provenance, name string, mem int64) error {
+	attrs, err := shown(ctx, g, name, mem)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func completeImage(ctx context.Context, g *zarr.Group, p record.Provenance, name
 }
 
 // shown returns the attributes of a group, of an image with its display settings.
-func shown(ctx context.Context, g *zarr.Group, name string) (map[string]any, error) {
-	im, err := ngff.Open(ctx, g.Store(), g.Path(), zarr.Workers(1), zarr.Budget(budget))
+func shown(ctx context.Context, g *zarr.Group, name string, mem int64) (map[string]any, error) {
+	im, err := ngff.Open(ctx, g.Store(), g.Path(), zarr.Workers(1), zarr.Budget(mem))
 	if err == nil {
 		defer func() {
 			for _, l := range im.Levels {
@@ -99,9 +99,6 @@ func shown(ctx context.Context, g *zarr.Group, name string) (map[string]any, err
 	}
 	return attrs, nil
 }
-
-// budget bounds the memory that reading a coarse level takes.
-const budget = 64 << 20
 
 // name returns a name for an image that has none: that of its first input, else of its output.
 func name(p record.Provenance, out string) string {

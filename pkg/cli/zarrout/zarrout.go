@@ -63,7 +63,7 @@ func tied(r *cli.Run, o *Output) *Output {
 	r.Together(func(ctx context.Context, digests []string) error {
 		p := r.Provenance(o.path)
 		p.Files = digests
-		if err := complete(ctx, o.Store, p, name(p, o.path)); err != nil {
+		if err := complete(ctx, o.Store, p, o.path, r.Options.Mem); err != nil {
 			return fmt.Errorf("output %w", err)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/spatial"
 	"strata/pkg/zarr"
@@ -33,7 +34,8 @@ type members = map[string]json.RawMessage
 
 // Attributes returns the attributes of an image's group, completed by a name and display settings. Anything that
 // the image already states stays unchanged. Channels without a window get the percentiles 0.1 and 99.9 of a coarse
-// level. Label images, and images without finite voxels, get no settings. If im has no name, Attributes sets it to
+// level. Label images, images without finite voxels, and
+// images with a chunk that needs more memory than their arrays may use, get no settings. If im has no name, Attributes sets it to
 // name.
 func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]any, error) {
 	attrs := im.Group.Attributes()
@@ -113,7 +115,10 @@ func complete(ctx context.Context, im *ngff.Image, stated json.RawMessage) (memb
 		if channels[i] == nil {
 			channels[i] = members{}
 		}
-		if err := channel(ctx, im, levels, i, n, channels[i]); err != nil {
+		err := channel(ctx, im, levels, i, n, channels[i])
+		if errors.Is(err, mem.ErrBudget) {
+			return nil, nil // a viewer can find a window itself
+		} else if err != nil {
 			return nil, err
 		}
 		if channels[i]["window"] == nil {

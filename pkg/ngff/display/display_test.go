@@ -10,6 +10,8 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/spatial"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -111,7 +113,16 @@ func TestNoSettings(t *testing.T) {
 	many := create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("cyx", "micrometer"), Shape: []int{mostChannels + 1, 2, 2}}, func(i int) uint8 { return uint8(i) })
 	label := create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("yx", "micrometer"), Shape: []int{4, 4}}, func(i int) uint8 { return uint8(i) })
 	label.ImageLabel = &ngff.ImageLabel{}
-	for what, im := range map[string]*ngff.Image{"NaN": nan, "many channels": many, "labels": label} {
+	whole, err := codec.FromFlag("gzip:1", dtype.Float32, 3) // is decoded whole
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("yx", "micrometer"), Shape: []int{64, 64}, Codecs: whole}, func(i int) float32 { return float32(i) })
+	large, err = ngff.Open(t.Context(), large.Group.Store(), "", zarr.Budget(1000)) // less than a chunk takes
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, im := range map[string]*ngff.Image{"NaN": nan, "many channels": many, "labels": label, "large chunks": large} {
 		if im = completed(t, im, "x"); im.Omero != nil {
 			t.Errorf("%s: %s", what, im.Omero.Raw)
 		}
