@@ -15,7 +15,7 @@ import (
 	"strata/tests/cudaemu"
 )
 
-// stage is a program with its arguments. IN, SLICES, SHIFTS and OUT stand for files.
+// stage is a program with what it is asked to do. IN, SLICES, SHIFTS and OUT stand for files.
 type stage struct {
 	name  string
 	args  string
@@ -26,30 +26,15 @@ var stages = []stage{
 	{"aip", "IN OUT", 0},
 	{"resample", "IN OUT", 0},
 	{"focal", "IN OUT", 0},
-	{"crop", "IN OUT --depth 250", 72.0 / 200},
+	{"crop", "IN OUT --depth 100", 29.0 / 80},
 	{"stitch", "IN OUT", 0},
 	{"stack", "SLICES SHIFTS OUT --moving_z_first_index 1", 0},
 }
 
-// slices is the number of mosaics for stack.
+// slices is how many of them stack gets.
 const slices = 3
 
-// phantoms are the mosaics to measure, by their tiles along y and x. What a run does for more tiles is the difference between the two: the start of a
-// process, and the first chunk of each array, which nvCOMP and the host decode to be compared, are in both. Tiles are those that are predicted for.
-var phantoms = map[string][2]int64{"few": {1, 2}, "many": {2, 2}}
-
-var tile = [3]int64{region / 4 / 256 / 256, 256, 256}
-
-// more says how many tiles, and how many decoded bytes, many has and few has not.
-func more() (tiles, bytes float64) {
-	few, many := phantoms["few"], phantoms["many"]
-	tiles = float64(many[0]*many[1] - few[0]*few[1])
-	return tiles, tiles * tileBytes()
-}
-
-func tileBytes() float64 { return float64(4 * tile[0] * tile[1] * tile[2]) }
-
-// input is a way to store the phantom.
+// input is how the phantom is stored.
 type input struct {
 	name  string
 	flag  string
@@ -58,13 +43,17 @@ type input struct {
 
 var codecs = []input{{"raw", "raw", cost.Raw}, {"blosc-zstd:1", "blosc-zstd:1", cost.Blosc}, {"zstd:3", "zstd:3", cost.Zstd}}
 
+// phantoms are the tiles of what is measured: the small one says what a run takes whatever its size, the medium one is for the double, which is
+// slow, the large one for the host.
+var phantoms = map[string][3]int64{"small": {16, 32, 32}, "medium": {80, 96, 96}, "large": {80, 160, 160}}
+
 // machine runs programs on the host and on the double.
 type machine struct {
 	bin, dir, lib string
 }
 
 func (m *machine) inputs(ctx context.Context) error {
-	for size, grid := range phantoms {
+	for size, tile := range phantoms {
 		for _, c := range codecs {
 			to := m.input(size, c)
 			if _, err := os.Stat(filepath.Join(to, "shifts_xy.csv")); err == nil {
@@ -73,9 +62,8 @@ func (m *machine) inputs(ctx context.Context) error {
 			if err := os.MkdirAll(m.dir, 0o777); err != nil {
 				return err
 			}
-			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--anatomy", "0", "--tiles", fmt.Sprintf("%d,%d", grid[0], grid[1]),
-				"--tile", fmt.Sprintf("%d,%d,%d", tile[0], tile[1], tile[2]), "--slices", fmt.Sprint(slices),
-				"--interval", "500", "--codec", c.flag)
+			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--anatomy", "0", "--tiles", "2,2", "--tile", fmt.Sprintf("%d,%d,%d", tile[0], tile[1], tile[2]), "--slices", fmt.Sprint(slices),
+				"--interval", "200", "--codec", c.flag)
 			if out, err := phantom.CombinedOutput(); err != nil {
 				return fmt.Errorf("%w\n%s", err, out)
 			}
@@ -87,7 +75,7 @@ func (m *machine) inputs(ctx context.Context) error {
 	return nil
 }
 
-// asSlices presents the mosaics to stack as slices.
+// asSlices lets stack take the mosaics for slices.
 func asSlices(dir string) error {
 	to := filepath.Join(dir, "slices")
 	if err := os.MkdirAll(to, 0o777); err != nil {
@@ -102,7 +90,7 @@ func asSlices(dir string) error {
 	return nil
 }
 
-// measured holds the work of a stage per byte of its decoded input, and its fixed costs.
+// measured is what a stage does for a byte of its decoded input, and what it takes beside that.
 type measured struct {
 	Stage   string
 	Codec   cost.Codec
@@ -128,53 +116,50 @@ func (m *machine) measure(ctx context.Context, s stage, c input) (measured, erro
 	if s.name == "stack" {
 		mosaics = slices
 	}
-	cpu, clock := map[string]float64{}, map[string]cudaemu.Clock{}
-	for size := range phantoms {
-		for range rounds {
-			seconds, err := m.program(ctx, s, m.input(size, c), nil, "--no-use_gpu")
+	cpu, beside := map[string]float64{}, map[string]float64{}
+	gb := map[string]float64{}
+	for size, tile := range phantoms {
+		gb[size] = mosaics * float64(4*4*tile[0]*tile[1]*tile[2]) / 1e9
+	}
+	for range rounds {
+		for _, size := range []string{"small", "large"} {
+			s, err := m.program(ctx, s, m.input(size, c), nil, "--no-use_gpu")
 			if err != nil {
 				return r, err
 			}
-			cpu[size] = shortest(cpu[size], seconds)
-		}
-		var err error
-		if clock[size], err = m.onDouble(ctx, s, m.input(size, c)); err != nil {
-			return r, err
-		}
-		if size != "many" {
-			continue
-		}
-		if err := r.sizes(m.dir, m.input(size, c), mosaics); err != nil {
-			return r, err
+			cpu[size] = shortest(cpu[size], s)
 		}
 	}
-	few, many := clock["few"], clock["many"]
-	tiles, n := more()
-	tiles, n = tiles*mosaics, n*mosaics
-	r.count(few, many, n, tiles)
-	r.Host = max(cpu["many"]-cpu["few"], 0) / n * 1e9
-	r.Beside = max(many.Host.Worked-few.Host.Worked, 0) / n * 1e9
+	for _, size := range []string{"small", "medium"} {
+		clock, err := m.onDouble(ctx, s, m.input(size, c))
+		if err != nil {
+			return r, err
+		}
+		beside[size] = clock.Host.Worked
+		stored, err := folder(filepath.Join(m.input(size, c), "mosaic_grid_3d_z00.ome.zarr", "0"))
+		if err != nil {
+			return r, err
+		}
+		out, err := folder(filepath.Join(m.dir, "out.ome.zarr"))
+		if err != nil {
+			return r, err
+		}
+		n := gb[size] * 1e9
+		r.Stored, r.Written = float64(stored)*mosaics/n, float64(out)/n
+		if size == "medium" {
+			r.count(clock, n, 4*mosaics)
+		}
+	}
+	r.Host = max(cpu["large"]-cpu["small"], 0) / (gb["large"] - gb["small"])
+	r.Beside = max(beside["medium"]-beside["small"], 0) / (gb["medium"] - gb["small"])
 	return r, nil
-}
-
-// sizes notes what many of an input, and of the output of a stage, take as stored.
-func (r *measured) sizes(dir, in string, mosaics float64) error {
-	n := mosaics * tileBytes() * float64(phantoms["many"][0]*phantoms["many"][1])
-	stored, err := folder(filepath.Join(in, "mosaic_grid_3d_z00.ome.zarr", "0"))
-	if err != nil {
-		return err
-	}
-	out, err := folder(filepath.Join(dir, "out.ome.zarr"))
-	r.Stored, r.Written = float64(stored)*mosaics/n, float64(out)/n
-	return err
 }
 
 func (m *machine) input(size string, c input) string {
 	return filepath.Join(m.dir, size+"-"+string(c.codec))
 }
 
-// rounds is the number of runs of a program on the host; the shortest processor time counts, because others use the
-// machine, too.
+// rounds is how often a program runs on the host; the shortest processor time counts, for others use the machine, too.
 const rounds = 3
 
 func shortest(before, now float64) float64 {
@@ -184,34 +169,29 @@ func shortest(before, now float64) float64 {
 	return min(before, now)
 }
 
-// count takes from the virtual clocks of two runs what n more bytes in so many more tiles make a stage do.
-func (m *measured) count(few, many cudaemu.Clock, n, tiles float64) {
-	bytes := func(names ...string) (sum float64) {
-		for _, name := range names {
-			sum += float64(many.Work[name].Bytes - few.Work[name].Bytes)
-		}
-		return sum / n
+// count takes from the virtual clock what a run of so many bytes in so many tiles did.
+func (m *measured) count(c cudaemu.Clock, n, tiles float64) {
+	of := func(name string) cudaemu.ClockSum { return c.Work[name] }
+	m.Up, m.Down = float64(of("up").Bytes+of("gds").Bytes)/n, float64(of("down").Bytes)/n // of raw chunks cuFile reads
+	for _, memory := range []string{"kernels", "across", "memset"} {
+		m.Traffic += float64(of(memory).Bytes) / n
+		m.Launches += float64(of(memory).Calls) / tiles
 	}
-	calls := func(names ...string) (sum float64) {
-		for _, name := range names {
-			sum += float64(many.Work[name].Calls - few.Work[name].Calls)
-		}
-		return sum
+	for _, f := range []string{"zstd", "lz4", "deflate"} {
+		m.Decoded += float64(of(f+"_decode").Bytes) / n
+		m.DecodeStreams += float64(of(f+"_decode_streams").Calls) / n
+		m.Encoded += float64(of(f+"_encode").Bytes) / n
+		m.EncodeStreams += float64(of(f+"_encode_streams").Calls) / n
 	}
-	m.Up, m.Down = bytes("up", "gds"), bytes("down") // of raw chunks cuFile reads
-	m.Traffic = bytes("kernels", "across", "memset")
-	m.Launches = calls("kernels", "across", "memset") / tiles
-	m.Decoded, m.DecodeStreams = bytes("zstd_decode", "lz4_decode", "deflate_decode"), calls("zstd_decode_streams", "lz4_decode_streams", "deflate_decode_streams")/n
-	m.Encoded, m.EncodeStreams = bytes("zstd_encode", "lz4_encode", "deflate_encode"), calls("zstd_encode_streams", "lz4_encode_streams", "deflate_encode_streams")/n
-	m.Kernels = int(many.Work["function"].Calls)
-	m.Pinned = many.Work["pin"].Bytes
+	m.Kernels = int(of("function").Calls)
+	m.Pinned = of("pin").Bytes
 	if m.Reads = m.Up / m.Stored; m.Codec == cost.Zstd {
 		m.Reads = m.Decoded
 	}
-	m.Clock = many.Seconds
+	m.Clock = c.Seconds
 }
 
-// onDouble runs a stage on the double and returns its virtual clock.
+// onDouble runs a stage on the double and returns what its clock says.
 func (m *machine) onDouble(ctx context.Context, s stage, in string) (c cudaemu.Clock, err error) {
 	file := filepath.Join(m.dir, "clock.json")
 	env := []string{"CUEMU_CLOCK=" + file, "CUEMU_GPU=A100", "CUEMU_CC=80", "CUEMU_MEM=8589934592", "STRATA_LEASE_DIR=" + filepath.Join(m.dir, "lease")}
@@ -242,7 +222,7 @@ func (m *machine) program(ctx context.Context, s stage, in string, env []string,
 	return seconds(u.Utime) + seconds(u.Stime), nil
 }
 
-// folder returns the size of the files in a folder.
+// folder returns how many bytes the files of a folder have.
 func folder(path string) (n int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
