@@ -39,7 +39,7 @@ phantom "$out/mosaics" --slices "$slices" --quiet
 
 cd "$out"
 started=$(date +%s.%N)
-"$scripts/steps.sh" "$engine" mosaics results
+LEVELS=6,12,25 "$scripts/steps.sh" "$engine" mosaics results
 wall=$(echo "$(date +%s.%N) $started" | awk '{ printf "%.1f", $1 - $2 }')
 cd ..
 

@@ -7,8 +7,8 @@ set -euo pipefail
 engine=$1 mosaics=$2 results=$3
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What differs from the programs' own defaults: the phantom's slices are thinner than
-# real ones, and small enough for finer voxels.
-resolution=5 depth=${DEPTH:-260} first=2 levels=6,12,25
+# real ones, and small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm.
+resolution=5 depth=${DEPTH:-260} first=2 levels=${LEVELS:-5,10,25}
 
 if [ "$engine" = nextflow ]; then
   one_cpu=()
