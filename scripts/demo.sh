@@ -26,7 +26,7 @@ esac
 if [ -e "$scripts/../go.mod" ] && command -v go >/dev/null 2>&1; then
   cd "$scripts/.."
   "${MAKE:-make}" --no-print-directory build
-  PATH=$PWD/bin:$PATH
+  PATH=$PWD/bin:$PATH view=bin/view
 elif ! command -v strata >/dev/null 2>&1; then
   echo "go is missing: install Go 1.26 or newer (https://go.dev/dl), or a package of strata" >&2
   exit 1
@@ -57,4 +57,4 @@ echo "report       $results/qc-report.html"
 [ "$engine" != nextflow ] || echo "what ran     $results/pipeline_info/report.html"
 echo
 echo "Look at all of it in a browser:"
-echo "    bin/view $out/results"
+echo "    ${view:-view} $out/results"

@@ -19,7 +19,7 @@ type header struct {
 	Input   int64    `json:"input,omitempty"`      // bytes of the files that are read, as stored
 }
 
-// target is what strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of the
+// target states a ratio that strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of the
 // others) or "best of C"; Ratio is the minimum of strata's speed in multiples of the yardstick's. With Against
 // "ms", Ratio is a maximum in milliseconds.
 type target struct {

@@ -21,7 +21,7 @@ type Device interface {
 // why there is none, without the words "no usable GPU", or wrong usage, which ends the run.
 type Accelerator func(ctx context.Context, r *Run) (Device, error)
 
-// errNoDriver is what [NoDriver] wraps.
+// errNoDriver matches, by errors.Is, the errors that [NoDriver] marks.
 var errNoDriver = errors.New("no driver")
 
 type noDriverError struct{ error }

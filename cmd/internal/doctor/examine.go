@@ -88,7 +88,7 @@ type request struct {
 var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, jpeg.Variable, jpeg2000.Variable, "STRATA_LEASE_DIR", cost.Variable,
 	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
-// target is what is examined.
+// target names the machine and the path to examine.
 type target struct {
 	root  string // "/", or the folder of a recorded machine
 	path  string // "" for none

@@ -87,7 +87,7 @@ func sparse(b *testing.B, shape [3]int, chain string) string {
 func BenchmarkFirstPicture(b *testing.B) {
 	dir := sparse(b, [3]int{4096, 12288, 12288}, "zstd:1") // 1.2e12 bytes
 	for b.Loop() {
-		page, _ := serveProcess(b, nil, dir)
+		page, _, _ := serveProcess(b, nil, dir)
 		for _, what := range []string{"", "main.js", "api/view", "api/images/0", "api/images/0/statistics", "api/images/0/tile?level=5&plane=xy&at=64&row=0&col=0",
 			"api/images/0/tile?level=5&plane=xz&at=192&row=0&col=0", "api/images/0/tile?level=5&plane=yz&at=192&row=0&col=0"} {
 			if code, body := get(b, page+what); code != 200 {
@@ -104,7 +104,7 @@ func BenchmarkTile(b *testing.B) {
 		b.Run(chain, func(b *testing.B) {
 			dir := sparse(b, [3]int{4096, 12288, 12288}, chain)
 			for b.Loop() {
-				page, pid := serveProcess(b, nil, dir)
+				page, cmd, _ := serveProcess(b, nil, dir)
 				var times []time.Duration
 				for i := range 256 { // the middle of level 0, whose chunks are stored, in steps that leave the cache behind
 					at := map[string]int{"xy": 2048 - 256 + (i*67)%512, "xz": 6144 - 256 + (i*67)%512, "yz": 6144 - 256 + (i*67)%512}
@@ -119,7 +119,7 @@ func BenchmarkTile(b *testing.B) {
 				slices.Sort(times)
 				b.ReportMetric(times[len(times)/2].Seconds()*1000, "ms/tile")
 				b.ReportMetric(times[len(times)*99/100].Seconds()*1000, "ms/99%")
-				status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+				status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 				if err != nil {
 					b.Fatal(err)
 				}

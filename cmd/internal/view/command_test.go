@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -26,21 +25,7 @@ func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
 
 // What the program prints is the address of a page that it serves until it is interrupted.
 func TestServes(t *testing.T) {
-	cmd := exec.Command(clitest.Program(t, "view"), "../../../tests/golden/inputs/m_u16_v3shard.zip")
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err, messages.String())
-	}
-	page = strings.TrimSpace(page)
+	page, cmd, messages := serveProcess(t, nil, "../../../tests/golden/inputs/m_u16_v3shard.zip")
 	for _, c := range []struct {
 		address, says string
 		code          int
@@ -65,6 +50,9 @@ func TestServes(t *testing.T) {
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 128+int(syscall.SIGINT) {
 		t.Errorf("it ended with %v: %s", err, messages.String())
+	}
+	if strings.Contains(messages.String(), "outputs") {
+		t.Errorf("there are no outputs: %s", messages.String())
 	}
 	if token := strings.Split(page, "/")[3]; len(token) != 32 || strings.Contains(messages.String(), token) {
 		t.Errorf("token %q, messages %s", token, messages.String())

@@ -29,17 +29,17 @@ func program(t *testing.T, env []string, name string, args ...string) {
 // serve starts the viewer and returns the address of its page.
 func serve(t testing.TB, env []string, in string) string {
 	t.Helper()
-	page, _ := serveProcess(t, env, in)
+	page, _, _ := serveProcess(t, env, in)
 	return page
 }
 
-// serveProcess starts the viewer and returns the address of its page, and the number of its process.
-func serveProcess(t testing.TB, env []string, in string) (page string, pid int) {
+// serveProcess starts the viewer and returns the address of its page, its process, and what that says on standard error, to be read
+// when it has ended.
+func serveProcess(t testing.TB, env []string, in string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.Command(clitest.Program(t, "view"), in)
+	cmd, messages = exec.Command(clitest.Program(t, "view"), in), &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), env...)
-	var messages bytes.Buffer
-	cmd.Stderr = &messages
+	cmd.Stderr = messages
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -55,7 +55,7 @@ func serveProcess(t testing.TB, env []string, in string) (page string, pid int) 
 	if err != nil {
 		t.Fatalf("view %s: %v: %s", in, err, messages.String())
 	}
-	return strings.TrimSpace(page), cmd.Process.Pid
+	return strings.TrimSpace(page), cmd, messages
 }
 
 // get returns what is at an address, and the status.

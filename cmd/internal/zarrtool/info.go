@@ -45,7 +45,7 @@ func infoCommand() *cli.Command {
 	}
 }
 
-// nodeInfo is what info reports about a node, and its JSON.
+// nodeInfo holds the report of info about a node, and is its JSON.
 type nodeInfo struct {
 	Path       string                     `json:"path"`
 	Kind       string                     `json:"kind"` // "array" or "group"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Unit is what programs use as one device: a GPU, or an instance of one.
+// Unit represents one device as programs see it: a GPU, or an instance of one.
 type Unit struct {
 	*Device
 	Instance *Instance // nil: the whole GPU
