@@ -105,11 +105,12 @@ func length(x, y float64) float64 { return math.Sqrt(float64(x*x) + float64(y*y)
 func withoutTiles(r *registration.ShiftRow, o CleanOptions) (changed bool) {
 	for i, d := range []*float64{&r.X, &r.Y} {
 		n := math.RoundToEven(*d / o.TileFOVMM)
-		rest := *d - float64(n*o.TileFOVMM)
+		tiles := float64(n * o.TileFOVMM)
+		rest := *d - tiles
 		if n == 0 || math.Abs(rest)/o.TileFOVMM >= o.TileFOVTolerance {
 			continue
 		}
-		r.PX[i] *= rest / *d
+		r.PX[i] -= float64(tiles * (r.PX[i] / *d))
 		*d, changed = rest, true
 	}
 	return changed
