@@ -18,7 +18,9 @@ import (
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
 	"strata/cmd/internal/resample"
+	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
+	"strata/cmd/internal/slices"
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
@@ -41,6 +43,7 @@ func command() *cli.Command {
 			benchtile.Command(),
 			benchczi.Command(),
 			view.Command(),
+			shifts.Command(), slices.Command(),
 		},
 	}
 }
