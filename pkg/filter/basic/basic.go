@@ -71,6 +71,9 @@ type Field struct {
 func (s Solver) FlatField(images []float32) (Field, error) {
 	f := newFit(s, images)
 	out := Field{Pixels: f.last, Smoothness: s.Smoothness}
+	if s.sorted {
+		f.each(f.sort)
+	}
 	f.begin()
 	if f.err != nil || f.norm == 0 || f.largest == 0 {
 		return out, f.err
@@ -79,9 +82,6 @@ func (s Solver) FlatField(images []float32) (Field, error) {
 		f.how.Smoothness = f.ownSmoothness()
 	}
 	out.Smoothness = f.how.Smoothness
-	if s.sorted {
-		f.each(f.sort)
-	}
 	for f.err == nil && out.Rounds < s.Rounds {
 		if s.sorted {
 			f.solveSorted()
