@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	working = basic.Size * basic.Size // pixels of an image for BaSiC
-	image   = 4 * working             // its bytes
+	working    = basic.Size * basic.Size // pixels of an image for BaSiC
+	imageBytes = 4 * working
 )
 
 // fitting estimates the fields.
@@ -126,14 +126,14 @@ func (f *fitting) group() (int, error) {
 		together *= len(f.planes)
 	}
 	left := f.res.Mem - f.bytes() - basic.Memory(together)
-	n := left / (image * int64(f.tiles()))
+	n := left / (imageBytes * int64(f.tiles()))
 	if n >= int64(len(f.planes)) {
 		return len(f.planes), nil
 	}
 	if n < 1 || !f.how.PerZ {
-		need := f.bytes() + basic.Memory(together) + image*int64(f.tiles())*int64(len(f.planes))
+		need := f.bytes() + basic.Memory(together) + imageBytes*int64(f.tiles())*int64(len(f.planes))
 		if f.how.PerZ {
-			need = f.bytes() + basic.Memory(together) + image*int64(f.tiles())
+			need = f.bytes() + basic.Memory(together) + imageBytes*int64(f.tiles())
 		}
 		return 0, f.res.TooLittle(need, "%s: the flat-field of %s of %s (fewer samples need less)", f.Where, units.Count(len(f.planes), "plane"), units.Count(f.tiles(), "tile"))
 	}

@@ -1,5 +1,17 @@
 package flatfield
 
+import (
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+)
+
 // Pictures shows a plane of the mosaic before and after the correction, reduced to a few pixels for each tile.
 type Pictures struct {
 	Height, Width int // of both
@@ -42,6 +54,40 @@ func (p *Pictures) add(f *fitting, tile, z int, voxels []float32) {
 			n := float64((y1 - y0) * (x1 - x0))
 			p.Before[(top+k)*p.Width+left+i] = float32(sums[i] / n)
 			p.After[(top+k)*p.Width+left+i] = float32(sums[p.wide+i] / n)
+		}
+	}
+}
+
+// WritePNG writes a picture as 16-bit grey PNG: the flat-field, the plane before and the plane after the correction, side
+// by side. The flat-field spans black to white from its smallest value to its largest; both planes share the limits of
+// the one before, percentiles 0.1 and 99.9.
+func (r *Result) WritePNG(w io.Writer) error {
+	const gap = 8
+	p := r.Pictures
+	limits := filter.Percentiles(slices.Clone(p.Before), oct.PNGPercentiles[:]...)
+	field := r.Fields[len(r.Fields)/2]
+	height, width := r.Tile[0], r.Tile[1]
+	if field == nil {
+		field, height, width = []float32{1}, 1, 1
+	}
+	// the flat-field is enlarged by a whole number, to at most the planes' height
+	times := max(1, min(p.Height/height, mostPicture/width))
+	high, wide := height*times, width*times
+	im := image.NewGray16(image.Rect(0, 0, wide+2*(gap+p.Width), max(p.Height, high)))
+	low, top := float64(slices.Min(field)), float64(slices.Max(field))
+	draw(im, 0, high, wide, low, top, func(y, x int) float32 { return field[y/times*width+x/times] })
+	draw(im, wide+gap, p.Height, p.Width, limits[0], limits[1], func(y, x int) float32 { return p.Before[y*p.Width+x] })
+	draw(im, wide+p.Width+2*gap, p.Height, p.Width, limits[0], limits[1], func(y, x int) float32 { return p.After[y*p.Width+x] })
+	return png.Encode(w, im)
+}
+
+// draw puts values into a picture, from a column on.
+func draw(im *image.Gray16, left, height, width int, low, high float64, value func(y, x int) float32) {
+	span := max(high-low, 1e-30)
+	for y := range height {
+		for x := range width {
+			v := (float64(value(y, x)) - low) / span
+			im.SetGray16(left+x, y, color.Gray16{Y: uint16(math.RoundToEven(65535 * max(0, min(1, v))))})
 		}
 	}
 }
