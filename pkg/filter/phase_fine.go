@@ -126,3 +126,19 @@ func turns(shift float64, n, k int) []complex128 {
 	}
 	return out
 }
+
+// Overlap returns the normalised cross-correlation of two planes of height × width pixels when the content of moving is moved by (dy, dx)
+// whole pixels, over the pixels that both have there and that are finite; 0 if there are none, or if one is constant.
+func Overlap(fixed, moving []float32, height, width, dy, dx int) float64 {
+	return correlateAt(fixed, moving, finiteMean(fixed), finiteMean(moving), height, width, dy, dx)
+}
+
+func finiteMean(v []float32) float64 {
+	sum, n := 0.0, 0
+	for _, f := range v {
+		if f-f == 0 {
+			sum, n = sum+float64(f), n+1
+		}
+	}
+	return sum / float64(max(n, 1))
+}
