@@ -19,7 +19,7 @@ type Source interface {
 // edges clip them.
 func (v *Volume) From(s Source, shape [3]int) *Volume {
 	out := *v
-	out.Shape, out.source = shape, s
+	out.Shape, out.source, out.held = shape, s, nil
 	for d, n := range v.Array.Chunks() {
 		out.Chunk[d] = min(n, shape[d])
 	}
@@ -46,7 +46,10 @@ func (p planes) Scratch(shape [3]int) int { return p.of.Scratch(shape) }
 
 // Scratch returns the size in bytes of the memory that [Volume.Read] needs to read a box.
 func (v *Volume) Scratch(shape [3]int) int {
-	if v.source != nil {
+	switch {
+	case v.held != nil:
+		return 0
+	case v.source != nil:
 		return v.source.Scratch(shape)
 	}
 	return mem.Product(shape[0], shape[1], shape[2], stored(v.DType))

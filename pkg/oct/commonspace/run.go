@@ -26,15 +26,32 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 	res.Decided("%d of %d slices at a time", together, len(p.slices))
 	images := make([]*ngff.Image, len(p.slices))
 	err = work.Each(ctx, together, len(p.slices), func(_, i int) error {
-		s := p.slices[i]
-		fill, err := p.fill(ctx, s, each)
+		s, left, release, err := p.hold(ctx, p.slices[i], layout, each)
 		if err != nil {
 			return err
 		}
-		images[i], err = p.write(ctx, s, fill, out(s.Slice), layout, each)
+		defer release()
+		fill, err := p.fill(ctx, s, left)
+		if err != nil {
+			return err
+		}
+		images[i], err = p.write(ctx, s, fill, out(s.Slice), layout, left)
 		return err
 	})
 	return images, err
+}
+
+// hold keeps a slice in memory, and returns what is left then of res, if that suffices for the rest. It is read up to three times.
+func (p *Plan) hold(ctx context.Context, s placed, layout oct.Layout, res oct.Resources) (placed, oct.Resources, func(), error) {
+	left := res
+	left.Mem -= int64(mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2]))
+	if p.opt.ZeroFill || left.Mem < res.Mem/2 || p.fits(s, layout, left) != nil {
+		return s, res, func() {}, nil
+	}
+	var release func()
+	var err error
+	s.volume, left, release, err = s.volume.Hold(ctx, res)
+	return s, left, release, err
 }
 
 // share returns how many slices are moved at a time, and what each of them has of the resources.
@@ -42,29 +59,37 @@ func (p *Plan) share(layout oct.Layout, res oct.Resources) (together int, each o
 	for together = min(res.Workers, len(p.slices)); ; together = (together + 1) / 2 {
 		each = res
 		each.Mem, each.Workers = res.Mem/int64(together), max(1, res.Workers/together)
-		if err = p.fits(layout, each); err == nil || together == 1 {
+		if err = p.allFit(layout, each); err == nil || together == 1 {
 			return together, each, err
 		}
 	}
+}
+
+// allFit returns an error if a slice needs more than res.
+func (p *Plan) allFit(layout oct.Layout, res oct.Resources) error {
+	for _, s := range p.slices {
+		if err := p.fits(s, layout, res); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pyramidChunks is the number of chunks that wait for others in the making of a pyramid, which takes a quarter of the memory.
 const pyramidChunks = 4
 
 // fits returns an error if a slice needs more than res.
-func (p *Plan) fits(layout oct.Layout, res oct.Resources) error {
-	for _, s := range p.slices {
-		v := p.onCanvas(s)
-		if _, err := v.Fit(blocks.Plan{Work: moving}, layout, res); err != nil {
-			return err
-		}
-		if _, err := p.survey(s, res); err != nil {
-			return err
-		}
-		c := v.Chunks(layout)
-		if need := mem.Product(c[0], c[1], c[2], v.DType.Size(), pyramidChunks, 4); layout.Levels > 0 && int64(need) > res.Mem {
-			return res.TooLittle(int64(need), "%s: a pyramid of chunks of %v voxels", v.Where, c)
-		}
+func (p *Plan) fits(s placed, layout oct.Layout, res oct.Resources) error {
+	v := p.onCanvas(s)
+	if _, err := v.Fit(blocks.Plan{Work: moving}, layout, res); err != nil {
+		return err
+	}
+	if _, err := p.survey(s, res); err != nil {
+		return err
+	}
+	c := v.Chunks(layout)
+	if need := mem.Product(c[0], c[1], c[2], v.DType.Size(), pyramidChunks, 4); layout.Levels > 0 && int64(need) > res.Mem {
+		return res.TooLittle(int64(need), "%s: a pyramid of chunks of %v voxels", v.Where, c)
 	}
 	return nil
 }
