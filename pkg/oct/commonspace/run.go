@@ -101,8 +101,7 @@ const quantileBytes = 3 << 19
 
 // survey divides a slice for counting its values.
 func (p *Plan) survey(s placed, res oct.Resources) (*blocks.Cut, error) {
-	res.Mem -= quantileBytes
-	return s.volume.Fit(blocks.Plan{Work: "counting values of blocks"}, oct.Layout{}, res)
+	return s.volume.Fit(blocks.Plan{Work: "counting values of blocks", Fixed: quantileBytes}, oct.Layout{}, res)
 }
 
 // fill returns the value around a slice.
