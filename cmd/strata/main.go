@@ -10,6 +10,7 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
@@ -46,6 +47,7 @@ func command() *cli.Command {
 			benchczi.Command(),
 			view.Command(),
 			shifts.Command(), slices.Command(),
+			commonspace.Command(),
 		},
 	}
 }
