@@ -10,8 +10,10 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/phantom"
@@ -39,11 +41,13 @@ func command() *cli.Command {
 			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
+			flatfield.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),
 			view.Command(),
 			shifts.Command(), slices.Command(),
+			commonspace.Command(),
 		},
 	}
 }
