@@ -118,12 +118,12 @@ func TestEach(t *testing.T) {
 // A worker visits the blocks of a column from the first plane down; each block is visited once, in smaller blocks, too.
 func TestDown(t *testing.T) {
 	v := ramp[uint16](t, []int{50, 90, 80}, []int{20, 40, 40})
-	for _, mem := range []int64{64 << 20, 1 << 20} {
+	for _, mem := range []int64{64 << 20, 400 << 10} {
 		c, err := v.Cut(Plan{Size: v.Chunk, Work: "adding blocks", Down: true, Shrink: true}, oct.Resources{Workers: 3, Mem: mem})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if smaller := c.Size != v.Chunk; smaller != (mem < 2<<20) {
+		if smaller := c.Size != v.Chunk; smaller != (mem < 1<<20) {
 			t.Errorf("%d bytes: blocks of %v", mem, c.Size)
 		}
 		var mu sync.Mutex

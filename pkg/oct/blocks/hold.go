@@ -60,4 +60,3 @@ func (v *Volume) readHeld(ctx context.Context, dst []float32, start, shape [3]in
 	}
 	return nil
 }
-
