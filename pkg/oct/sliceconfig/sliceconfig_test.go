@@ -284,13 +284,13 @@ func TestAssessGolden(t *testing.T) {
 			o.Depth = *of.Params.Depth
 		}
 		var first []Score
-		for _, workers := range []int{1, 3} {
-			scores, err := Assess(octtest.Ctx, openSlices(t, dir), o, oct.Resources{Workers: workers, Mem: 64 << 20})
+		for _, res := range []oct.Resources{{Workers: 1, Mem: 64 << 20}, {Workers: 3, Mem: 64 << 20}, {Workers: 3, Mem: 350 << 10}} {
+			scores, err := Assess(octtest.Ctx, openSlices(t, dir), o, res)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if first != nil && !reflect.DeepEqual(scores, first) {
-				t.Errorf("%s: %d workers have other scores: %+v, %+v", c.Name, workers, scores, first)
+				t.Errorf("%s: %d workers, %d bytes: other scores: %+v, %+v", c.Name, res.Workers, res.Mem, scores, first)
 			}
 			first = scores
 		}
