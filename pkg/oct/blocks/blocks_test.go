@@ -13,6 +13,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -237,4 +238,16 @@ func TestReadBoxes(t *testing.T) {
 	}
 	check(ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5}))
 	check(ramp[float32](t, []int{7, 21, 18}, []int{7, 8, 5}))
+	for _, name := range []string{"zstd:1", "blosc-zstd:1", "gzip:1"} { // whole chunks, blocks, whole chunks
+		chain, err := codec.FromFlag(name, dtype.Uint16, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		im, _ := octtest.Made(t, []int{7, 21, 18}, []int{7, 8, 5}, nil, chain, func(i int) uint16 { return uint16(i * 7919 % 251) })
+		v, err := Open(im)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(v)
+	}
 }

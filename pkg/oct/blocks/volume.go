@@ -69,8 +69,8 @@ func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, sha
 	return nil
 }
 
-// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that several of them touch is decoded once, unless
-// single blocks of it can be decoded. raw holds all boxes.
+// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is decoded once for all
+// of them. raw holds all boxes.
 func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {
 	n := shape[0] * shape[1] * shape[2]
 	if v.Array.InBlocks() {
