@@ -15,6 +15,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/images"
+	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
@@ -269,7 +270,11 @@ type assessed struct {
 		Depth        *int    `json:"sample_depth"`
 		Calibration  bool    `json:"detect_calibration"`
 	}
-	Scores map[string]struct{ SSIM, Edge, Variance, Quality float64 } `json:"scores_fixed"`
+	Scores  map[string]struct{ SSIM, Edge, Variance, Quality float64 } `json:"scores_fixed"`
+	Metrics struct {
+		Step    string `json:"step_name"`
+		Metrics map[string]struct{ Status metrics.Status }
+	}
 }
 
 func TestAssessGolden(t *testing.T) {
@@ -337,6 +342,14 @@ func TestAssessGolden(t *testing.T) {
 		m := AssessMetrics("c.csv", verdicts, d)
 		if v, _ := m.Metric("num_slices"); v.Value != len(first) {
 			t.Errorf("%s: %v slices", c.Name, v.Value)
+		}
+		if m.Name != of.Metrics.Step || len(m.Names()) != len(of.Metrics.Metrics) {
+			t.Errorf("%s: metrics %s, %q, want %+v", c.Name, m.Name, m.Names(), of.Metrics)
+		}
+		for name, want := range of.Metrics.Metrics {
+			if v, ok := m.Metric(name); !ok || v.Status != want.Status {
+				t.Errorf("%s: %s is %q, want %q", c.Name, name, v.Status, want.Status)
+			}
 		}
 	}
 }
