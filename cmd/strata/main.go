@@ -5,6 +5,8 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/attenuation"
+	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
 	"strata/cmd/internal/benchtiff"
@@ -13,6 +15,7 @@ import (
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
@@ -33,6 +36,7 @@ func command() *cli.Command {
 		Name:  "strata",
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
+			beamprofile.Command(), attenuation.Command(), normalize.Command(),
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
