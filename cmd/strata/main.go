@@ -12,15 +12,20 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
 	"strata/cmd/internal/resample"
+	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
+	"strata/cmd/internal/slices"
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
@@ -36,14 +41,17 @@ func command() *cli.Command {
 		Name:  "strata",
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
-			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
+			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			beamprofile.Command(), attenuation.Command(), normalize.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
+			flatfield.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),
 			view.Command(),
+			shifts.Command(), slices.Command(),
+			commonspace.Command(),
 		},
 	}
 }
