@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
@@ -49,6 +50,7 @@ func command() *cli.Command {
 			stitch.Command(),
 			beamprofile.Command(),
 			crop.Command(),
+			attenuation.Command(),
 			normalize.Command(),
 			slices.Command(),
 			shifts.Command(),
