@@ -21,7 +21,8 @@ type level struct {
 	ny, nx int
 	scale  float64   // pixels of level 0 per pixel
 	v      []float32 // as halved
-	detail []float32 // v after a Gaussian of [smoothing] pixels, less one of [shading] pixels
+	smooth []float32 // v after a Gaussian of [smoothing] pixels
+	detail []float32 // smooth less a Gaussian of [shading] pixels, of levels on which displacements are searched for
 }
 
 const (
@@ -32,7 +33,7 @@ const (
 	darkest, brightest = 1, 99
 	// smallest is the least length of a plane of the pyramid, least that of a plane at all.
 	smallest, least = 24, 16
-	// smoothing and shading are the standard deviations of Gaussians, in pixels of a level. Structure between the two is compared.
+	// smoothing and shading are the standard deviations of the Gaussians between which structure is compared, in pixels of a level.
 	// Smoothing keeps linear interpolation from preferring displacements by half pixels, where it removes noise. What is larger
 	// than shading is compared on coarser levels only: on this one it is few independent samples, and in neighbouring planes it
 	// moves the optimum by its own differences. It also is where illumination shows.
@@ -42,6 +43,31 @@ const (
 // NewImage prepares a plane of ny × nx pixels in C order, which it does not keep. Pixels without data are those that are not finite
 // and those in squares of one value.
 func NewImage(v []float32, ny, nx int) *Image {
+	im := NewPlane(v, ny, nx)
+	if im.blank != "" {
+		return im
+	}
+	for l := im.levels[0]; min(l.ny, l.nx) >= 2*smallest; {
+		l = l.half()
+		im.levels = append(im.levels, l)
+	}
+	for i, l := range im.levels {
+		if l.smooth == nil {
+			l.smooth = blurred(l.v, l.ny, l.nx, smoothing)
+		}
+		if max(l.ny, l.nx) > fine && i < len(im.levels)-1 {
+			continue // no displacements are searched for on this level
+		}
+		l.detail = blurred(l.v, l.ny, l.nx, shading)
+		for i, f := range l.smooth {
+			l.detail[i] = f - l.detail[i]
+		}
+	}
+	return im
+}
+
+// NewPlane prepares a plane as [NewImage] does, for [Agreement] only.
+func NewPlane(v []float32, ny, nx int) *Image {
 	full := &level{ny: ny, nx: nx, scale: 1, v: make([]float32, ny*nx)}
 	copy(full.v, v)
 	for i, f := range full.v {
@@ -51,18 +77,8 @@ func NewImage(v []float32, ny, nx int) *Image {
 	}
 	dropSolid(full.v, ny, nx)
 	im := &Image{levels: []*level{full}}
-	if im.stretch(); im.blank != "" {
-		return im
-	}
-	for l := full; min(l.ny, l.nx) >= 2*smallest; {
-		l = l.half()
-		im.levels = append(im.levels, l)
-	}
-	for _, l := range im.levels {
-		l.detail = blurred(l.v, l.ny, l.nx, smoothing)
-		for i, f := range blurred(l.v, l.ny, l.nx, shading) {
-			l.detail[i] += 0.5 - f
-		}
+	if im.stretch(); im.blank == "" {
+		full.smooth = blurred(full.v, ny, nx, smoothing)
 	}
 	return im
 }

@@ -27,13 +27,20 @@ const (
 	leastOverlap, leastPixels = 0.15, 100
 )
 
-// refiner climbs to the highest correlation of two planes. It owns memory and serves one goroutine.
+// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one goroutine.
+//
+// Detail is what is left of the smooth planes after their local means. These are taken over the pixels that both planes have under
+// the transform: at the border of the overlap, means over different pixels would differ although the planes agree, and hold the
+// transform back.
 type refiner struct {
 	fixed, moving *level
 	rotation      bool
 	least         int       // pixels that must overlap
 	warped        []float32 // the moving plane under the transform that was tried last
-	sum           moments   // of fixed and warped
+	f, w          []float32 // the detail of fixed and warped; NaN where one has no data
+	both          []float32 // 1 where both have data, 0 elsewhere
+	mean          localMean
+	sum           moments // of f and w
 }
 
 // moments are sums over the pixels that two planes have.
@@ -44,8 +51,16 @@ type moments struct {
 }
 
 func newRefiner(fixed, moving *level, rotation bool) *refiner {
-	least := leastOverlap * float64(min(countData(fixed.detail), countData(moving.detail)))
-	return &refiner{fixed: fixed, moving: moving, rotation: rotation, least: max(leastPixels, int(least)), warped: make([]float32, fixed.ny*fixed.nx)}
+	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, least: leastCommon(fixed, moving), mean: newLocalMean(fixed.ny, fixed.nx)}
+	n := fixed.ny * fixed.nx
+	all := make([]float32, 4*n)
+	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
+	return r
+}
+
+// leastCommon returns the number of pixels of a level that two planes must have in common.
+func leastCommon(fixed, moving *level) int {
+	return max(leastPixels, int(leastOverlap*float64(min(countData(fixed.v), countData(moving.v)))))
 }
 
 func countData(v []float32) (n int) {
@@ -94,21 +109,35 @@ func (r *refiner) length(step [3]float64) float64 {
 
 // try resamples the moving plane and correlates. t is in pixels of the level.
 func (r *refiner) try(t filter.Rigid) fit {
-	r.sum = moments{}
-	s, c := math.Sincos(t.Angle)
-	for y := range r.fixed.ny {
-		v := float64(y) - t.CY
-		at := line{
-			x: t.CX + t.TX - float64(c*t.CX) - float64(s*v), y: t.CY + t.TY - float64(s*t.CX) + float64(c*v), dx: c, dy: s,
+	resample(r.warped, r.moving.smooth, r.fixed, r.moving, t)
+	for i, w := range r.warped {
+		f := r.fixed.smooth[i]
+		r.both[i], r.f[i], r.w[i] = 1, f, w
+		if d := f - w; d != d {
+			r.both[i], r.f[i], r.w[i] = 0, 0, 0
 		}
-		row := r.warped[y*r.fixed.nx:][:r.fixed.nx]
-		at.sample(row, r.moving)
-		r.sum.add(r.fixed.detail[y*r.fixed.nx:][:r.fixed.nx], row)
+	}
+	r.mean.take(r.f, r.w, r.both)
+	r.sum = moments{}
+	for y := range r.fixed.ny {
+		r.sum.add(r.f[y*r.fixed.nx:][:r.fixed.nx], r.w[y*r.fixed.nx:][:r.fixed.nx])
 	}
 	return fit{t, r.sum.correlation(r.least), r.sum.n}
 }
 
-// add adds the pixels of a row. Brightness is taken against ½, so that sums lose no digits.
+// resample computes a form v of the moving plane under a transform, on the pixels of the fixed one.
+func resample(dst, v []float32, fixed, moving *level, t filter.Rigid) {
+	s, c := math.Sincos(t.Angle)
+	for y := range fixed.ny {
+		d := float64(y) - t.CY
+		at := line{
+			x: t.CX + t.TX - float64(c*t.CX) - float64(s*d), y: t.CY + t.TY - float64(s*t.CX) + float64(c*d), dx: c, dy: s,
+		}
+		at.sample(dst[y*fixed.nx:][:fixed.nx], v, moving.ny, moving.nx)
+	}
+}
+
+// add adds the pixels of a row.
 func (m *moments) add(fixed, warped []float32) {
 	var f, w, ff, ww, fw float64
 	n := 0
@@ -117,7 +146,7 @@ func (m *moments) add(fixed, warped []float32) {
 		if d := a - b; d != d {
 			continue
 		}
-		p, q := float64(a)-0.5, float64(b)-0.5
+		p, q := float64(a), float64(b)
 		f, w = f+p, w+q
 		ff, ww, fw = ff+float64(p*p), ww+float64(q*q), fw+float64(p*q)
 		n++
@@ -143,9 +172,8 @@ func (m *moments) correlation(least int) float64 {
 type line struct{ x, y, dx, dy float64 }
 
 // sample interpolates linearly; NaN where one of the four pixels lies outside or has no data.
-func (l *line) sample(row []float32, m *level) {
-	mx, my := float64(m.nx-1), float64(m.ny-1)
-	v, nx := m.detail, m.nx
+func (l *line) sample(row, v []float32, ny, nx int) {
+	mx, my := float64(nx-1), float64(ny-1)
 	for i := range row {
 		x := l.x + float64(l.dx*float64(i))
 		y := l.y + float64(l.dy*float64(i))
@@ -153,7 +181,7 @@ func (l *line) sample(row []float32, m *level) {
 			row[i] = nan
 			continue
 		}
-		x0, y0 := min(int(x), nx-2), min(int(y), m.ny-2)
+		x0, y0 := min(int(x), nx-2), min(int(y), ny-2)
 		a, b := float32(x-float64(x0)), float32(y-float64(y0))
 		k := y0*nx + x0
 		up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
@@ -171,12 +199,12 @@ func (r *refiner) step(t filter.Rigid) (step [3]float64, ok bool) {
 		return step, false
 	}
 	e := equations{
-		f: float32(0.5 + m.f/float64(m.n)), w: float32(0.5 + m.w/float64(m.n)),
+		f: float32(m.f / float64(m.n)), w: float32(m.w / float64(m.n)),
 		scale: float32(math.Sqrt(m.vf / m.vw)), cx: t.CX, cy: t.CY,
 	}
 	nx := r.fixed.nx
 	for y := 1; y < r.fixed.ny-1; y++ {
-		e.row(r.fixed.detail[(y-1)*nx:(y+2)*nx], r.warped[(y-1)*nx:(y+2)*nx], nx, y)
+		e.row(r.f[(y-1)*nx:(y+2)*nx], r.w[(y-1)*nx:(y+2)*nx], nx, y)
 	}
 	return e.solve(r.rotation)
 }

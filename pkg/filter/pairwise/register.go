@@ -23,8 +23,10 @@ type Options struct {
 	MaxRotation, MaxTranslation float64
 	// Starting points besides the identity: Phase correlation at angles up to MaxRotation, and the centres of Mass.
 	Phase, Mass bool
-	// Each calls f for 0 … n−1, possibly concurrently. nil: one after the other.
-	Each func(n int, f func(i int))
+	// Thorough tries rotations also on finer planes if the coarse ones show nothing.
+	Thorough bool
+	// Each calls f for 0 … n−1, possibly concurrently; its error ends the search. nil: one after the other.
+	Each func(n int, f func(i int)) error
 }
 
 // Result tells how the moving plane lies on the fixed one.
@@ -61,28 +63,33 @@ const (
 )
 
 // Register finds the rigid transform about (cx, cy) that lays the moving plane on the fixed one. Both have the same size.
-func Register(fixed, moving *Image, cx, cy float64, o Options) Result {
+func Register(fixed, moving *Image, cx, cy float64, o Options) (Result, error) {
 	r, refused := begin(fixed, moving, filter.Rigid{CX: cx, CY: cy}, o)
 	if r == nil {
-		return refused
+		return refused, nil
 	}
 	first := r.levelOf(coarse)
-	out := r.judge(r.search(first))
-	if second := r.levelOf(fine); out.Refused != "" && o.Phase && second < first {
-		if again := r.judge(r.search(second)); again.Refused == "" {
-			return again
+	out, err := r.search(first)
+	if second := r.levelOf(fine); err == nil && out.Refused != "" && o.Phase && o.Thorough && second < first {
+		var again Result
+		if again, err = r.search(second); again.Refused == "" {
+			out = again
 		}
 	}
-	return out
+	return out, err
 }
 
 // Refine improves a transform that [Register] found with another plane of the same slice.
-func Refine(fixed, moving *Image, t filter.Rigid, o Options) Result {
+func Refine(fixed, moving *Image, t filter.Rigid, o Options) (Result, error) {
 	r, refused := begin(fixed, moving, t, o)
 	if r == nil {
-		return refused
+		return refused, nil
 	}
-	return r.judge(r.refiner(0).climb(t))
+	fits, err := r.follow(0, []fit{{t: t}}, 1)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.judge(fits[0]), nil
 }
 
 // Agreement returns the normalised correlation of two planes of the same size, smoothed, under a transform; −1 if they hardly
@@ -113,10 +120,11 @@ func begin(fixed, moving *Image, t filter.Rigid, o Options) (*registration, Resu
 		return nil, Result{Transform: r.none, Refused: "the moving plane " + moving.blank}
 	}
 	if o.Each == nil {
-		r.o.Each = func(n int, f func(i int)) {
+		r.o.Each = func(n int, f func(i int)) error {
 			for i := range n {
 				f(i)
 			}
+			return nil
 		}
 	}
 	return r, Result{}
@@ -135,25 +143,34 @@ func (r *registration) levelOf(length int) int {
 	return k
 }
 
-// search returns the best fit of level 0, found from level k on.
-func (r *registration) search(k int) fit {
+// search finds the best transform, beginning on level k.
+func (r *registration) search(k int) (Result, error) {
 	fits := []fit{{t: r.none}}
 	if r.o.Mass {
 		fits = append(fits, fit{t: r.centres()})
 	}
 	if r.o.Phase {
-		fits = append(fits, r.phases(k)...)
+		more, err := r.phases(k)
+		if err != nil {
+			return Result{}, err
+		}
+		fits = append(fits, more...)
 	}
 	for ; k >= 0; k-- {
-		fits = r.follow(k, fits, max(1, min(kept, k)))
+		var err error
+		if fits, err = r.follow(k, fits, max(1, min(kept, k))); err != nil {
+			return Result{}, err
+		}
 	}
-	return fits[0]
+	return r.judge(fits[0]), nil
 }
 
 // follow refines fits on a level and returns the n best.
-func (r *registration) follow(k int, fits []fit, n int) (best []fit) {
+func (r *registration) follow(k int, fits []fit, n int) (best []fit, err error) {
 	out := make([]fit, len(fits))
-	r.o.Each(len(fits), func(i int) { out[i] = r.refiner(k).climb(fits[i].t) })
+	if err := r.o.Each(len(fits), func(i int) { out[i] = r.refiner(k).climb(fits[i].t) }); err != nil {
+		return nil, err
+	}
 	sortFits(out)
 	for _, f := range out {
 		near := func(b fit) bool { return r.apart(f.t, b.t) < same*r.fixed.levels[k].scale }
@@ -161,7 +178,7 @@ func (r *registration) follow(k int, fits []fit, n int) (best []fit) {
 			best = append(best, f)
 		}
 	}
-	return best
+	return best, nil
 }
 
 func sortFits(fits []fit) {
@@ -198,7 +215,7 @@ func (r *registration) centres() filter.Rigid {
 
 // phases finds displacements by phase correlation at angles so close that the corners of the plane move by a pixel of the level, and
 // returns the best.
-func (r *registration) phases(k int) []fit {
+func (r *registration) phases(k int) ([]fit, error) {
 	fixed, moving := r.fixed.levels[k], r.moving.levels[k]
 	turns := 0
 	step := 2 / root(float64(fixed.ny), float64(fixed.nx))
@@ -208,7 +225,7 @@ func (r *registration) phases(k int) []fit {
 	}
 	out := make([]fit, 2*turns+1)
 	limit := int(math.Ceil(r.o.MaxTranslation/fixed.scale)) + 1
-	r.o.Each(len(out), func(i int) {
+	err := r.o.Each(len(out), func(i int) {
 		angle := float64(i-turns) * step
 		t := r.none
 		t.Angle = angle
@@ -220,7 +237,7 @@ func (r *registration) phases(k int) []fit {
 		out[i] = fit{t.Then(0, -fixed.scale*float64(m.DX), -fixed.scale*float64(m.DY)), m.Correlation, m.Common}
 	})
 	sortFits(out)
-	return out[:min(len(out), tried)]
+	return out[:min(len(out), tried)], err
 }
 
 // judge decides whether a fit is to be trusted.
@@ -251,10 +268,12 @@ func (r *registration) judge(best fit) Result {
 
 // correlate returns the correlation of the planes as they are, without smoothing, and in how many pixels they overlap.
 func (r *registration) correlate(t filter.Rigid) (correlation float64, pixels int) {
-	fixed, moving := *r.fixed.levels[0], *r.moving.levels[0]
-	fixed.detail, moving.detail = fixed.v, moving.v
-	f := newRefiner(&fixed, &moving, true).try(t)
-	return f.correlation, f.pixels
+	fixed, moving := r.fixed.levels[0], r.moving.levels[0]
+	warped := make([]float32, len(fixed.v))
+	resample(warped, moving.v, fixed, moving, t)
+	var sum moments
+	sum.add(fixed.v, warped)
+	return sum.correlation(leastCommon(fixed, moving)), sum.n
 }
 
 // peak computes [Result.Peak].

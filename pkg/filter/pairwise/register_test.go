@@ -1,6 +1,7 @@
 package pairwise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -76,10 +77,19 @@ func (p *pair) errors(t filter.Rigid) (px, deg float64) {
 }
 
 func (p *pair) register(o Options) Result {
-	return Register(NewImage(p.fixed, p.ny, p.nx), NewImage(p.moving, p.ny, p.nx), p.truth.CX, p.truth.CY, o)
+	return register(NewImage(p.fixed, p.ny, p.nx), NewImage(p.moving, p.ny, p.nx), p.truth.CX, p.truth.CY, o)
 }
 
-var anywhere = Options{Rotation: true, MaxRotation: 5 * degree, MaxTranslation: 200, Phase: true, Mass: true}
+// register registers without callbacks, which cannot fail.
+func register(fixed, moving *Image, cx, cy float64, o Options) Result {
+	r, err := Register(fixed, moving, cx, cy, o)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+var anywhere = Options{Thorough: true, Rotation: true, MaxRotation: 5 * degree, MaxTranslation: 200, Phase: true, Mass: true}
 
 // tissue paints texture into an ellipse on agarose.
 func tissue(texture []float32, ny, nx int) []float32 {
@@ -186,7 +196,7 @@ func TestUnrelated(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, uint64(k)))
 		ny, nx := 96+rng.IntN(200), 96+rng.IntN(200)
 		a, b := texture(rng, ny, nx, 1.5, 4, 12), texture(rng, ny, nx, 1.5, 4, 12)
-		r := Register(NewImage(a, ny, nx), NewImage(b, ny, nx), 0, 0, anywhere)
+		r := register(NewImage(a, ny, nx), NewImage(b, ny, nx), 0, 0, anywhere)
 		if r.Refused == "" || r.Transform != (filter.Rigid{}) {
 			t.Errorf("%d×%d: %+v", ny, nx, r)
 		}
@@ -218,7 +228,7 @@ func TestNothingToSee(t *testing.T) {
 		}
 		im := NewImage(v, n, n)
 		for k, r := range []Result{
-			Register(im, NewImage(good, n, n), 30, 30, anywhere), Register(NewImage(good, n, n), im, 30, 30, anywhere), Register(im, im, 30, 30, anywhere),
+			register(im, NewImage(good, n, n), 30, 30, anywhere), register(NewImage(good, n, n), im, 30, 30, anywhere), register(im, im, 30, 30, anywhere),
 		} {
 			if r.Refused == "" || r.Transform != (filter.Rigid{CX: 30, CY: 30}) || math.IsNaN(r.After+r.Before+r.Peak+r.Overlap) {
 				t.Errorf("%s, %d: %+v", name, k, r)
@@ -227,7 +237,7 @@ func TestNothingToSee(t *testing.T) {
 	}
 	for _, size := range [][2]int{{0, 0}, {1, 1}, {1, 50}, {3, 2}, {8, 8}} {
 		im := NewImage(good[:size[0]*size[1]], size[0], size[1])
-		if r := Register(im, im, 0, 0, anywhere); r.Refused == "" {
+		if r := register(im, im, 0, 0, anywhere); r.Refused == "" {
 			t.Errorf("%v: %+v", size, r)
 		}
 	}
@@ -271,12 +281,25 @@ func TestRefine(t *testing.T) {
 	fixed, moving := NewImage(p.fixed, 120, 140), NewImage(p.moving, 120, 140)
 	start := p.truth
 	start.TX, start.Angle = start.TX+0.8, start.Angle-0.2*degree
-	r := Refine(fixed, moving, start, anywhere)
-	if px, deg := p.errors(r.Transform); r.Refused != "" || px > 0.05 || deg > 0.02 {
+	r, err := Refine(fixed, moving, start, anywhere)
+	if px, deg := p.errors(r.Transform); err != nil || r.Refused != "" || px > 0.05 || deg > 0.02 {
 		t.Errorf("%+v", r)
 	}
 	if a, b := Agreement(fixed, moving, p.truth), Agreement(fixed, moving, start); a < 0.99 || b >= a {
 		t.Errorf("agreement %v at the truth, %v beside it", a, b)
+	}
+}
+
+// Long narrow planes have no coarse level.
+func TestNarrow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 14))
+	for _, size := range [][2]int{{30, 700}, {900, 40}} {
+		scene := texture(rng, size[0]+2*margin, size[1]+2*margin, 1.5, 4)
+		p := view(scene, scene, size[0], size[1], 0.2*degree, 6, -4)
+		r := p.register(Options{Rotation: true, MaxRotation: degree, MaxTranslation: 30, Phase: true})
+		if px, deg := p.errors(r.Transform); r.Refused != "" || px > 0.15 || deg > 0.05 {
+			t.Errorf("%v: %+v, %.3f px and %.3f° off", size, r, px, deg)
+		}
 	}
 }
 
@@ -287,16 +310,40 @@ func TestSameConcurrently(t *testing.T) {
 	p := view(scene, scene, 200, 180, -1.1*degree, 8, 3)
 	alone := p.register(anywhere)
 	o := anywhere
-	o.Each = func(n int, f func(i int)) {
+	o.Each = func(n int, f func(i int)) error {
 		var wg sync.WaitGroup
 		for i := n - 1; i >= 0; i-- {
 			wg.Add(1)
 			go func() { defer wg.Done(); f(i) }()
 		}
 		wg.Wait()
+		return nil
 	}
 	if together := p.register(o); together != alone || strings.TrimSpace(alone.Refused) != "" {
 		t.Errorf("%+v, then %+v", alone, together)
+	}
+}
+
+// An error of the callback is that of the registration.
+func TestStopped(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 13))
+	im := NewImage(texture(rng, 100, 100, 2), 100, 100)
+	stop := errors.New("stop")
+	for after := range 4 {
+		o := anywhere
+		calls := 0
+		o.Each = func(n int, f func(i int)) error {
+			if calls++; calls > after {
+				return stop
+			}
+			for i := range n {
+				f(i)
+			}
+			return nil
+		}
+		if _, err := Register(im, im, 50, 50, o); !errors.Is(err, stop) && calls > after {
+			t.Errorf("after %d calls: %v", after, err)
+		}
 	}
 }
 
