@@ -16,6 +16,7 @@ import (
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/register"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/sif"
 	"strata/cmd/internal/smooth"
@@ -36,6 +37,7 @@ func command() *cli.Command {
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
+			register.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),
