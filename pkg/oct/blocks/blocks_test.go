@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
@@ -114,6 +115,64 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// A worker visits the blocks of a column from the first plane down; each block is visited once, in smaller blocks, too.
+func TestDown(t *testing.T) {
+	v := ramp[uint16](t, []int{50, 90, 80}, []int{20, 40, 40})
+	for _, mem := range []int64{64 << 20, 400 << 10} {
+		c, err := v.Cut(Plan{Size: v.Chunk, Work: "adding blocks", Down: true, Shrink: true}, oct.Resources{Workers: 3, Mem: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if smaller := c.Size != v.Chunk; smaller != (mem < 1<<20) {
+			t.Errorf("%d bytes: blocks of %v", mem, c.Size)
+		}
+		var mu sync.Mutex
+		next, voxels := map[[2]int]int{}, 0
+		err = c.Each(octtest.Ctx, func(_ context.Context, b *Block) error {
+			mu.Lock()
+			defer mu.Unlock()
+			o := b.Origin()
+			at := [2]int{o[1], o[2]}
+			if next[at] != o[0] {
+				t.Errorf("plane %d of column %v, want %d", o[0], at, next[at])
+			}
+			next[at] += b.Size[0]
+			voxels += b.Size[0] * b.Size[1] * b.Size[2]
+			return nil
+		})
+		if err != nil || voxels != 50*90*80 {
+			t.Errorf("%v: %d voxels", err, voxels)
+		}
+	}
+	if _, err := v.Cut(Plan{Size: v.Chunk, Work: "adding blocks", Shrink: true}, oct.Resources{Workers: 1, Mem: 1 << 10}); err == nil {
+		t.Error("blocks fit into 1 KiB")
+	}
+}
+
+// A volume in memory has the voxels of the array; one that is too large stays where it is.
+func TestHold(t *testing.T) {
+	v := ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5})
+	held, left, release, err := v.Hold(octtest.Ctx, octtest.Small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if want := octtest.Small().Mem - 4*7*21*18; left.Mem != want {
+		t.Errorf("%d bytes are left, want %d", left.Mem, want)
+	}
+	start, shape := [3]int{1, 3, 4}, [3]int{5, 11, 9}
+	n := 5 * 11 * 9
+	got, want := make([]float32, n), make([]float32, n)
+	if err := errors.Join(v.Read(octtest.Ctx, want, make([]byte, 2*n), start, shape), held.Read(octtest.Ctx, got, nil, start, shape)); err != nil {
+		t.Fatal(err)
+	}
+	octtest.SameBits(t, got, want)
+	same, left, _, err := v.Hold(octtest.Ctx, oct.Resources{Workers: 1, Mem: 20000})
+	if err != nil || same != v || left.Mem != 20000 {
+		t.Errorf("a volume that is too large: %v, %d", err, left.Mem)
+	}
+}
+
 func TestBadVolumes(t *testing.T) {
 	v := ramp[float32](t, []int{8, 64, 64}, []int{8, 64, 64})
 	if _, err := v.Cut(Plan{Work: "filtering blocks", PerVoxel: 64}, oct.Resources{Workers: 1, Mem: 1 << 20}); err == nil || !strings.Contains(err.Error(), "--mem grants 1 MiB") {
@@ -150,5 +209,45 @@ func TestBadVolumes(t *testing.T) {
 	}
 	if _, err := Open(octtest.Open(t, flat)); !errors.Is(err, oct.ErrInput) {
 		t.Errorf("an image without z: %v", err)
+	}
+}
+
+// Planes come in their order with the voxels of the volume, however many at a time, in memory that is as large as was said.
+func TestLayers(t *testing.T) {
+	v := ramp[int16](t, []int{11, 9, 14}, []int{4, 4, 5})
+	for _, n := range []int{1, 4, 7, 20} {
+		next := 0
+		before := mem.InUse()
+		err := v.Layers(octtest.Ctx, oct.Resources{Workers: 2, Mem: 1 << 20}, n, func(z int, planes [][]float32) error {
+			if z != next || len(planes) != min(n, 11-z) {
+				t.Fatalf("%d planes at %d, want some of %d at %d", len(planes), z, n, next)
+			}
+			next += len(planes)
+			for k, p := range planes {
+				for i, got := range p {
+					j := (z+k)*9*14 + i
+					if want := float32(int16(j*7919%251 - 3*(j%2))); got != want {
+						t.Fatalf("voxel %d of plane %d: %v, want %v", i, z+k, got, want)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil || next != 11 || mem.InUse() != before {
+			t.Errorf("%d at a time: %v, %d planes, %d bytes are not freed", n, err, next, mem.InUse()-before)
+		}
+	}
+	if n := v.LayerPlanes(1<<20, 2); n != 4 {
+		t.Errorf("%d planes at a time, want a chunk's 4", n)
+	}
+	if n := v.LayerPlanes(v.LayerBytes(3, 2), 2); n != 3 {
+		t.Errorf("%d planes in the memory of 3", n)
+	}
+	if n := v.LayerPlanes(100, 2); n != 0 {
+		t.Errorf("%d planes in 100 bytes", n)
+	}
+	stop := errors.New("stop")
+	if err := v.Layers(octtest.Ctx, octtest.Small(), 2, func(int, [][]float32) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
 	}
 }

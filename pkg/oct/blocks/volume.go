@@ -25,6 +25,9 @@ type Volume struct {
 	Shape [3]int
 	Chunk [3]int     // clipped to Shape
 	Voxel [3]float64 // size in µm
+
+	source Source    // of the voxels; nil: Array
+	held   []float32 // all voxels, where they are in memory
 }
 
 // Open returns the volume at level 0 of an image. Errors wrap [oct.ErrInput].
@@ -43,14 +46,32 @@ func Open(in *ngff.Image) (*Volume, error) {
 	return v, nil
 }
 
+// Level returns the volume at a level of the pyramid, 0 for the volume itself.
+func (v *Volume) Level(k int) *Volume {
+	l := &Volume{Image: v.Image, Array: v.Image.Levels[k].Array, DType: v.DType}
+	l.Where = l.Array.Location()
+	l.Shape = [3]int(l.Array.Shape())
+	for d, n := range l.Shape {
+		l.Chunk[d] = min(l.Array.Chunks()[d], n)
+		l.Voxel[d] = v.Voxel[d] * float64(v.Shape[d]) / float64(n)
+	}
+	return l
+}
+
 // Bytes returns the size of the voxels as stored in the array without compression.
 func (v *Volume) Bytes() int64 {
 	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())
 }
 
-// Read reads a box of voxels (z, y, x) into dst as float32. raw holds them as stored for the time of the call; it has as many
-// elements, and may be nil for a volume of float32.
+// Read reads a box of voxels (z, y, x) into dst as float32. raw is memory for the time of the call, of as many bytes as [Volume.Scratch]
+// returns; it may be nil for a stored volume of float32.
 func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, shape [3]int) error {
+	if v.held != nil {
+		return v.readHeld(ctx, dst, start, shape)
+	}
+	if v.source != nil {
+		return v.source.Read(ctx, dst, raw, start, shape)
+	}
 	n := shape[0] * shape[1] * shape[2]
 	region := zarr.Region{Start: start[:], Shape: shape[:]}
 	if v.DType == dtype.Float32 {
