@@ -23,6 +23,7 @@ import (
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/register"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
@@ -55,6 +56,7 @@ func command() *cli.Command {
 			slices.Command(),
 			shifts.Command(),
 			commonspace.Command(),
+			register.Command(),
 			stack.Command(),
 			biasfield.Command(),
 			preview.Command(),
