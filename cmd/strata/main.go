@@ -14,6 +14,7 @@ import (
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/interpolate"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
@@ -42,6 +43,7 @@ func command() *cli.Command {
 			benchczi.Command(),
 			view.Command(),
 			commonspace.Command(),
+			interpolate.Command(),
 		},
 	}
 }
