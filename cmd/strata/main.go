@@ -18,6 +18,7 @@ import (
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/interpolate"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
@@ -56,6 +57,7 @@ func command() *cli.Command {
 			slices.Command(),
 			shifts.Command(),
 			commonspace.Command(),
+			interpolate.Command(),
 			register.Command(),
 			stack.Command(),
 			biasfield.Command(),
