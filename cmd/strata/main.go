@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/align"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
 	"strata/cmd/internal/benchtiff"
@@ -38,6 +39,7 @@ func command() *cli.Command {
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
 			biasfield.Command(),
+			align.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),
