@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/align"
 	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
@@ -61,6 +62,7 @@ func command() *cli.Command {
 			register.Command(),
 			stack.Command(),
 			biasfield.Command(),
+			align.Command(),
 			preview.Command(),
 			view.Command(),
 			qcreport.Command(),
