@@ -5,21 +5,28 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/biasfield"
 	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/interpolate"
+	"strata/cmd/internal/mosaic"
+	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
 	"strata/cmd/internal/resample"
+	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
+	"strata/cmd/internal/slices"
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
@@ -35,15 +42,34 @@ func command() *cli.Command {
 		Name:  "strata",
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
-			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
-			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
-			smooth.Command(),
-			benchtiff.Command(),
-			benchtile.Command(),
-			benchczi.Command(),
-			view.Command(),
+			mosaic.Command(),
+			aip.Command(),
+			resample.Command(),
+			focal.Command(),
+			flatfield.Command(),
+			stitch.Command(),
+			beamprofile.Command(),
+			crop.Command(),
+			normalize.Command(),
+			slices.Command(),
+			shifts.Command(),
 			commonspace.Command(),
 			interpolate.Command(),
+			stack.Command(),
+			biasfield.Command(),
+			preview.Command(),
+			view.Command(),
+			qcreport.Command(),
+			smooth.Command(),
+			phantom.Command(),
+			zarrtool.Command(),
+			doctor.Command(),
+			sif.Command(),
+			benchio.Command(),
+			benchzarr.Command(),
+			benchtile.Command(),
+			benchtiff.Command(),
+			benchczi.Command(),
 		},
 	}
 }
