@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/align"
 	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
@@ -12,16 +13,19 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/biasfield"
 	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/interpolate"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/register"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
@@ -41,17 +45,37 @@ func command() *cli.Command {
 		Name:  "strata",
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
-			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
-			beamprofile.Command(), attenuation.Command(), normalize.Command(),
-			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
-			smooth.Command(),
+			mosaic.Command(),
+			aip.Command(),
+			resample.Command(),
+			focal.Command(),
 			flatfield.Command(),
-			benchtiff.Command(),
-			benchtile.Command(),
-			benchczi.Command(),
-			view.Command(),
-			shifts.Command(), slices.Command(),
+			stitch.Command(),
+			beamprofile.Command(),
+			crop.Command(),
+			attenuation.Command(),
+			normalize.Command(),
+			slices.Command(),
+			shifts.Command(),
 			commonspace.Command(),
+			interpolate.Command(),
+			register.Command(),
+			stack.Command(),
+			biasfield.Command(),
+			align.Command(),
+			preview.Command(),
+			view.Command(),
+			qcreport.Command(),
+			smooth.Command(),
+			phantom.Command(),
+			zarrtool.Command(),
+			doctor.Command(),
+			sif.Command(),
+			benchio.Command(),
+			benchzarr.Command(),
+			benchtile.Command(),
+			benchtiff.Command(),
+			benchczi.Command(),
 		},
 	}
 }

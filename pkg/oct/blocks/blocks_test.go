@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -208,5 +210,85 @@ func TestBadVolumes(t *testing.T) {
 	}
 	if _, err := Open(octtest.Open(t, flat)); !errors.Is(err, oct.ErrInput) {
 		t.Errorf("an image without z: %v", err)
+	}
+}
+
+// Boxes that are read at once have the voxels of boxes that are read one by one.
+func TestReadBoxes(t *testing.T) {
+	starts, shape := [][3]int{{0, 3, 2}, {4, 3, 2}, {0, 10, 0}, {4, 3, 2}}, [3]int{2, 9, 11}
+	n := shape[0] * shape[1] * shape[2]
+	check := func(v *Volume) {
+		t.Helper()
+		raw := make([]byte, len(starts)*n*v.DType.Size())
+		var got [][]float32
+		for range starts {
+			got = append(got, make([]float32, n))
+		}
+		if err := v.ReadBoxes(octtest.Ctx, got, raw, starts, shape); err != nil {
+			t.Fatal(err)
+		}
+		for i, start := range starts {
+			want := make([]float32, n)
+			if err := v.Read(octtest.Ctx, want, raw, start, shape); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got[i], want) {
+				t.Errorf("%v: box at %v differs", v.DType, start)
+			}
+		}
+	}
+	check(ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5}))
+	check(ramp[float32](t, []int{7, 21, 18}, []int{7, 8, 5}))
+	for _, name := range []string{"zstd:1", "blosc-zstd:1", "gzip:1"} { // whole chunks, blocks, whole chunks
+		chain, err := codec.FromFlag(name, dtype.Uint16, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		im, _ := octtest.Made(t, []int{7, 21, 18}, []int{7, 8, 5}, nil, chain, func(i int) uint16 { return uint16(i * 7919 % 251) })
+		v, err := Open(im)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(v)
+	}
+}
+
+// Planes come in their order with the voxels of the volume, however many at a time, in memory that is as large as was said.
+func TestLayers(t *testing.T) {
+	v := ramp[int16](t, []int{11, 9, 14}, []int{4, 4, 5})
+	for _, n := range []int{1, 4, 7, 20} {
+		next := 0
+		before := mem.InUse()
+		err := v.Layers(octtest.Ctx, oct.Resources{Workers: 2, Mem: 1 << 20}, n, func(z int, planes [][]float32) error {
+			if z != next || len(planes) != min(n, 11-z) {
+				t.Fatalf("%d planes at %d, want some of %d at %d", len(planes), z, n, next)
+			}
+			next += len(planes)
+			for k, p := range planes {
+				for i, got := range p {
+					j := (z+k)*9*14 + i
+					if want := float32(int16(j*7919%251 - 3*(j%2))); got != want {
+						t.Fatalf("voxel %d of plane %d: %v, want %v", i, z+k, got, want)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil || next != 11 || mem.InUse() != before {
+			t.Errorf("%d at a time: %v, %d planes, %d bytes are not freed", n, err, next, mem.InUse()-before)
+		}
+	}
+	if n := v.LayerPlanes(1<<20, 2); n != 4 {
+		t.Errorf("%d planes at a time, want a chunk's 4", n)
+	}
+	if n := v.LayerPlanes(v.LayerBytes(3, 2), 2); n != 3 {
+		t.Errorf("%d planes in the memory of 3", n)
+	}
+	if n := v.LayerPlanes(100, 2); n != 0 {
+		t.Errorf("%d planes in 100 bytes", n)
+	}
+	stop := errors.New("stop")
+	if err := v.Layers(octtest.Ctx, octtest.Small(), 2, func(int, [][]float32) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
 	}
 }

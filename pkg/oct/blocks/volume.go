@@ -46,6 +46,18 @@ func Open(in *ngff.Image) (*Volume, error) {
 	return v, nil
 }
 
+// Level returns the volume at a level of the pyramid, 0 for the volume itself.
+func (v *Volume) Level(k int) *Volume {
+	l := &Volume{Image: v.Image, Array: v.Image.Levels[k].Array, DType: v.DType}
+	l.Where = l.Array.Location()
+	l.Shape = [3]int(l.Array.Shape())
+	for d, n := range l.Shape {
+		l.Chunk[d] = min(l.Array.Chunks()[d], n)
+		l.Voxel[d] = v.Voxel[d] * float64(v.Shape[d]) / float64(n)
+	}
+	return l
+}
+
 // Bytes returns the size of the voxels as stored in the array without compression.
 func (v *Volume) Bytes() int64 {
 	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())
@@ -70,6 +82,39 @@ func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, sha
 		return oct.Readable(err)
 	}
 	fromStored[v.DType](dst[:n], raw)
+	return nil
+}
+
+// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is decoded once for all
+// of them. raw holds all boxes.
+func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {
+	n := shape[0] * shape[1] * shape[2]
+	if v.Array.InBlocks() {
+		for i, start := range starts {
+			if err := v.Read(ctx, dst[i], raw, start, shape); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var regions []zarr.Region
+	var bytes [][]byte
+	for i, start := range starts {
+		regions = append(regions, zarr.Region{Start: start[:], Shape: shape[:]})
+		if v.DType == dtype.Float32 {
+			bytes = append(bytes, dtype.Bytes(dst[i][:n]))
+		} else {
+			bytes = append(bytes, raw[i*n*v.DType.Size():][:n*v.DType.Size()])
+		}
+	}
+	if err := v.Array.ReadRegions(ctx, regions, bytes); err != nil {
+		return oct.Readable(err)
+	}
+	if convert := fromStored[v.DType]; convert != nil {
+		for i := range starts {
+			convert(dst[i][:n], bytes[i])
+		}
+	}
 	return nil
 }
 

@@ -99,6 +99,9 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err := f.compare(ctx, r); err != nil {
 		return nil, err
 	}
+	if r.After.L1 > r.Before.L1 {
+		res.Warnf("%s: neighbouring tiles differ by %.3g %% after the correction, by %.3g %% before: the flat-field does not suit this mosaic; try the other solver", f.Where, 100*r.After.L1, 100*r.Before.L1)
+	}
 	if r.Image, err = a.run(ctx, out, layout); err != nil {
 		return nil, err
 	}
