@@ -5,6 +5,8 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/align"
+	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
@@ -17,11 +19,13 @@ import (
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/interpolate"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/register"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
@@ -49,12 +53,16 @@ func command() *cli.Command {
 			stitch.Command(),
 			beamprofile.Command(),
 			crop.Command(),
+			attenuation.Command(),
 			normalize.Command(),
 			slices.Command(),
 			shifts.Command(),
 			commonspace.Command(),
+			interpolate.Command(),
+			register.Command(),
 			stack.Command(),
 			biasfield.Command(),
+			align.Command(),
 			preview.Command(),
 			view.Command(),
 			qcreport.Command(),
