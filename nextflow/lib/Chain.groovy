@@ -78,7 +78,7 @@ class Chain {
         final both = names.find { given[parameter(it)] == true }
         if (both)
             return "parameter skip: contradicts ${parameter(both)} = true"
-        if (STAGES.every { !wanted(given, it) })
+        if (given.raw == null && STAGES.every { !wanted(given, it) })
             return 'parameter skip: leaves no stage to run'
         final Set<String> left = choice(given)
         for (String stage : STAGES.findAll { given[parameter(it)] == true && !(it in left) }) {
@@ -117,7 +117,7 @@ class Chain {
     /** The programs that a run needs. */
     static List<String> programs() {
         final List<String> names = stages().collect { PROGRAMS[it] ?: it }
-        if (table())
+        if (has('interpolate') || table() && params.slice_config == null)
             names << 'slices'
         if (has('mosaic') && params.shifts == null && (has('stack') || has('common-space')))
             names << 'shifts'

@@ -83,11 +83,11 @@ class Raw {
             final twice = tiles.countBy { it.fileName.toString() }.find { it.value > 1 }
             if (twice)
                 throw new IllegalArgumentException("parameter raw: two folders are called ${twice.key}: ${tiles.find { it.fileName.toString() == twice.key }} is one")
-            return [name(number), tiles, print(tiles)]
+            return [name(number), tiles, mark(tiles)]
         }
     }
 
-    private static String print(List<Path> tiles) { Inputs.digest(tiles.collect { Inputs.fingerprint(it) }) }
+    private static String mark(List<Path> tiles) { Inputs.digest(tiles.collect { Inputs.fingerprint(it) }) }
 
     /** How many slices there were so far. */
     int count() { taken.size() }
@@ -109,8 +109,8 @@ class Raw {
             if (over)
                 whenOver.call()
             return ready
-        } catch (IOException e) {
-            System.err.println("strata: watch: ${e.message}: looking again")
+        } catch (Exception e) {
+            System.err.println("strata: watch: ${e}: looking again")
             return []
         }
     }
@@ -118,11 +118,11 @@ class Raw {
     private List<List> next() {
         final long now = System.currentTimeMillis()
         final SortedMap<Integer, List<Path>> found = find(taken)
-        final Map<Integer, String> prints = [:]
+        final Map<Integer, String> marks = [:]
         found.each { number, tiles ->
-            prints[number] = print(tiles)
-            if (seen[number]?.first() != prints[number]) {
-                seen[number] = [prints[number], now]
+            marks[number] = mark(tiles)
+            if (seen[number]?.first() != marks[number]) {
+                seen[number] = [marks[number], now]
                 changed = now
             }
         }
@@ -130,7 +130,7 @@ class Raw {
         final int newest = ((found.keySet() + taken) ?: [0]).max()
         final ready = found.keySet().findAll { over || it < newest && now - (seen[it][1] as long) >= millis('watch_settle') }
         taken.addAll(ready)
-        return ready.collect { [name(it), found[it], prints[it]] }
+        return ready.collect { [name(it), found[it], marks[it]] }
     }
 
     private long millis(String parameter) { Duration.of(params[parameter].toString()).toMillis() }

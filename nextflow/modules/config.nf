@@ -3,6 +3,7 @@ process CONFIG {
     tag "${names.size()} slices"
     label 'table'
     errorStrategy { Attempts.next(task) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:
     val names
