@@ -145,7 +145,9 @@ func startAs(role, self string) error {
 var fatal = []string{"fatal error: ", "runtime: ", "panic: ", "fakecgo: ", "SIGABRT: ", "unexpected fault address ", "[signal "}
 
 // outOfMemory matches what the runtime says when it is short of memory, or of memory for threads.
-var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: .*memory.*|runtime: failed to create new OS thread.*|fakecgo: .*failed.*)`)
+var outOfMemory = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(fatal error: .*memory.*|runtime: failed to create new OS thread.*|fakecgo: .*failed.*)`)
+})
 
 // passOn copies lines, and from the first that the runtime ends with on keeps them.
 func passOn(from io.Reader, to io.Writer) (said []byte) {
@@ -169,14 +171,14 @@ func passOn(from io.Reader, to io.Writer) (said []byte) {
 func verdict(tool string, end syscall.WaitStatus, said []byte, limit int64, verbose bool) int {
 	text := address.Redact(string(said))
 	byRuntime := text != "" && (end.Signaled() && end.Signal() == syscall.SIGABRT || end.Exited() && end.ExitStatus() == ExitUsage)
-	short := byRuntime && outOfMemory.MatchString(text)
+	short := byRuntime && outOfMemory().MatchString(text)
 	if verbose || !short {
 		fmt.Fprint(os.Stderr, text)
 	}
 	switch {
 	case short:
 		return printError(os.Stderr, tool, fmt.Errorf("out of memory: the address space is limited to %s (ulimit -v): %s; raise the limit, or lower --mem and --threads",
-			units.FormatSize(limit), outOfMemory.FindString(text)))
+			units.FormatSize(limit), outOfMemory().FindString(text)))
 	case byRuntime:
 		return ExitFailed
 	case end.Signaled(): // as the worker did

@@ -3,8 +3,6 @@ package registration
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 
 	"strata/pkg/document"
@@ -27,7 +25,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
+	b = document.Nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	type number struct {
 		Value *float64 `json:"value"`
 	}
@@ -42,7 +40,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, jsonError(name, b, err)
+		return nil, document.JSONError(name, b, err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
 	for _, f := range []struct {
@@ -57,53 +55,4 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		}
 	}
 	return m, nil
-}
-
-// jsonError returns the error of a JSON document with file and line.
-func jsonError(name string, b []byte, err error) error {
-	at := int64(len(b))
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &syntax) {
-		at = syntax.Offset
-	} else if errors.As(err, &kind) {
-		at = kind.Offset
-		err = fmt.Errorf("%s is a %s, want a %s", kind.Field, kind.Value, kind.Type.Kind())
-	}
-	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
-}
-
-// nullify writes null over the numbers that Python writes and JSON does not have.
-func nullify(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	inString := false
-	for i := 0; i < len(b); {
-		c := b[i]
-		switch {
-		case inString && c == '\\' && i+1 < len(b):
-			out = append(out, c, b[i+1])
-			i += 2
-			continue
-		case c == '"':
-			inString = !inString
-		case !inString:
-			if n := pythonNumber(b[i:]); n > 0 {
-				out = append(out, "null"...)
-				i += n
-				continue
-			}
-		}
-		out = append(out, c)
-		i++
-	}
-	return out
-}
-
-func pythonNumber(b []byte) int {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(b, []byte(word)) {
-			return len(word)
-		}
-	}
-	return 0
 }

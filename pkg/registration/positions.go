@@ -75,7 +75,7 @@ func (p *TilePositions) readJSON(b []byte) error {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	var f positionsFile
 	if err := json.Unmarshal(b, &f); err != nil {
-		return jsonError(p.Name, b, err)
+		return document.JSONError(p.Name, b, err)
 	}
 	if f.Grid != nil {
 		p.Grid = *f.Grid

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"strata/pkg/dtype"
@@ -19,9 +20,9 @@ import (
 // "m8[10s]", "U16" (code points), "S10" (ends at its first zero bytes) and "V10". Format 3 has names of its own.
 
 var (
-	timeType  = regexp.MustCompile(`^([Mm])8(?:\[([1-9][0-9]*)?([A-Za-zμ]+)\])?$`)
-	fixedType = regexp.MustCompile(`^([SUV])([1-9][0-9]*)$`)
-	rawType   = regexp.MustCompile(`^r([1-9][0-9]*)$`)
+	timeType  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([Mm])8(?:\[([1-9][0-9]*)?([A-Za-zμ]+)\])?$`) })
+	fixedType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([SUV])([1-9][0-9]*)$`) })
+	rawType   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^r([1-9][0-9]*)$`) })
 )
 
 var timeUnits = map[string]bool{"generic": true, "Y": true, "M": true, "W": true, "D": true, "h": true, "m": true, "s": true,
@@ -30,7 +31,7 @@ var timeUnits = map[string]bool{"generic": true, "Y": true, "M": true, "W": true
 // parseNumpyType returns the element type for one of numpy's names of dates, times, text and bytes; ok is
 // false for other names.
 func parseNumpyType(name string) (t dtype.Type, ok bool, err error) {
-	if m := timeType.FindStringSubmatch(name); m != nil {
+	if m := timeType().FindStringSubmatch(name); m != nil {
 		if m[3] != "" && !timeUnits[m[3]] {
 			return 0, true, fmt.Errorf("data type %q: unknown unit %q", name, m[3])
 		}
@@ -39,7 +40,7 @@ func parseNumpyType(name string) (t dtype.Type, ok bool, err error) {
 		}
 		return dtype.Int64, true, nil
 	}
-	m := fixedType.FindStringSubmatch(name)
+	m := fixedType().FindStringSubmatch(name)
 	if m == nil {
 		return 0, false, nil
 	}
@@ -92,7 +93,7 @@ func parseDataType(raw json.RawMessage) (t dtype.Type, numpy string, err error) 
 	case "raw_bytes":
 		numpy, err = e.fixed(field, "V", 1)
 	default:
-		if m := rawType.FindStringSubmatch(e.name); m != nil {
+		if m := rawType().FindStringSubmatch(e.name); m != nil {
 			bits, err := strconv.Atoi(m[1])
 			if err != nil || bits%8 != 0 {
 				return 0, "", fieldError(field, "is %q, must have a multiple of 8 bits", e.name)
@@ -168,7 +169,7 @@ func (e extension) fixed(field, letter string, size int) (string, error) {
 
 // dataTypeJSON returns the data_type of a zarr.json.
 func dataTypeJSON(t dtype.Type, numpy string) any {
-	if m := timeType.FindStringSubmatch(numpy); m != nil {
+	if m := timeType().FindStringSubmatch(numpy); m != nil {
 		unit, scale := m[3], 1
 		if unit == "" {
 			unit = "generic"
@@ -179,7 +180,7 @@ func dataTypeJSON(t dtype.Type, numpy string) any {
 		name := map[string]string{"M": "numpy.datetime64", "m": "numpy.timedelta64"}[m[1]]
 		return extensionJSON{name, map[string]any{"unit": unit, "scale_factor": scale}}
 	}
-	if m := fixedType.FindStringSubmatch(numpy); m != nil {
+	if m := fixedType().FindStringSubmatch(numpy); m != nil {
 		name := map[string]string{"S": "null_terminated_bytes", "U": "fixed_length_utf32", "V": "raw_bytes"}[m[1]]
 		return extensionJSON{name, map[string]any{"length_bytes": t.Size()}}
 	}

@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server that speaks its protocol
@@ -21,11 +18,10 @@ import (
 // deletes nothing.
 type S3Store struct {
 	web    *HTTPStore
-	client *minio.Core
+	client *s3Client
 	bucket string
 	prefix string // "" or ending in "/"
 	root   string // address of the bucket, ending in "/"
-	plain  bool   // requests are not encrypted
 }
 
 var _ Writer = (*S3Store)(nil)
@@ -60,25 +56,18 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 		}
 	}
 	endpoint := p.address()
-	s.plain = endpoint.Scheme == "http"
-	lookup := minio.BucketLookupPath
 	server := &url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: "/" + p.bucket + "/"}
 	if p.virtualHost() {
-		lookup = minio.BucketLookupDNS
 		server.Host, server.Path = p.bucket+"."+endpoint.Host, "/"
 	}
 	s.root = server.String()
-	s.web.base = s.root + s3utils.EncodePath(p.prefix)
-	s.web.encode = s3utils.EncodePath
+	s.web.base = s.root + encodeKey(p.prefix)
+	s.web.encode = encodeKey
 	there := &endpointOnly{s.web.client.Transport, p.region}
-	s.web.client.Transport = &signing{there, p.credentials, p.region, server}
-	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{
-		Creds: p.credentials, Secure: !s.plain, Region: p.region, BucketLookup: lookup,
-		Transport: &bounded{there}, MaxRetries: 1, // see try
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", s.web.shown, endpoint, err)
-	}
+	client := &http.Client{Transport: &bounded{there}}
+	signed := newSignature(p.credentials(client, p.region), p.region)
+	s.web.client.Transport = &signing{there, signed, server}
+	s.client = &s3Client{http: client, signature: signed, root: s.root, bucket: p.bucket, plain: endpoint.Scheme == "http"}
 	return s, nil
 }
 
@@ -132,13 +121,12 @@ func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, e
 	return s.web.Expect(ctx, key, size)
 }
 
-// try retries requests of the protocol's library as [HTTPStore] does its own. f starts anew each time,
-// because the library would read a body again while its first reader still does.
+// try retries requests that make or remove objects as [HTTPStore] does its own.
 func (s *S3Store) try(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.web.retry(ctx, key, func(ctx context.Context) (bool, error) { return false, s.meaning(f(ctx)) })
 }
 
-// meaning translates an error of the protocol's library to one of this package.
+// meaning translates an error in the server's words to one of this package.
 func (s *S3Store) meaning(err error) error {
 	if err == nil {
 		return nil
@@ -146,7 +134,10 @@ func (s *S3Store) meaning(err error) error {
 	if errors.Is(err, ErrOccupied) {
 		return permanent(err)
 	}
-	r := minio.ToErrorResponse(err)
+	r := new(s3Error)
+	if !errors.As(err, &r) {
+		return foreignError{withoutURL(err)} // the network
+	}
 	said := errors.New(foreign(strings.ToLower(strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), "."))))
 	code := foreign(r.Code)
 	switch {
@@ -158,8 +149,6 @@ func (s *S3Store) meaning(err error) error {
 		return permanent(fs.ErrNotExist)
 	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:
 		return permanent(fmt.Errorf("the server answers %s: %w: %w", code, said, fs.ErrPermission))
-	case r.Code == "":
-		return foreignError{withoutURL(err)} // the network
 	case s.web.again(r.StatusCode) || r.Code == "SlowDown":
 		return fmt.Errorf("the server answers %s: %w", code, said)
 	}

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-	"github.com/minio/minio-go/v7/pkg/s3utils"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"gopkg.in/ini.v1"
 
 	"strata/pkg/address"
@@ -23,7 +23,7 @@ type place struct {
 	bucket, prefix string
 	endpoint       string // "" is Amazon's
 	region         string // "" is not known
-	credentials    *credentials.Credentials
+	credentials    func(client *http.Client, region string) aws.CredentialsProvider
 }
 
 // parseS3 reads an address s3://bucket/prefix?query, the environment and the
@@ -38,8 +38,8 @@ func parseS3(s string) (*place, error) {
 	if u.User != nil {
 		return nil, fmt.Errorf("%s: no credentials in an address: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", a)
 	}
-	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
-		return nil, fmt.Errorf("%s: %q is not the name of a bucket: want s3://bucket/path: %s", shown, u.Host, strings.ToLower(err.Error()))
+	if err := checkBucket(u.Host); err != nil {
+		return nil, fmt.Errorf("%s: %q is not the name of a bucket: want s3://bucket/path: %w", shown, u.Host, err)
 	}
 	p := &place{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if p.prefix != "" {
@@ -83,7 +83,7 @@ func parseS3(s string) (*place, error) {
 			return nil, fmt.Errorf("%s: %w", shown, err)
 		}
 	}
-	p.credentials = find(anonymous, query.Get("profile") != "", profile)
+	p.credentials = findCredentials(anonymous, query.Get("profile") != "", profile)
 	return p, nil
 }
 
@@ -97,29 +97,6 @@ func checkEndpoint(text string) (string, error) {
 		return "", fmt.Errorf("endpoint %q: want http://host:port or https://host", address.Address(text))
 	}
 	return u.Scheme + "://" + u.Host, nil
-}
-
-// find returns the credentials that sign requests. A profile named in the address precedes the environment.
-func find(anonymous, profileFirst bool, profile map[string]string) *credentials.Credentials {
-	key, secret, token := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")
-	if key == "" || secret == "" || profileFirst {
-		if k, s := profile["aws_access_key_id"], profile["aws_secret_access_key"]; k != "" && s != "" {
-			key, secret, token = k, s, profile["aws_session_token"]
-		}
-	}
-	switch {
-	case anonymous:
-	case key != "" && secret != "":
-		address.Hide(secret, token) // a server may quote what it was sent
-		return credentials.NewStaticV4(key, secret, token)
-	default:
-		for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
-			if os.Getenv(name) != "" {
-				return credentials.NewIAM("")
-			}
-		}
-	}
-	return credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 }
 
 // readProfile returns the settings of a profile in the files of Amazon's tools. A missing profile is an error

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/minio/minio-go/v7"
-
 	"strata/pkg/work"
 )
 
@@ -27,13 +25,7 @@ func (s *S3Store) Delete(ctx context.Context, key string) error {
 	if err := s.check(ctx, key); err != nil {
 		return err
 	}
-	return s.try(ctx, key, func(ctx context.Context) error {
-		err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
-		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-			return nil
-		}
-		return err
-	})
+	return s.try(ctx, key, func(ctx context.Context) error { return s.client.remove(ctx, s.prefix+key) })
 }
 
 // remove removes the objects whose keys begin with from, except those that keep selects; keep may be nil.
@@ -60,20 +52,11 @@ func (s *S3Store) deleteObjects(ctx context.Context, prefix string, names []stri
 	for len(names) > 0 {
 		some := names[:min(len(names), deleteAtOnce)]
 		names = names[len(some):]
-		err := s.try(ctx, "", func(ctx context.Context) error {
-			objects := make(chan minio.ObjectInfo, len(some))
-			for _, name := range some {
-				objects <- minio.ObjectInfo{Key: prefix + name}
-			}
-			close(objects)
-			var failed error
-			for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
-				if failed == nil && minio.ToErrorResponse(r.Err).Code != minio.NoSuchKey {
-					failed = r.Err
-				}
-			}
-			return failed
-		})
+		keys := make([]string, len(some))
+		for i, name := range some {
+			keys[i] = prefix + name
+		}
+		err := s.try(ctx, "", func(ctx context.Context) error { return s.client.removeAll(ctx, keys) })
 		if err != nil {
 			return err
 		}
@@ -109,7 +92,7 @@ func (s *S3Store) giveUpParts(ctx context.Context) {
 		}
 		for _, u := range all.Uploads {
 			if strings.HasPrefix(u.Key, s.prefix) {
-				_ = s.client.AbortMultipartUpload(ctx, s.bucket, u.Key, u.ID)
+				_ = s.client.abort(ctx, u.Key, u.ID)
 			}
 		}
 		if !all.IsTruncated || all.NextKeyMarker <= query.Get("key-marker") || ctx.Err() != nil {

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-
-	"github.com/minio/minio-go/v7/pkg/credentials"
-	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
 // endpointOnly is a transport that refuses redirects: a request is signed for one server, and another would
@@ -60,36 +57,27 @@ func validRegion(text string) bool {
 
 // signing signs requests (AWS Signature Version 4) whose body is empty.
 type signing struct {
-	next        http.RoundTripper
-	credentials *credentials.Credentials
-	region      string
-	endpoint    *url.URL // requests to others are not signed, and not sent
+	next http.RoundTripper
+	*signature
+	endpoint *url.URL // requests to others are not signed, and not sent
 }
-
-// emptyHash is the SHA-256 of nothing.
-const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // RoundTrip signs a copy of the request and sends it.
 func (s *signing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != s.endpoint.Scheme || req.URL.Host != s.endpoint.Host {
 		return nil, permanent(fmt.Errorf("%s is not the endpoint %s: nothing is signed for it", origin(req.URL), origin(s.endpoint)))
 	}
-	value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: &bounded{s.next}}, Context: req.Context()})
-	if err != nil {
-		return nil, permanent(fmt.Errorf("no credentials for S3: %w", foreignError{err}))
-	}
-	if value.SignerType.IsAnonymous() {
-		return s.next.RoundTrip(req)
-	}
 	req = req.Clone(req.Context())
-	req.Header.Set("X-Amz-Content-Sha256", emptyHash)
-	return s.next.RoundTrip(signer.SignV4(*req, value.AccessKeyID, value.SecretAccessKey, value.SessionToken, s.region))
+	if err := s.sign(req, emptyHash); err != nil {
+		return nil, err
+	}
+	return s.next.RoundTrip(req)
 }
 
 // CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
 func (s *signing) CloseIdleConnections() { closeIdle(s.next) }
 
-// maxAnswer is the most bytes of an answer that the protocol's library reads into memory.
+// maxAnswer is the most bytes of an answer that is read into memory.
 const maxAnswer = 2 << 20
 
 // bounded is a transport that limits the length of answers.

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 )
 
 const (
@@ -173,11 +171,11 @@ const errorBytes = 64 << 10
 
 // errorOf returns the error that an answer's body describes.
 func errorOf(r *response) error {
-	e := minio.ErrorResponse{}
-	if xml.NewDecoder(io.LimitReader(r.Body, errorBytes)).Decode(&e) != nil || e.Code == "" {
-		e = minio.ErrorResponse{Code: r.Status, Message: r.Status}
+	e := parseS3Error(io.LimitReader(r.Body, errorBytes))
+	if e.Code == "" {
+		e = &s3Error{Code: r.Status, Message: r.Status}
 		if r.StatusCode == http.StatusNotFound {
-			e.Code = minio.NoSuchBucket
+			e.Code = "NoSuchBucket"
 		}
 	}
 	e.StatusCode = r.StatusCode
@@ -191,7 +189,7 @@ func parsePage(r io.Reader) (p page, err error) {
 		path   []string
 		text   strings.Builder
 		entry  listed
-		failed minio.ErrorResponse
+		failed s3Error
 		coded  bool // names are escaped as in an address
 	)
 	for {
@@ -235,7 +233,7 @@ func parsePage(r io.Reader) (p page, err error) {
 				failed.Message = text.String()
 			case "Error":
 				failed.StatusCode = http.StatusInternalServerError
-				return p, failed
+				return p, &failed
 			}
 			path = path[:len(path)-1]
 			text.Reset()

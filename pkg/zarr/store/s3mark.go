@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
 )
 
 const (
@@ -92,19 +90,13 @@ func (s *S3Store) putMark(ctx context.Context, m mark) error { return s.put(ctx,
 
 // claim writes the mark where there is none: of two runs that begin at once, one finds the other's.
 func (s *S3Store) claim(ctx context.Context, m mark) error {
-	options := minio.PutObjectOptions{}
-	options.SetMatchETagExcept("*")
-	text := string(m.encode())
+	onlyNew, text := true, m.encode()
 	err := s.change(ctx, markName, func(ctx context.Context) error {
-		put := func() error {
-			_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(text), int64(len(text)), "", "", options)
-			return err
-		}
-		err := put()
-		switch minio.ToErrorResponse(err).StatusCode {
+		err := s.client.put(ctx, s.prefix+markName, text, onlyNew)
+		switch statusOf(err) {
 		case http.StatusNotImplemented: // a server without conditions
-			options = minio.PutObjectOptions{}
-			err = put()
+			onlyNew = false
+			err = s.client.put(ctx, s.prefix+markName, text, onlyNew)
 		case http.StatusPreconditionFailed, http.StatusConflict:
 			return ErrOccupied
 		}

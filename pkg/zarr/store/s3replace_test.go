@@ -466,7 +466,7 @@ func TestS3PartsOfDeadRunsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{s.prefix + "0/c/0", "dead/y.zarr/0/c/0"} {
-		if _, err := s.client.NewMultipartUpload(bg, s.bucket, key, minio.PutObjectOptions{}); err != nil {
+		if _, err := minioClient(t, s).NewMultipartUpload(bg, s.bucket, key, minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -474,7 +474,7 @@ func TestS3PartsOfDeadRunsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := s.client.ListMultipartUploads(bg, s.bucket, "", "", "", "|", 10)
+	left, err := minioClient(t, s).ListMultipartUploads(bg, s.bucket, "", "", "", "|", 10)
 	if err != nil || len(left.Uploads) != 1 || left.Uploads[0].Key != "dead/y.zarr/0/c/0" {
 		t.Errorf("%v, %v", left.Uploads, err)
 	}

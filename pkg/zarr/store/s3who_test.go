@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -151,7 +153,7 @@ func TestPresignedZip(t *testing.T) {
 		t.Fatal(err)
 	}
 	sign := func(valid time.Duration) string {
-		u, err := s.client.Presign(bg, http.MethodGet, s3emu.Bucket, "data/x.zarr.zip", valid, url.Values{})
+		u, err := minioClient(t, s).Presign(bg, http.MethodGet, s3emu.Bucket, "data/x.zarr.zip", valid, url.Values{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,5 +180,44 @@ func TestPresignedZip(t *testing.T) {
 	changed := strings.Replace(address, "X-Amz-Signature=", "X-Amz-Signature=0", 1)
 	if _, _, err := OpenURL(bg, changed, quick()); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "Signature") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("another signature: %v", err)
+	}
+}
+
+// Credentials of a role that the token of an identity gives, as pods of Kubernetes have it: for a while.
+func TestS3CredentialsForAToken(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	asked, expires := 0, time.Now().Add(time.Hour)
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.FormValue("WebIdentityToken") != "a-token" || r.FormValue("RoleArn") != "arn:role" || r.FormValue("Action") != "AssumeRoleWithWebIdentity" {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>`)
+			return
+		}
+		fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey><SessionToken></SessionToken><Expiration>%s</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
+			server.Key, server.Secret, expires.UTC().Format(time.RFC3339))
+	}))
+	defer tokens.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("a-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": "arn:role", "AWS_ENDPOINT_URL_STS": tokens.URL} {
+		t.Setenv(name, value)
+	}
+	s := newS3(t, "s3://"+s3emu.Bucket+"/x")
+	for _, key := range []string{"a", "b"} {
+		if err := s.Put(bg, key, []byte("of a role")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the token was exchanged %d times", asked)
+	}
+	t.Setenv("AWS_ROLE_ARN", "arn:another")
+	_, err := newS3(t, "s3://"+s3emu.Bucket+"/x").Get(bg, "a", nil, -1)
+	if err == nil || !strings.Contains(err.Error(), "no credentials for S3") || !strings.Contains(err.Error(), "AccessDenied") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("another role: %v", err)
 	}
 }

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +11,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 
 	"strata/pkg/work"
 )
@@ -53,16 +49,9 @@ func (s *S3Store) Put(ctx context.Context, key string, parts ...[]byte) error {
 	return s.put(ctx, key, slices.Concat(parts...))
 }
 
-// put sends an object in one request, with a checksum if only the signature would protect its bytes.
+// put sends an object in one request.
 func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
-	sum := ""
-	if s.plain {
-		sum = fmt.Sprintf("%x", sha256.Sum256(body))
-	}
-	return s.change(ctx, key, func(ctx context.Context) error {
-		_, err := s.client.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(body), int64(len(body)), "", sum, minio.PutObjectOptions{DisableContentSha256: true})
-		return err
-	})
+	return s.change(ctx, key, func(ctx context.Context) error { return s.client.put(ctx, s.prefix+key, body, false) })
 }
 
 // change retries a request that makes an object. If ctx ends meanwhile, it waits up to lateTimeout for the
@@ -106,8 +95,7 @@ func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size
 	return s.inParts(ctx, key, int((size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
 		at := int64(i) * part
 		n := min(part, size-at)
-		p, err := s.client.PutObjectPart(ctx, s.bucket, s.prefix+key, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
-		return p.ETag, err
+		return s.client.putPart(ctx, s.prefix+key, id, i+1, io.NewSectionReader(body, at, n))
 	})
 }
 
@@ -116,7 +104,7 @@ func (s *S3Store) inParts(ctx context.Context, key string, n int, part func(ctx 
 	name := s.prefix + key
 	var id string
 	err := s.change(ctx, key, func(ctx context.Context) (err error) {
-		id, err = s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})
+		id, err = s.client.begin(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -127,26 +115,20 @@ func (s *S3Store) inParts(ctx context.Context, key string, n int, part func(ctx 
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
-	e := s.try(late, key, func(ctx context.Context) error {
-		err := s.client.AbortMultipartUpload(ctx, s.bucket, name, id)
-		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
-			return nil
-		}
-		return err
-	})
+	e := s.try(late, key, func(ctx context.Context) error { return s.client.abort(ctx, name, id) })
 	if e != nil {
 		err = fmt.Errorf("%w (and its parts are left in the bucket: %w)", err, e)
 	}
 	return err
 }
 
-func (s *S3Store) parts(ctx context.Context, key, id string, n int, part func(ctx context.Context, id string, i int) (string, error)) error {
-	done := slices.Repeat([]minio.CompletePart{{}}, n)
+func (s *S3Store) parts(ctx context.Context, key, id string, n int, send func(ctx context.Context, id string, i int) (string, error)) error {
+	done := make([]part, n)
 	err := work.Share(ctx, partsAtOnce, n, func(ctx context.Context, _ int, parts iter.Seq[int]) error {
 		for i := range parts {
 			err := s.try(ctx, key, func(ctx context.Context) error {
-				tag, err := part(ctx, id, i)
-				done[i] = minio.CompletePart{PartNumber: i + 1, ETag: tag}
+				tag, err := send(ctx, id, i)
+				done[i] = part{Number: i + 1, Tag: tag}
 				return err
 			})
 			if err != nil {
@@ -158,10 +140,7 @@ func (s *S3Store) parts(ctx context.Context, key, id string, n int, part func(ct
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, key, func(ctx context.Context) error {
-		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, s.prefix+key, id, done, minio.PutObjectOptions{})
-		return err
-	})
+	return s.change(ctx, key, func(ctx context.Context) error { return s.client.complete(ctx, s.prefix+key, id, done) })
 }
 
 const (
@@ -177,8 +156,8 @@ func (s *S3Store) copyFrom(ctx context.Context, key string, from listed) error {
 		return s.copyParts(ctx, key, from, copyPart)
 	}
 	return s.change(ctx, key, func(ctx context.Context) error {
-		o, err := s.client.CopyObject(ctx, s.bucket, from.key, s.bucket, s.prefix+key, nil, minio.CopySrcOptions{}, minio.PutObjectOptions{})
-		return copied(o.ETag, err)
+		tag, err := s.client.copy(ctx, s.prefix+key, from.key, nil, 0, 0)
+		return copied(tag, err)
 	})
 }
 
@@ -187,8 +166,8 @@ func (s *S3Store) copyParts(ctx context.Context, key string, from listed, part i
 	part = max(part, (from.size+maxParts-1)/maxParts)
 	return s.inParts(ctx, key, int((from.size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
 		at := int64(i) * part
-		p, err := s.client.CopyObjectPart(ctx, s.bucket, from.key, s.bucket, s.prefix+key, id, i+1, at, min(part, from.size-at), nil)
-		return p.ETag, copied(p.ETag, err)
+		tag, err := s.client.copy(ctx, s.prefix+key, from.key, partQuery(id, i+1), at, min(part, from.size-at))
+		return tag, copied(tag, err)
 	})
 }
 

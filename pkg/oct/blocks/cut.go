@@ -1,0 +1,200 @@
+package blocks
+
+import (
+	"context"
+	"iter"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/units"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// A Plan says how a volume is cut, and what a worker needs.
+type Plan struct {
+	Size [3]int // of a block; 0: the whole axis
+	Halo [3]int // voxels around a block that are read too, where the volume has them
+	// PerVoxel is the memory in bytes that the computation needs for each voxel of a block with its halo, beside the voxels themselves;
+	// Fixed is what it needs besides.
+	PerVoxel, Fixed int64
+	Work            string // names the work in messages: "correcting blocks"
+}
+
+// A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be smaller.
+type Cut struct {
+	*Volume
+	Plan
+	res     oct.Resources
+	grid    [3]int
+	most    int   // voxels of a block with its halo
+	extra   int64 // bytes of Fixed and PerVoxel
+	pyramid int64
+}
+
+// Cut divides the volume. Its error says if a single block needs more memory than there is.
+func (v *Volume) Cut(p Plan, res oct.Resources) (*Cut, error) {
+	c := &Cut{Volume: v, Plan: p, res: res, most: 1}
+	for d, n := range v.Shape {
+		if c.Size[d] == 0 || c.Size[d] > n {
+			c.Size[d] = n
+		}
+		c.grid[d] = (n + c.Size[d] - 1) / c.Size[d]
+		c.most = mem.Product(c.most, min(n, c.Size[d]+2*p.Halo[d]))
+	}
+	c.pyramid = res.Mem / 4
+	c.extra = int64(mem.Sum(mem.Product(c.most, int(p.PerVoxel)), int(p.Fixed)))
+	if _, err := c.workers(4); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// workers returns how many workers fit into memory if blocks are written with outBytes per voxel.
+func (c *Cut) workers(outBytes int) (int, error) {
+	size := 4*c.most + c.most*max(stored(c.DType), outBytes)
+	each := c.extra + int64(mem.Sum(size)) + c.Array.ScratchBytes(false)
+	n := (c.res.Mem - c.pyramid) / max(1, each)
+	if n < 1 {
+		return 0, c.res.TooLittle(each+c.pyramid, "%s: %s of %v voxels", c.Where, c.Work, c.Size)
+	}
+	return min(int(n), c.res.Workers, max(1, c.Blocks())), nil
+}
+
+// Blocks returns the number of blocks.
+func (c *Cut) Blocks() int { return c.grid[0] * c.grid[1] * c.grid[2] }
+
+// A Block is a block of the volume with its halo. Voxels may be changed.
+type Block struct {
+	Index        int    // in C order of the grid of blocks
+	Start, Shape [3]int // with the halo
+	Inner        [3]int // where the block without halo begins, within it
+	Size         [3]int // of the block without halo
+	Voxels       []float32
+	Worker       int
+}
+
+// At returns the number of the voxel at (z, y, x) of the block with its halo.
+func (b *Block) At(z, y, x int) int { return (z*b.Shape[1]+y)*b.Shape[2] + x }
+
+// Origin returns the first voxel of the block without halo, in the volume.
+func (b *Block) Origin() [3]int {
+	return [3]int{b.Start[0] + b.Inner[0], b.Start[1] + b.Inner[1], b.Start[2] + b.Inner[2]}
+}
+
+// block returns block i without voxels.
+func (c *Cut) block(i int) *Block {
+	b := &Block{Index: i}
+	at := [3]int{i / (c.grid[1] * c.grid[2]), i / c.grid[2] % c.grid[1], i % c.grid[2]}
+	for d := range at {
+		from := at[d] * c.Size[d]
+		end := min(from+c.Size[d], c.Shape[d])
+		b.Start[d] = max(0, from-c.Halo[d])
+		b.Inner[d], b.Size[d] = from-b.Start[d], end-from
+		b.Shape[d] = min(end+c.Halo[d], c.Shape[d]) - b.Start[d]
+	}
+	return b
+}
+
+// Each reads each block and calls f with it, from several goroutines. Reports of progress count the blocks without halo.
+func (c *Cut) Each(ctx context.Context, f func(ctx context.Context, b *Block) error) error {
+	return c.each(ctx, 0, func(ctx context.Context, b *Block, _ []byte) error { return f(ctx, b) })
+}
+
+// each calls f for each block with spare memory of outBytes for each of its voxels, or of what reading needs.
+func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context, b *Block, spare []byte) error) error {
+	workers, err := c.workers(outBytes)
+	if err != nil {
+		return err
+	}
+	c.res.Decided("%s of %v voxels: %s", c.Work, c.Size, units.Count(workers, "worker"))
+	pool := mem.NewPool(c.res.Mem)
+	defer pool.Close()
+	return work.Share(ctx, workers, c.Blocks(), func(ctx context.Context, worker int, blocks iter.Seq[int]) error {
+		voxels, held, err := floats(ctx, pool, c.most)
+		if err != nil {
+			return err
+		}
+		defer held.Release()
+		var spare []byte
+		if n := max(stored(c.DType), outBytes); n > 0 {
+			b, err := pool.Get(ctx, n*c.most)
+			if err != nil {
+				return err
+			}
+			defer b.Release()
+			spare = b.B
+		}
+		for i := range blocks {
+			b := c.block(i)
+			b.Worker, b.Voxels = worker, voxels[:b.Shape[0]*b.Shape[1]*b.Shape[2]]
+			if err := c.Read(ctx, b.Voxels, spare, b.Start, b.Shape); err != nil {
+				return err
+			}
+			if err := f(ctx, b, spare); err != nil {
+				return err
+			}
+			c.res.Done(int64(b.Size[0]) * int64(b.Size[1]) * int64(b.Size[2]) * int64(c.DType.Size()))
+		}
+		return nil
+	})
+}
+
+// Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the same place,
+// rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks divide blocks.
+func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
+	spec.Budget = max(c.pyramid, 1)
+	w, err := oct.Create(ctx, out, layout, spec, c.piece(layout), c.res)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	err = c.each(ctx, max(4, spec.DType.Size()), func(ctx context.Context, b *Block, spare []byte) error {
+		if err := f(ctx, b); err != nil {
+			return err
+		}
+		origin := b.Origin()
+		return w.WriteTile(ctx, origin[:], b.Size[:], b.inner(spare, spec.DType))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(ctx); err != nil {
+		return nil, err
+	}
+	return ngff.Open(ctx, out, "", zarr.Workers(c.res.Workers), zarr.Meter(c.res.Meter))
+}
+
+// piece returns the shape that is written at a time, for the check of the layout. An axis in a single block may have any chunks.
+func (c *Cut) piece(layout oct.Layout) []int {
+	piece := c.Size
+	for d, n := range layout.Chunks {
+		if len(layout.Chunks) == len(piece) && c.grid[d] == 1 && n > 0 {
+			piece[d] = (piece[d] + n - 1) / n * n
+		}
+	}
+	return piece[:]
+}
+
+// inner returns the voxels without halo as bytes of type t, in spare memory.
+func (b *Block) inner(spare []byte, t dtype.Type) []byte {
+	whole, n := b.Voxels, b.Size[0]*b.Size[1]*b.Size[2]
+	if b.Size != b.Shape { // moves towards the front, over what is not needed any more
+		i := 0
+		for z := range b.Size[0] {
+			for y := range b.Size[1] {
+				row := b.At(z+b.Inner[0], y+b.Inner[1], b.Inner[2])
+				copy(whole[i:i+b.Size[2]], whole[row:row+b.Size[2]])
+				i += b.Size[2]
+			}
+		}
+	}
+	if t == dtype.Float32 {
+		return dtype.Bytes(whole[:n])
+	}
+	toStored[t](spare[:n*t.Size()], whole[:n])
+	return spare[:n*t.Size()]
+}

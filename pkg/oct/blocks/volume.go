@@ -1,0 +1,128 @@
+// Package blocks runs a computation over a volume (z, y, x) block by block, with voxels as float32, for stages whose
+// output voxels depend on voxels in a limited surrounding. [Open] checks an image, [Volume.Cut] divides it into blocks
+// that several workers can hold within their memory, [Cut.Each] visits these, and [Cut.Map] writes what is computed
+// from them.
+package blocks
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/zarr"
+)
+
+// A Volume is an image with the axes z, y and x.
+type Volume struct {
+	Image *ngff.Image
+	Array *zarr.Array
+	Where string
+	DType dtype.Type
+	Shape [3]int
+	Chunk [3]int     // clipped to Shape
+	Voxel [3]float64 // size in µm
+}
+
+// Open returns the volume at level 0 of an image. Errors wrap [oct.ErrInput].
+func Open(in *ngff.Image) (*Volume, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, err
+	}
+	v := &Volume{Image: in, Array: in.Levels[0].Array, Where: m.Where, DType: m.DType, Shape: m.Shape, Chunk: m.Chunk}
+	for d, size := range in.VoxelSize {
+		if !(size > 0) || math.IsInf(size, 0) {
+			return nil, oct.BadInput("%s: voxel size %v µm along %s: must be a positive number", v.Where, size, in.Axes[d].Name)
+		}
+		v.Voxel[d] = size
+	}
+	return v, nil
+}
+
+// Bytes returns the size of the voxels as stored in the array without compression.
+func (v *Volume) Bytes() int64 {
+	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())
+}
+
+// Read reads a box of voxels (z, y, x) into dst as float32. raw holds them as stored for the time of the call; it has as many
+// elements, and may be nil for a volume of float32.
+func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, shape [3]int) error {
+	n := shape[0] * shape[1] * shape[2]
+	region := zarr.Region{Start: start[:], Shape: shape[:]}
+	if v.DType == dtype.Float32 {
+		return oct.Readable(v.Array.Read(ctx, region, dtype.Bytes(dst[:n])))
+	}
+	raw = raw[:n*v.DType.Size()]
+	if err := v.Array.Read(ctx, region, raw); err != nil {
+		return oct.Readable(err)
+	}
+	fromStored[v.DType](dst[:n], raw)
+	return nil
+}
+
+// stored returns the bytes per voxel that Read and Map need besides the float32.
+func stored(t dtype.Type) int {
+	if t == dtype.Float32 {
+		return 0
+	}
+	return t.Size()
+}
+
+// Chunks returns the chunks of an output that is stored by layout: the volume's unless layout has others.
+func (v *Volume) Chunks(layout oct.Layout) [3]int {
+	if len(layout.Chunks) != len(v.Chunk) {
+		return v.Chunk
+	}
+	c := v.Chunk
+	for d, n := range layout.Chunks {
+		if n > 0 {
+			c[d] = min(n, v.Shape[d])
+		}
+	}
+	return c
+}
+
+// Columns returns the size of blocks that have whole A-lines and the chunks of the output along y and x.
+func (v *Volume) Columns(layout oct.Layout) [3]int {
+	c := v.Chunks(layout)
+	return [3]int{v.Shape[0], c[1], c[2]}
+}
+
+// Spec returns the specification of an output with the volume's shape, chunks, axes and voxel size.
+func (v *Volume) Spec(t dtype.Type) ngff.ImageSpec {
+	level := v.Image.Levels[0]
+	spec := ngff.ImageSpec{
+		Format: v.Array.Format(), Name: v.Image.Name, Shape: v.Shape[:], DType: t, Chunks: v.Chunk[:],
+		Axes: oct.ImageAxes(v.Image), Scale: level.Scale, Translation: level.Translation,
+	}
+	spec.Omero = v.Image.Omero.WithoutWindows()
+	return spec
+}
+
+// fromStored and toStored convert voxels by element type; toStored rounds half to even and clamps.
+var (
+	fromStored = map[dtype.Type]func(dst []float32, src []byte){
+		dtype.Uint8: from[uint8], dtype.Int8: from[int8], dtype.Uint16: from[uint16], dtype.Int16: from[int16], dtype.Uint32: from[uint32],
+		dtype.Int32: from[int32], dtype.Uint64: from[uint64], dtype.Int64: from[int64], dtype.Float64: from[float64],
+	}
+	toStored = map[dtype.Type]func(dst []byte, src []float32){
+		dtype.Uint8: to[uint8], dtype.Int8: to[int8], dtype.Uint16: to[uint16], dtype.Int16: to[int16], dtype.Uint32: to[uint32],
+		dtype.Int32: to[int32], dtype.Uint64: to[uint64], dtype.Int64: to[int64], dtype.Float64: to[float64],
+	}
+)
+
+func from[T dtype.Element](dst []float32, src []byte) { filter.ToFloat32(dst, dtype.Slice[T](src)) }
+func to[T dtype.Element](dst []byte, src []float32)   { filter.FromFloat32(dtype.Slice[T](dst), src) }
+
+// floats returns n numbers of a budgeted buffer.
+func floats(ctx context.Context, pool *mem.Pool, n int) ([]float32, *mem.Buffer, error) {
+	b, err := pool.Get(ctx, 4*n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return dtype.Slice[float32](b.B)[:n], b, nil
+}
