@@ -13,6 +13,7 @@ import (
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
@@ -33,7 +34,7 @@ func command() *cli.Command {
 		Name:  "strata",
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
-			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
+			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
 			benchtiff.Command(),

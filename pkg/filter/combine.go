@@ -51,8 +51,8 @@ func combine[F float32 | float64](dst, src []F, stride int, taps []F, add bool) 
 	}
 }
 
-// transpose sets dst[c·dstStride+r] = src[r·srcStride+c] for r < rows, c < columns.
-func transpose(dst, src []float32, rows, columns, dstStride, srcStride int) {
+// Transpose sets dst[c·dstStride+r] = src[r·srcStride+c] for r < rows, c < columns.
+func Transpose(dst, src []float32, rows, columns, dstStride, srcStride int) {
 	if rows == 0 || columns == 0 {
 		return
 	}

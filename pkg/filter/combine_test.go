@@ -77,7 +77,7 @@ func TestTranspose(t *testing.T) {
 			for i := range dst {
 				dst[i] = untouched
 			}
-			transpose(dst, src, rows, columns, dstStride, srcStride)
+			Transpose(dst, src, rows, columns, dstStride, srcStride)
 			for c := range columns {
 				for i := range dstStride {
 					want := float32(untouched)

@@ -192,11 +192,11 @@ func (w *Weights) ApplyRows(dst, src []float32, rows int, scratch []float32) {
 	columns, results := scratch[:w.in*rowsAtOnce], scratch[w.in*rowsAtOnce:][:w.out*rowsAtOnce]
 	for r := 0; r < rows; r += rowsAtOnce {
 		m := min(rowsAtOnce, rows-r)
-		transpose(columns, src[r*w.in:], m, w.in, rowsAtOnce, w.in)
+		Transpose(columns, src[r*w.in:], m, w.in, rowsAtOnce, w.in)
 		for i := range w.out {
 			first, taps := w.Taps(i)
 			Combine(results[i*rowsAtOnce:][:m], columns[first*rowsAtOnce:], rowsAtOnce, taps)
 		}
-		transpose(dst[r*w.out:], results, w.out, m, w.out, rowsAtOnce)
+		Transpose(dst[r*w.out:], results, w.out, m, w.out, rowsAtOnce)
 	}
 }

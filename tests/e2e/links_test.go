@@ -480,6 +480,7 @@ func TestLinks(t *testing.T) {
 	for name, program := range map[string]string{
 		"linum-aip": "aip", "linum-resample-mosaic-grid": "resample", "linum-detect-focal-curvature": "focal",
 		"linum-crop-3d-mosaic-below-interface": "crop", "linum-stack-slices-motor": "stack",
+		"linum-create-mosaic-grid-3d": "mosaic",
 	} {
 		for _, link := range []string{name, strings.ReplaceAll(name, "-", "_") + ".py"} {
 			if to, err := os.Readlink(filepath.Join(dir, link)); err != nil || to != filepath.Join(bin, program) {

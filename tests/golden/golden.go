@@ -5,6 +5,7 @@ package golden
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,7 +22,7 @@ import (
 // Case is one case.json, with the arrays beside it.
 type Case struct {
 	Name   string
-	Stage  string          `json:"stage"`
+	Stage  string          `json:"stage"` // or process of the workflow
 	Params json.RawMessage `json:"params"`
 
 	Tolerance struct {
@@ -109,9 +110,11 @@ func Cases(t testing.TB, stage string) []Case {
 			t.Fatal(err)
 		}
 		c := Case{Name: filepath.Base(filepath.Dir(file)), File: b}
-		if err := json.Unmarshal(b, &c); err != nil {
+		var of struct{ Process string }
+		if err := errors.Join(json.Unmarshal(b, &c), json.Unmarshal(b, &of)); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+		c.Stage = cmp.Or(c.Stage, of.Process)
 		c.Arrays = readNpz(t, filepath.Join(filepath.Dir(file), "expected.npz"))
 		out = append(out, c)
 	}

@@ -1,0 +1,16 @@
+package mosaic
+
+import (
+	"testing"
+
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"mosaic": clitest.Of(Command), "linum-create-mosaic-grid-3d": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }

@@ -1,0 +1,94 @@
+package mosaic
+
+import (
+	"context"
+	"errors"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/rawtiles"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Result is what came of a slice.
+type Result struct {
+	Image *ngff.Image
+	Galvo rawtiles.Galvo // as it was found
+	Shift int            // A-lines by which tiles were rolled
+}
+
+// Write writes the mosaic grid as a float32 OME-Zarr image whose chunks are the tiles, voxel (·, i, j) of tile (x, y)
+// being A-line i of frame j (workflow specification, create_mosaic_grid_3d). Tiles of more than 64 MiB are cut along z.
+//
+// Frames that repeat a place are averaged in float32. A tile is rolled and cropped first, then resampled like by package
+// resample: each axis of n voxels becomes one of m = n·voxel size/resolution, rounded down, blurred by a Gaussian of
+// (n/m−1)/2 voxels where it shrinks, and sampled linearly at (i+½)·n/m − ½ or, with Corner, at i·(n−1)/(m−1). Voxels that
+// are NaN or infinite are counted, and stay so.
+//
+// Tiles are read a few frames at a time. A worker holds the result, or a part of its planes, for which frames are read
+// again. The voxels do not depend on workers or memory.
+func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
+	result := &Result{}
+	if m.how.Galvo && m.Infos[0].Extra > 0 {
+		var err error
+		result.Galvo, err = rawtiles.DetectGalvo(ctx, m.Slice, func(i int) (rawtiles.Info, error) { return m.Infos[i], nil },
+			rawtiles.GalvoOptions{Workers: res.Workers, Mem: res.Mem, Camera: m.how.Camera, Meter: res.Meter})
+		if err != nil {
+			return nil, inputFault(err)
+		}
+		result.Shift = result.Galvo.Applied(m.how.GalvoThreshold)
+		m.tell(result, res)
+	}
+	w := &writing{Mosaic: m, res: res, shift: result.Shift}
+	if err := w.plan(layout); err != nil {
+		return nil, err
+	}
+	spec := ngff.ImageSpec{
+		Format: 3, Name: Name(m.Slice.ID), Shape: m.Shape[:], DType: dtype.Float32, Chunks: w.chunks, OmitFill: true, Budget: w.pyramid,
+		Axes: ngff.SpaceAxes("zyx", "millimeter"),
+	}
+	for d := range m.Voxel {
+		spec.Scale = append(spec.Scale, m.Voxel[d]/1000)
+		if m.how.Resolution > 0 && !m.how.Corner {
+			spec.Translation = append(spec.Translation, m.translation[d]/1000)
+		}
+	}
+	if layout.Shard == nil && m.how.Sharding > 1 {
+		layout.Shard = []int{w.chunks[0], m.how.Sharding * m.Tile[1], m.how.Sharding * m.Tile[2]}
+	}
+	var err error
+	if w.out, err = oct.Create(ctx, out, layout, spec, m.Tile[:], res); err != nil {
+		return nil, err
+	}
+	defer w.out.Abort()
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.out.Close(ctx); err != nil {
+		return nil, err
+	}
+	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return result, err
+}
+
+// tell passes on what was found of the mirror's way back.
+func (m *Mosaic) tell(r *Result, res oct.Resources) {
+	switch {
+	case r.Galvo.Tiles == 0:
+		res.Decided("slice %02d: tiles are too dark to find the mirror's way back", m.Slice.ID)
+	case r.Shift == 0:
+		res.Decided("slice %02d: no galvo shift (confidence %.3f, threshold %g)", m.Slice.ID, r.Galvo.Confidence, m.how.GalvoThreshold)
+	default:
+		res.Decided("slice %02d: galvo shift of %d A-lines (confidence %.3f)", m.Slice.ID, r.Shift, r.Galvo.Confidence)
+	}
+}
+
+// inputFault marks errors of reading tiles, which name files, as those of the input.
+func inputFault(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return oct.InputFault(err)
+}
