@@ -32,29 +32,39 @@ func ReadShifts(r io.Reader, name string) (*Shifts, error) {
 		if err != nil || !ok {
 			return s, err
 		}
-		fixed, err := t.id("fixed_id")
+		row, err := t.pair()
 		if err != nil {
 			return nil, err
 		}
-		moving, err := t.id("moving_id")
-		if err != nil {
-			return nil, err
+		pair := [2]int{row.Fixed, row.Moving}
+		if first, ok := s.pairs[pair]; ok {
+			return nil, t.twice(row, first.line)
 		}
-		p := pairShift{line: t.line}
-		if p.x, err = t.number("x_shift_mm"); err != nil {
-			return nil, err
-		}
-		if p.y, err = t.number("y_shift_mm"); err != nil {
-			return nil, err
-		}
-		if moving <= fixed {
-			return nil, t.errorf("slice %d is moved against slice %d, want a higher number than that", moving, fixed)
-		}
-		if first, ok := s.pairs[[2]int{fixed, moving}]; ok {
-			return nil, t.errorf("slices %d and %d are a pair already on line %d", fixed, moving, first.line)
-		}
-		s.pairs[[2]int{fixed, moving}] = p
+		s.pairs[pair] = pairShift{row.X, row.Y, t.line}
 	}
+}
+
+// pair returns the slices and the shift of a row.
+func (t *table) pair() (p PairShift, err error) {
+	for _, f := range []field[int]{{"fixed_id", &p.Fixed}, {"moving_id", &p.Moving}} {
+		if *f.dst, err = t.id(f.column); err != nil {
+			return p, err
+		}
+	}
+	for _, f := range []field[float64]{{"x_shift_mm", &p.X}, {"y_shift_mm", &p.Y}} {
+		if *f.dst, err = t.number(f.column); err != nil {
+			return p, err
+		}
+	}
+	if p.Moving <= p.Fixed {
+		return p, t.errorf("slice %d is moved against slice %d, want a higher number than that", p.Moving, p.Fixed)
+	}
+	return p, nil
+}
+
+// twice returns the error of a pair that an earlier line has.
+func (t *table) twice(p PairShift, line int) error {
+	return t.errorf("slices %d and %d are a pair already on line %d", p.Fixed, p.Moving, line)
 }
 
 // Positions adds up the shifts (x, y), in millimetres, over the slices in the file in increasing order and

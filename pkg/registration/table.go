@@ -18,8 +18,30 @@ type table struct {
 	name    string
 	r       *csv.Reader
 	columns map[string]int
+	header  []string // as in columns
 	row     []string
 	line    int // of row
+	size    int // of the file, bytes
+}
+
+// Limits of tables that are kept whole.
+const (
+	keptBytes   = 4 << 20
+	keptColumns = 256
+)
+
+// openKept is openTable for a table whose rows are all kept.
+func openKept(r io.Reader, name string, needed ...string) (*table, error) {
+	t, err := openTable(r, name, needed...)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.size > keptBytes:
+		return nil, fmt.Errorf("%s: is longer than %d MiB", name, keptBytes>>20)
+	case len(t.header) > keptColumns:
+		return nil, t.errorf("%d columns, want at most %d", len(t.header), keptColumns)
+	}
+	return t, nil
 }
 
 // openTable reads the header. It must have the needed columns, in any order,
@@ -30,7 +52,7 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 		return nil, err
 	}
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
-	t := &table{name: name, r: csv.NewReader(bytes.NewReader(b)), columns: map[string]int{}}
+	t := &table{name: name, r: csv.NewReader(bytes.NewReader(b)), columns: map[string]int{}, size: len(b)}
 	t.r.FieldsPerRecord = -1
 	t.r.ReuseRecord = true
 	t.r.TrimLeadingSpace = true
@@ -49,6 +71,7 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 	twice := ""
 	for i, c := range t.row {
 		c = strings.TrimSpace(c)
+		t.header = append(t.header, c)
 		if _, ok := t.columns[c]; ok && c != "" {
 			twice = c
 		}
@@ -128,15 +151,38 @@ func wholeNumber(s string) (int, bool) {
 	return int(v), true
 }
 
+// fields returns the texts of the row, one per column at most. A text beyond the last column is an error.
+func (t *table) fields() ([]string, error) {
+	var out []string
+	for i, text := range t.row {
+		if text = strings.TrimSpace(text); i < len(t.header) {
+			out = append(out, text)
+		} else if text != "" {
+			return nil, t.errorf("%.100q is in column %d, the header has %d columns", text, i+1, len(t.header))
+		}
+	}
+	return out, nil
+}
+
 // truth returns a boolean, or the default if the field is empty.
 func (t *table) truth(column string, def bool) (bool, error) {
-	switch strings.ToLower(t.text(column)) {
-	case "":
+	if t.text(column) == "" {
 		return def, nil
-	case "true", "yes", "1", "1.0", "t", "y":
-		return true, nil
-	case "false", "no", "0", "0.0", "f", "n":
-		return false, nil
 	}
-	return false, t.errorf("%s is %q, want true or false", column, t.text(column))
+	v, ok := truth(t.text(column))
+	if !ok {
+		return false, t.errorf("%s is %q, want true or false", column, t.text(column))
+	}
+	return v, nil
+}
+
+// truth reads a boolean.
+func truth(s string) (v, ok bool) {
+	switch strings.ToLower(s) {
+	case "true", "yes", "1", "1.0", "t", "y":
+		return true, true
+	case "false", "no", "0", "0.0", "f", "n":
+		return false, true
+	}
+	return false, false
 }

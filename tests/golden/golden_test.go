@@ -20,7 +20,10 @@ func TestSetIsWhole(t *testing.T) {
 		"stitch":   {"average", "average_between", "diffusion", "diffusion_matrix", "estimate", "feather_matrix", "none_matrix", "refine"},
 		"stack": {"accumulate", "blend_refine", "consistency_euler2d", "corr_blend", "corr_skip2_blend", "expected_plain",
 			"fallback_noshift", "transforms_gates"},
-		"mosaic_grid": {"galvo", "legacy_orient", "native", "resized_5um"},
+		"rehoming":       {"clean", "spike_and_rehome", "tile_multiples"},
+		"auto_exclude":   {"gap_and_missing", "none", "two_runs"},
+		"assess_quality": {"roi_existing", "workflow"},
+		"mosaic_grid":    {"galvo", "legacy_orient", "native", "resized_5um"},
 		"smooth": {"gauss_channels", "gauss_f32_3d", "gauss_f64", "gauss_i16_nearest", "gauss_i64", "gauss_smaller_than_radius",
 			"gauss_smaller_than_radius_nearest", "gauss_tczyx", "gauss_u16_3d", "gauss_u32_constant", "gauss_u8_2d", "gauss_u8_as_f32",
 			"median25_u16_2d", "median3_f32_3d", "median3_u8_2d", "median5_constant", "median5_i16_2d", "median5_nearest", "median5_u16_3d",
@@ -31,8 +34,8 @@ func TestSetIsWhole(t *testing.T) {
 		var got []string
 		for _, c := range Cases(t, stage) {
 			got = append(got, c.Name)
-			voxels := len(c.VoxelSize) > 0 || stage == "mosaic_grid"
-			if len(c.Arrays) == 0 || c.Stage != stage || !voxels {
+			voxels := len(c.VoxelSize) > 0 || stage == "mosaic_grid" || c.tables()
+			if len(c.Arrays) == 0 && !c.tables() || c.Stage != stage || !voxels {
 				t.Errorf("%s/%s: stage %q, %d arrays, %d voxel sizes", stage, c.Name, c.Stage, len(c.Arrays), len(c.VoxelSize))
 			}
 		}

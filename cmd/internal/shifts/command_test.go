@@ -1,0 +1,18 @@
+package shifts
+
+import (
+	"testing"
+
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){
+		"shifts": clitest.Of(Command), "linum-estimate-xy-shift-from-metadata": clitest.Of(Command), "linum-detect-rehoming": clitest.Of(Command),
+		"linum-analyze-shifts": clitest.Of(Command), "linum_detect_rehoming.py": clitest.Of(Command),
+	})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }

@@ -1,0 +1,152 @@
+package sliceconfig
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/work"
+)
+
+// AssessOptions are the options of [Assess].
+type AssessOptions struct {
+	Depth int // planes of each two slices that are compared
+	Level int // of the pyramid
+	ROI   int // width in pixels of the square in the middle of the planes that is compared; 0: whole planes
+}
+
+// DefaultAssessOptions returns the defaults.
+func DefaultAssessOptions() AssessOptions { return AssessOptions{Depth: 5} }
+
+// Slice is a slice to assess.
+type Slice struct {
+	ID    int
+	Image *ngff.Image
+}
+
+// Score says how much a slice resembles its neighbours. All but Depth are 0 if it is not Judged.
+type Score struct {
+	ID      int
+	Depth   int  // planes
+	HasData bool // or else it is empty or constant
+	Judged  bool // or else there is no slice with data to compare it with
+	// SSIM is the mean structural similarity to the neighbours, Edge the correlation of edges (0 to 1), and Variance 1 if the
+	// values vary as much as the neighbours' (0 to 1). Quality is 0.5·SSIM + 0.3·Edge + 0.2·Variance.
+	SSIM, Edge, Variance, Quality float64
+}
+
+// Assess compares slices, which are in order, with the nearest slice with data before and after each. It reads single planes.
+func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources) ([]Score, error) {
+	a, err := newAssessor(in, o, res)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]Score, len(in))
+	variances := make([]float64, len(in))
+	if err := a.each(ctx, len(in), func(b *buffers, i int) (err error) {
+		s := &scores[i]
+		s.ID, s.Depth = in[i].ID, a.views[i].Shape[0]
+		if s.HasData, err = a.views[i].hasData(ctx, b); err == nil && s.HasData {
+			variances[i], err = a.variance(ctx, b, i)
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var data []int // slices with data
+	for i, s := range scores {
+		if s.HasData {
+			data = append(data, i)
+		}
+	}
+	similar := make([]float64, max(len(data)-1, 0)) // of each two neighbours
+	if err := a.each(ctx, len(similar), func(b *buffers, k int) (err error) {
+		similar[k], err = a.similarity(ctx, b, data[k], data[k+1])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	err = a.each(ctx, len(data), func(b *buffers, k int) (err error) {
+		s := &scores[data[k]]
+		var near []int
+		var similarity, variance float64
+		if k > 0 {
+			near, similarity = append(near, data[k-1]), similar[k-1]
+		}
+		if k+1 < len(data) {
+			near, similarity = append(near, data[k+1]), similarity+similar[k]
+		}
+		if len(near) == 0 {
+			return nil
+		}
+		for _, i := range near {
+			variance += variances[i]
+		}
+		n := float64(len(near))
+		s.Judged, s.SSIM, s.Variance = true, similarity/n, likeness(variances[data[k]], variance/n)
+		if s.Edge, err = a.edges(ctx, b, data[k], near); err != nil {
+			return err
+		}
+		s.Quality = float64(0.5*s.SSIM) + float64(0.3*s.Edge) + float64(0.2*s.Variance)
+		return nil
+	})
+	return scores, err
+}
+
+// likeness returns 1 if two variances are equal within a factor of e, and less the more they differ.
+func likeness(v, reference float64) float64 {
+	if reference <= 0 {
+		return 0
+	}
+	return min(1, max(0, 2/(1+math.Abs(math.Log(v/reference+1e-10)))))
+}
+
+// assessor reads planes of slices.
+type assessor struct {
+	options AssessOptions
+	res     oct.Resources
+	views   []*view
+	bytes   int64 // that a worker needs
+	area    int   // largest plane, in pixels
+	raw     int   // bytes of the largest plane as stored
+}
+
+func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, error) {
+	a := &assessor{options: o, res: res}
+	var scratch int64
+	where := ""
+	for _, s := range in {
+		v, err := newView(s, o)
+		if err != nil {
+			return nil, err
+		}
+		a.views = append(a.views, v)
+		scratch = max(scratch, v.Array.ScratchBytes(false))
+		if n := v.size[0] * v.size[1]; n > a.area {
+			a.area, where = n, v.Where
+		}
+		a.raw = max(a.raw, v.size[0]*v.size[1]*v.DType.Size())
+	}
+	a.bytes = planes*4*int64(a.area) + int64(a.raw) + scratch
+	if len(in) > 0 && a.bytes > res.Mem {
+		return nil, res.TooLittle(a.bytes, "%s: comparing planes of %d pixels", where, a.area)
+	}
+	return a, nil
+}
+
+// each calls f for 0 to n−1 by as many workers as memory has room for, each with buffers of its own.
+func (a *assessor) each(ctx context.Context, n int, f func(b *buffers, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	workers := max(1, min(a.res.Workers, n, int(a.res.Mem/max(a.bytes, 1))))
+	all := make([]*buffers, workers)
+	a.res.Decided("%d workers with %d MiB each", workers, a.bytes>>20+1)
+	return work.Each(ctx, workers, n, func(worker, i int) error {
+		if all[worker] == nil {
+			all[worker] = newBuffers(a.area, a.raw)
+		}
+		return f(all[worker], i)
+	})
+}
