@@ -51,6 +51,9 @@ func AntiAliasSigma(in, out int) float64 {
 	return max(0, (float64(in)/float64(out)-1)/2)
 }
 
+// Exp returns the exponential function of x ≤ 0 to one unit in the last place, with the same bits on every machine.
+func Exp(x float64) float64 { return exp(x) }
+
 // exp returns the exponential function of x ≤ 0 to one unit in the last place. math.Exp differs in the last
 // bit between processors.
 func exp(x float64) float64 {

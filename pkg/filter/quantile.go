@@ -140,12 +140,12 @@ func Ranks(n int64, percent float64) (lo, hi int64, t float64) {
 }
 
 // find returns the bin that holds a rank, and the rank within the bin.
-func find(hist []int64, rank int64) (bin int, rest int64) {
+func find[C int64 | uint32](hist []C, rank int64) (bin int, rest int64) {
 	for i, c := range hist {
-		if rank < c {
+		if rank < int64(c) {
 			return i, rank
 		}
-		rank -= c
+		rank -= int64(c)
 	}
 	return len(hist) - 1, 0
 }

@@ -114,6 +114,64 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// A worker visits the blocks of a column from the first plane down; each block is visited once, in smaller blocks, too.
+func TestDown(t *testing.T) {
+	v := ramp[uint16](t, []int{50, 90, 80}, []int{20, 40, 40})
+	for _, mem := range []int64{64 << 20, 400 << 10} {
+		c, err := v.Cut(Plan{Size: v.Chunk, Work: "adding blocks", Down: true, Shrink: true}, oct.Resources{Workers: 3, Mem: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if smaller := c.Size != v.Chunk; smaller != (mem < 1<<20) {
+			t.Errorf("%d bytes: blocks of %v", mem, c.Size)
+		}
+		var mu sync.Mutex
+		next, voxels := map[[2]int]int{}, 0
+		err = c.Each(octtest.Ctx, func(_ context.Context, b *Block) error {
+			mu.Lock()
+			defer mu.Unlock()
+			o := b.Origin()
+			at := [2]int{o[1], o[2]}
+			if next[at] != o[0] {
+				t.Errorf("plane %d of column %v, want %d", o[0], at, next[at])
+			}
+			next[at] += b.Size[0]
+			voxels += b.Size[0] * b.Size[1] * b.Size[2]
+			return nil
+		})
+		if err != nil || voxels != 50*90*80 {
+			t.Errorf("%v: %d voxels", err, voxels)
+		}
+	}
+	if _, err := v.Cut(Plan{Size: v.Chunk, Work: "adding blocks", Shrink: true}, oct.Resources{Workers: 1, Mem: 1 << 10}); err == nil {
+		t.Error("blocks fit into 1 KiB")
+	}
+}
+
+// A volume in memory has the voxels of the array; one that is too large stays where it is.
+func TestHold(t *testing.T) {
+	v := ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5})
+	held, left, release, err := v.Hold(octtest.Ctx, octtest.Small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if want := octtest.Small().Mem - 4*7*21*18; left.Mem != want {
+		t.Errorf("%d bytes are left, want %d", left.Mem, want)
+	}
+	start, shape := [3]int{1, 3, 4}, [3]int{5, 11, 9}
+	n := 5 * 11 * 9
+	got, want := make([]float32, n), make([]float32, n)
+	if err := errors.Join(v.Read(octtest.Ctx, want, make([]byte, 2*n), start, shape), held.Read(octtest.Ctx, got, nil, start, shape)); err != nil {
+		t.Fatal(err)
+	}
+	octtest.SameBits(t, got, want)
+	same, left, _, err := v.Hold(octtest.Ctx, oct.Resources{Workers: 1, Mem: 20000})
+	if err != nil || same != v || left.Mem != 20000 {
+		t.Errorf("a volume that is too large: %v, %d", err, left.Mem)
+	}
+}
+
 func TestBadVolumes(t *testing.T) {
 	v := ramp[float32](t, []int{8, 64, 64}, []int{8, 64, 64})
 	if _, err := v.Cut(Plan{Work: "filtering blocks", PerVoxel: 64}, oct.Resources{Workers: 1, Mem: 1 << 20}); err == nil || !strings.Contains(err.Error(), "--mem grants 1 MiB") {

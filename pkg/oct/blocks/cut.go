@@ -22,6 +22,11 @@ type Plan struct {
 	// Fixed is what it needs besides.
 	PerVoxel, Fixed int64
 	Work            string // names the work in messages: "correcting blocks"
+	// Down lets a worker visit the blocks of a column along z from the first plane to the last, for sums in a fixed order. Otherwise
+	// blocks are visited in any order.
+	Down bool
+	// Shrink allows smaller blocks where one of Size does not fit into memory. A computation whose result depends on Size may not.
+	Shrink bool
 }
 
 // A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be smaller.
@@ -37,20 +42,39 @@ type Cut struct {
 
 // Cut divides the volume. Its error says if a single block needs more memory than there is.
 func (v *Volume) Cut(p Plan, res oct.Resources) (*Cut, error) {
-	c := &Cut{Volume: v, Plan: p, res: res, most: 1}
+	c := &Cut{Volume: v, Plan: p, res: res, pyramid: res.Mem / 4}
 	for d, n := range v.Shape {
 		if c.Size[d] == 0 || c.Size[d] > n {
 			c.Size[d] = n
 		}
+	}
+	for {
+		c.measure()
+		_, err := c.workers(4)
+		if err == nil {
+			return c, nil
+		}
+		longest := 0
+		for d, n := range c.Size {
+			if n > c.Size[longest] {
+				longest = d
+			}
+		}
+		if !p.Shrink || c.Size[longest] == 1 {
+			return nil, err
+		}
+		c.Size[longest] = (c.Size[longest] + 1) / 2
+	}
+}
+
+// measure sets the grid and the memory of blocks of the cut's size.
+func (c *Cut) measure() {
+	c.most = 1
+	for d, n := range c.Shape {
 		c.grid[d] = (n + c.Size[d] - 1) / c.Size[d]
-		c.most = mem.Product(c.most, min(n, c.Size[d]+2*p.Halo[d]))
+		c.most = mem.Product(c.most, min(n, c.Size[d]+2*c.Halo[d]))
 	}
-	c.pyramid = res.Mem / 4
-	c.extra = int64(mem.Sum(mem.Product(c.most, int(p.PerVoxel)), int(p.Fixed)))
-	if _, err := c.workers(4); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c.extra = int64(mem.Sum(mem.Product(c.most, int(c.PerVoxel)), int(c.Fixed)))
 }
 
 // workers returns how many workers fit into memory if blocks are written with outBytes per voxel.
@@ -61,7 +85,16 @@ func (c *Cut) workers(outBytes int) (int, error) {
 	if n < 1 {
 		return 0, c.res.TooLittle(each+c.pyramid, "%s: %s of %v voxels", c.Where, c.Work, c.Size)
 	}
-	return min(int(n), c.res.Workers, max(1, c.Blocks())), nil
+	units, _ := c.units()
+	return min(int(n), c.res.Workers, max(1, units)), nil
+}
+
+// units returns how many pieces of work are shared out, and the blocks of each, which lie below each other.
+func (c *Cut) units() (n, each int) {
+	if c.Down {
+		return c.grid[1] * c.grid[2], c.grid[0]
+	}
+	return c.Blocks(), 1
 }
 
 // Blocks returns the number of blocks.
@@ -113,7 +146,8 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 	c.res.Decided("%s of %v voxels: %s", c.Work, c.Size, units.Count(workers, "worker"))
 	pool := mem.NewPool(c.res.Mem)
 	defer pool.Close()
-	return work.Share(ctx, workers, c.Blocks(), func(ctx context.Context, worker int, blocks iter.Seq[int]) error {
+	units, down := c.units()
+	return work.Share(ctx, workers, units, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
 		voxels, held, err := floats(ctx, pool, c.most)
 		if err != nil {
 			return err
@@ -128,16 +162,18 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 			defer b.Release()
 			spare = b.B
 		}
-		for i := range blocks {
-			b := c.block(i)
-			b.Worker, b.Voxels = worker, voxels[:b.Shape[0]*b.Shape[1]*b.Shape[2]]
-			if err := c.Read(ctx, b.Voxels, spare, b.Start, b.Shape); err != nil {
-				return err
+		for i := range pieces {
+			for k := range down {
+				b := c.block(k*units + i)
+				b.Worker, b.Voxels = worker, voxels[:b.Shape[0]*b.Shape[1]*b.Shape[2]]
+				if err := c.Read(ctx, b.Voxels, spare, b.Start, b.Shape); err != nil {
+					return err
+				}
+				if err := f(ctx, b, spare); err != nil {
+					return err
+				}
+				c.res.Done(int64(b.Size[0]) * int64(b.Size[1]) * int64(b.Size[2]) * int64(c.DType.Size()))
 			}
-			if err := f(ctx, b, spare); err != nil {
-				return err
-			}
-			c.res.Done(int64(b.Size[0]) * int64(b.Size[1]) * int64(b.Size[2]) * int64(c.DType.Size()))
 		}
 		return nil
 	})

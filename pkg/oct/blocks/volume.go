@@ -25,6 +25,8 @@ type Volume struct {
 	Shape [3]int
 	Chunk [3]int     // clipped to Shape
 	Voxel [3]float64 // size in µm
+
+	held []float32 // all voxels, where they are in memory
 }
 
 // Open returns the volume at level 0 of an image. Errors wrap [oct.ErrInput].
@@ -51,6 +53,9 @@ func (v *Volume) Bytes() int64 {
 // Read reads a box of voxels (z, y, x) into dst as float32. raw holds them as stored for the time of the call; it has as many
 // elements, and may be nil for a volume of float32.
 func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, shape [3]int) error {
+	if v.held != nil {
+		return v.readHeld(ctx, dst, start, shape)
+	}
 	n := shape[0] * shape[1] * shape[2]
 	region := zarr.Region{Start: start[:], Shape: shape[:]}
 	if v.DType == dtype.Float32 {

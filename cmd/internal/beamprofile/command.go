@@ -1,0 +1,95 @@
+// Package beamprofile implements the command beam-profile, which divides a slice by the axial profile of the beam.
+package beamprofile
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/beamprofile"
+	"strata/pkg/page"
+)
+
+// Command returns the command beam-profile.
+func Command() *cli.Command {
+	o := beamprofile.Options{PercentileMax: 99.9}
+	return &cli.Command{
+		Name:  "beam-profile",
+		Usage: "divide a slice by the axial profile of the beam",
+		Description: "Removes the profile that focus and sensitivity leave along z. The agarose around the tissue shows it: A-lines whose\n" +
+			"mean lies below Otsu's threshold. Each plane is divided by the mean of the agarose in it, relative to the plane where\n" +
+			"that is smallest.\n\n" +
+			"OUT has the data type of IN, rounded half to even. NaN voxels are ignored and stay NaN. Writes metrics beside OUT,\n" +
+			"as NAME_metrics.json. Reads IN five times (three with --percentile_max 100), or once if half of --mem holds it as\n" +
+			"float32.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
+		},
+		Shared: cli.Stage &^ cli.GPU,
+		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Flags: []cli.Flag{
+			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "for the estimate, clip values above this percentile of the slice, 0 to 100; 100 clips nothing"}),
+			cli.Bind(&o.FitGaussian, cli.Flag{Name: "fit_gaussian", Usage: "replace the profile by a Gaussian with its peak and its width"}),
+			cli.Bind(&o.Below, cli.Flag{Name: "below", Value: "PLANE", Check: cli.AtLeast(0), Usage: "estimate the profile from this plane on and leave the planes above it as they are, such as those of water"}),
+			{Name: "output_plot", Value: "FILE", Usage: "also draw the profile, as SVG"},
+		},
+		Examples: []cli.Example{
+			{Command: "beam-profile slice_z05.ome.zarr slice_z05_axial_corr.ome.zarr", Usage: "before crop: agarose and water become as bright as the faintest plane"},
+			{Command: "beam-profile in.ome.zarr out.ome.zarr --below 40 --output_plot profile.svg", Usage: "the tissue begins at plane 40; look at the profile"},
+			{Command: "beam-profile in.ome.zarr out.ome.zarr --fit_gaussian -f --n_levels 0", Usage: "where little agarose makes the profile noisy; replace out.ome.zarr and make no pyramid"},
+		},
+		Aliases: []cli.Alias{{Name: "linum-compensate-psf-model-free", Defaults: cli.Defaults{"overwrite": "true", "percentile_max": "100"},
+			Ignored: []cli.Flag{{Name: "use_gpu", Kind: cli.Bool, Ignored: "beam-profile computes on the CPU"}}}},
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+	}
+}
+
+func run(ctx context.Context, r *cli.Run, o beamprofile.Options) error {
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	metrics, err := stage.Metrics(r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	plot, err := r.OptionalFile("output_plot")
+	if err != nil {
+		return err
+	}
+	task := r.Progress("beam-profile", o.Passes()*datasets.Bytes(in.Levels[0].Array))
+	image, result, err := beamprofile.Run(ctx, in, out.Store, o, stage.Layout(r), stage.Resources(r, task))
+	if err != nil {
+		return stage.Failed(err)
+	}
+	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
+		return err
+	}
+	if plot != nil {
+		if err := plot.Write(func(w io.Writer) error { return chart(result).File(w) }); err != nil {
+			return fmt.Errorf("draw profile: %w", err)
+		}
+	}
+	task.Done()
+	r.Conclude("the beam is brightest at plane %d: %.3g times the faintest", result.Peak, 1+result.PSF[result.Peak])
+	stage.Describe(r, in, r.Arg("IN"), image, out.Path())
+	return nil
+}
+
+// chart plots what each plane is divided by.
+func chart(result *beamprofile.Result) *page.Chart {
+	s := page.Series{Name: "divisor", Joined: true}
+	for z, v := range result.PSF {
+		s.Points = append(s.Points, page.Point{X: float64(z), Y: 1 + v})
+	}
+	return &page.Chart{Title: "axial profile of the beam", XLabel: "plane", YLabel: "divisor", Series: []page.Series{s}, Whole: true}
+}

@@ -1,0 +1,71 @@
+// Package normalize implements the command normalize, which brings the intensities of a slice to a common scale.
+package normalize
+
+import (
+	"context"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/normalize"
+)
+
+// Command returns the command normalize.
+func Command() *cli.Command {
+	o := normalize.Options{PercentileMax: 99.9, Sigma: 1}
+	return &cli.Command{
+		Name:  "normalize",
+		Usage: "bring the intensities of a slice to a common scale",
+		Description: "Makes slices comparable: agarose becomes 0 and bright tissue about 1. An A-line is agarose if its mean lies below\n" +
+			"Otsu's threshold. In each plane, voxels above a percentile are clipped and the median of the agarose is subtracted;\n" +
+			"the slice is divided by the 90th percentile, over its planes, of what lies between the two.\n\n" +
+			"OUT is float32. NaN voxels are ignored and stay NaN. Writes metrics beside OUT, as NAME_metrics.json. Reads IN five\n" +
+			"times, or once if half of --mem holds it as float32.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
+		},
+		Shared: cli.Stage &^ cli.GPU,
+		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Flags: []cli.Flag{
+			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "clip the voxels of each plane above this percentile, 0 to 100; 100 clips nothing"}),
+			cli.Bind(&o.Sigma, cli.Flag{Name: "sigma", Check: cli.Between(0, 1<<10), Usage: "smooth the mean over z by a Gaussian of this standard deviation in pixels before the threshold, 0 to 1024"}),
+		},
+		Examples: []cli.Example{
+			{Command: "normalize slice_z05.ome.zarr normalized/slice_z05.ome.zarr", Usage: "agarose to 0, tissue to about 1"},
+			{Command: "normalize in.ome.zarr out.ome.zarr --percentile_max 99 --sigma 3", Usage: "for a noisy slice with many bright specks"},
+			{Command: "normalize in.ome.zarr out.ome.zarr -f --n_levels 0 --mem 4GiB", Usage: "replace out.ome.zarr; make no pyramid; decode the input once if it has less than 2 GiB as float32"},
+		},
+		Aliases: []cli.Alias{{Name: "linum-normalize-intensities-per-slice", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "3"},
+			Ignored: []cli.Flag{{Name: "use_gpu", Kind: cli.Bool, Ignored: "normalize computes on the CPU"}}}},
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+	}
+}
+
+func run(ctx context.Context, r *cli.Run, o normalize.Options) error {
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	metrics, err := stage.Metrics(r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	task := r.Progress("normalize", normalize.Passes*datasets.Bytes(in.Levels[0].Array))
+	image, result, err := normalize.Run(ctx, in, out.Store, o, stage.Layout(r), stage.Resources(r, task))
+	if err != nil {
+		return stage.Failed(err)
+	}
+	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
+		return err
+	}
+	task.Done()
+	r.Conclude("%.3g %% of the A-lines are agarose, %.4g above it becomes 1", 100*result.Agarose.Coverage(), result.Divisor)
+	stage.Describe(r, in, r.Arg("IN"), image, out.Path())
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package agarose tells the agarose around the tissue of a slice from the tissue: the A-lines whose mean lies below Otsu's threshold
+// of all means. A-lines without data, whose mean is not above 0, are neither.
+package agarose
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/blocks"
+)
+
+// A Mask tells which A-lines (y, x) are agarose, in C order.
+type Mask struct {
+	Lines     []bool
+	Count     int
+	Threshold float64 // of the means; NaN if there is none
+}
+
+// Coverage returns the share of A-lines that are agarose, of all A-lines.
+func (m *Mask) Coverage() float64 { return float64(m.Count) / float64(len(m.Lines)) }
+
+// Few reports whether the means have no two classes, so that there is no threshold.
+func (m *Mask) Few() bool { return math.IsNaN(m.Threshold) }
+
+// Bytes returns the memory that [Means] and [Find] need for the A-lines of a volume.
+func Bytes(v *blocks.Volume) int64 { return 13 * int64(v.Shape[1]) * int64(v.Shape[2]) }
+
+// Means returns the mean over z of the finite voxels of each A-line, those above clip counted as clip. An A-line without finite voxels
+// has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is called with each block that is read, with
+// the voxels as they are stored, from several goroutines; it may be nil.
+func Means(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resources, see func(b *blocks.Block)) ([]float32, error) {
+	chunk := v.Chunk[1] * v.Chunk[2]
+	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 12 * int64(chunk), Down: true, Shrink: true, Work: "averaging A-lines"}, res)
+	if err != nil {
+		return nil, err
+	}
+	means := make([]float32, v.Shape[1]*v.Shape[2])
+	type sums struct {
+		sum []float64
+		n   []int32
+	}
+	workers := make([]sums, max(1, res.Workers))
+	err = c.Each(ctx, func(_ context.Context, b *blocks.Block) error {
+		if see != nil {
+			see(b)
+		}
+		s, area, o := &workers[b.Worker], b.Size[1]*b.Size[2], b.Origin()
+		if s.sum == nil {
+			s.sum, s.n = make([]float64, c.Size[1]*c.Size[2]), make([]int32, c.Size[1]*c.Size[2])
+		}
+		if o[0] == 0 {
+			clear(s.sum)
+			clear(s.n)
+		}
+		for z := range b.Size[0] {
+			for i, f := range b.Voxels[z*area:][:area] {
+				if f-f == 0 {
+					s.sum[i] += min(float64(f), clip)
+					s.n[i]++
+				}
+			}
+		}
+		if o[0]+b.Size[0] < v.Shape[0] {
+			return nil
+		}
+		for y := range b.Size[1] {
+			row := means[(o[1]+y)*v.Shape[2]+o[2]:]
+			for x := range b.Size[2] {
+				i := y*b.Size[2] + x
+				row[x] = 0
+				if s.n[i] > 0 {
+					row[x] = float32(s.sum[i] / float64(s.n[i]))
+				}
+			}
+		}
+		return nil
+	})
+	return means, err
+}
+
+// Find returns the mask of A-lines with the given means, whose Otsu threshold is taken of a Gaussian of them of sigma pixels along y
+// and x (mirrored at the edges, cut off at 4 sigma), where the mean is above 0.
+func Find(means []float32, ny, nx int, sigma float64) *Mask {
+	smooth := means
+	if sigma > 0 {
+		along, across := filter.GaussianWeights(ny, sigma, 0, filter.Reflect), filter.GaussianWeights(nx, sigma, 0, filter.Reflect)
+		tall := make([]float32, ny*nx)
+		along.Apply(tall, means, 1, nx)
+		smooth = make([]float32, ny*nx)
+		across.ApplyRows(smooth, tall, ny, make([]float32, across.RowScratch()))
+		clear(tall)
+		n := 0
+		for i, m := range means {
+			if m > 0 {
+				tall[n] = smooth[i]
+				n++
+			}
+		}
+		return find(means, smooth, tall[:n])
+	}
+	return find(means, smooth, means)
+}
+
+// find splits A-lines by the threshold of some of the numbers of smooth.
+func find(means, smooth, counted []float32) *Mask {
+	m := &Mask{Lines: make([]bool, len(means)), Threshold: math.NaN()}
+	t, ok := filter.PositiveOtsu(counted)
+	if !ok {
+		return m
+	}
+	m.Threshold = t
+	for i, f := range means {
+		if f > 0 && float64(smooth[i]) < t {
+			m.Lines[i] = true
+			m.Count++
+		}
+	}
+	return m
+}
+
+// Select appends the finite voxels of a plane of a block that lie in the agarose to dst.
+func (m *Mask) Select(dst []float32, v *blocks.Volume, b *blocks.Block, z int) []float32 {
+	o := b.Origin()
+	for y := range b.Size[1] {
+		lines := m.Lines[(o[1]+y)*v.Shape[2]+o[2]:]
+		for x, f := range b.Voxels[b.At(z, y, 0):][:b.Size[2]] {
+			if lines[x] && f-f == 0 {
+				dst = append(dst, f)
+			}
+		}
+	}
+	return dst
+}

@@ -1,0 +1,253 @@
+// Package beamprofile divides the A-lines of a slice by the axial profile of the beam, as the agarose around the tissue shows it. It is
+// the pipeline's beam-profile stage; [Run] does all of it.
+package beamprofile
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"strata/pkg/filter"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/agarose"
+	"strata/pkg/oct/blocks"
+	"strata/pkg/zarr/store"
+)
+
+// Options are the parameters of [Run].
+type Options struct {
+	PercentileMax float64 // of all voxels: brighter ones are clipped for the estimate; 100: none
+	FitGaussian   bool    // replaces the profile by a Gaussian through its peak
+	Below         int     // first plane of the estimate; planes above it are not corrected
+}
+
+// Passes returns how often [Run] visits each voxel.
+func (o *Options) Passes() int64 {
+	if o.PercentileMax < 100 {
+		return 5
+	}
+	return 3
+}
+
+// Result holds what was found.
+type Result struct {
+	Agarose *agarose.Mask
+	// Profile is the mean of the agarose in each plane, with the smallest positive value in place of lower ones; nil: none was found.
+	Profile []float64
+	// PSF is the profile above its smallest value, relative to that; a plane is divided by 1 + PSF.
+	PSF  []float64
+	Peak int // plane of the largest PSF
+}
+
+// Run corrects the image in. The output has its type; integers are rounded half to even. It computes in float32, with the mean profile
+// in float64. NaN is left out of the estimate and stays.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
+	v, err := blocks.Open(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Below < 0 || o.Below >= v.Shape[0] {
+		return nil, nil, oct.LayoutErrorf("--below %d: %s has planes 0 to %d", o.Below, v.Where, v.Shape[0]-1)
+	}
+	need := agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + quantileBytes
+	if need > res.Mem/2 {
+		return nil, nil, res.TooLittle(2*need, "%s: the statistics of %v voxels", v.Where, v.Shape)
+	}
+	res.Mem -= need
+	v, left, release, err := v.Hold(ctx, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	r, err := measure(ctx, v, o, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: "correcting blocks"}, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	image, err := c.Map(ctx, out, layout, v.Spec(v.DType), func(_ context.Context, b *blocks.Block) error {
+		first, area := b.Origin()[0], b.Size[1]*b.Size[2]
+		for z := range b.Size[0] {
+			by := 1 + r.PSF[first+z]
+			plane := b.Voxels[z*area:][:area]
+			for i, f := range plane {
+				plane[i] = float32(float64(f) / by)
+			}
+		}
+		return nil
+	})
+	return image, r, err
+}
+
+// sumBytes is the size of a [filter.ExactSum], quantileBytes that of [filter.Quantiles] for one percentile.
+const (
+	sumBytes      = 257 * 8
+	quantileBytes = 3 << 19
+)
+
+// measure finds the agarose and its profile.
+func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) (*Result, error) {
+	clip, err := ceiling(ctx, v, o.PercentileMax, res)
+	if err != nil {
+		return nil, err
+	}
+	means, err := agarose.Means(ctx, v, clip, res, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Agarose: agarose.Find(means, v.Shape[1], v.Shape[2], 0), PSF: make([]float64, v.Shape[0])}
+	sums := make([][]filter.ExactSum, max(1, res.Workers))
+	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 4 * int64(v.Chunk[1]*v.Chunk[2]), Shrink: true, Work: "averaging planes"}, res)
+	if err != nil {
+		return nil, err
+	}
+	selected := make([][]float32, len(sums))
+	err = c.Each(ctx, func(_ context.Context, b *blocks.Block) error {
+		if sums[b.Worker] == nil {
+			sums[b.Worker] = make([]filter.ExactSum, v.Shape[0])
+		}
+		for z := range b.Size[0] {
+			s := r.Agarose.Select(selected[b.Worker][:0], v, b, z)
+			sum := &sums[b.Worker][b.Origin()[0]+z]
+			for _, f := range s {
+				sum.Add(min(f, float32(clip)))
+			}
+			selected[b.Worker] = s
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]filter.ExactSum, v.Shape[0])
+	for _, of := range sums {
+		for z := range of {
+			all[z].Merge(&of[z])
+		}
+	}
+	if !r.conclude(all, o) {
+		res.Warnf("%s: no agarose with a signal found: nothing is corrected", v.Where)
+	}
+	return r, nil
+}
+
+// ceiling returns the percentile of all finite voxels, rounded to float32, or +Inf if nothing is clipped.
+func ceiling(ctx context.Context, v *blocks.Volume, percent float64, res oct.Resources) (float64, error) {
+	if percent >= 100 {
+		return math.Inf(1), nil
+	}
+	q := filter.NewQuantiles(percent)
+	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Shrink: true, Work: "counting blocks"}, res)
+	if err != nil {
+		return 0, err
+	}
+	var mu sync.Mutex
+	found := false
+	for pass := range 2 {
+		if pass > 0 {
+			q.Refine()
+		}
+		err := c.Each(ctx, func(_ context.Context, b *blocks.Block) error {
+			n := 0
+			for _, f := range b.Voxels {
+				if f-f == 0 {
+					b.Voxels[n] = f
+					n++
+				}
+			}
+			q.Add(b.Voxels[:n])
+			mu.Lock()
+			found = found || n > 0
+			mu.Unlock()
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if !found {
+		return math.Inf(1), nil
+	}
+	return float64(float32(q.Value(0))), nil
+}
+
+// conclude computes the profile of the planes from o.Below on. It returns false if there is none.
+func (r *Result) conclude(sums []filter.ExactSum, o Options) bool {
+	profile := make([]float64, len(sums))
+	least, background := math.Inf(1), math.Inf(1)
+	for z := range sums {
+		profile[z] = sums[z].Mean()
+		if z >= o.Below && profile[z] > 0 {
+			least = min(least, profile[z])
+		}
+	}
+	if math.IsInf(least, 1) {
+		return false
+	}
+	for z, p := range profile {
+		if !(p > least) {
+			profile[z] = least
+		}
+		if z >= o.Below {
+			background = min(background, profile[z])
+		}
+	}
+	r.Profile, r.Peak = profile, o.Below
+	for z := o.Below; z < len(profile); z++ {
+		r.PSF[z] = (profile[z] - background) / background
+		if r.PSF[z] > r.PSF[r.Peak] {
+			r.Peak = z
+		}
+	}
+	if o.FitGaussian {
+		r.fit(o.Below)
+	}
+	return true
+}
+
+// fit replaces the PSF by a Gaussian with its peak and its width on the far side, unless it does not fall to half of the peak there.
+func (r *Result) fit(from int) {
+	m, right := r.Peak, r.Peak
+	top := r.PSF[m]
+	for right < len(r.PSF) && !(r.PSF[right] < top/2) {
+		right++
+	}
+	if right == m || right == len(r.PSF) {
+		return
+	}
+	sigma := float64(right-m) / math.Sqrt(2*math.Ln2)
+	for z := from; z < len(r.PSF); z++ {
+		d := float64(z-m) / sigma
+		r.PSF[z] = top * filter.Exp(-d*d/2)
+	}
+}
+
+// Quality is a judgement of the profile.
+func (r *Result) Quality() string {
+	switch {
+	case r.PSF[r.Peak] < metrics.Limits["psf_max"].Error:
+		return "poor"
+	case r.Peak < 5 || float64(r.Peak) > 0.8*float64(len(r.PSF)):
+		return "warning"
+	}
+	return "good"
+}
+
+// Step returns the metrics of a run with input and output of the given names.
+func (r *Result) Step(in, out string, o Options) *metrics.Step {
+	s := metrics.New("psf_compensation")
+	s.Note("input_volume", in, "path of the input")
+	s.Note("output_volume", out, "path of the output")
+	s.Note("fit_gaussian", o.FitGaussian, "the profile is a Gaussian")
+	top, coverage := metrics.Limits["psf_max"], metrics.Limits["agarose_coverage"]
+	s.Judge("psf_max", r.PSF[r.Peak], "", "largest value of the profile above its smallest, relative to that", &top)
+	s.Mark("psf_peak_depth", r.Peak, "voxels", "plane of the largest value", metrics.OK)
+	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
+	s.Mark("profile_quality", r.Quality(), "", "poor: hardly any profile; warning: the peak lies near the first or the last plane", metrics.OK)
+	s.Note("profile", r.Profile, "mean of the agarose in each plane")
+	return s
+}

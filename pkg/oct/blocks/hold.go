@@ -1,0 +1,62 @@
+package blocks
+
+import (
+	"context"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/oct"
+)
+
+// Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
+// still. A stage that reads a small volume several times decodes it once that way. Otherwise both are as they were. The memory
+// belongs to the caller, who calls release in the end.
+func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, left oct.Resources, release func(), err error) {
+	bytes := int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
+	if bytes > res.Mem/2 {
+		return v, res, func() {}, nil
+	}
+	left = res
+	left.Mem -= bytes
+	raw, err := mem.Alloc(int(bytes))
+	if err != nil {
+		return nil, res, nil, err
+	}
+	all := dtype.Slice[float32](raw)
+	release = func() { mem.Free(raw) }
+	quiet := res
+	quiet.Progress, quiet.Debug = nil, nil
+	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
+	if err == nil {
+		err = c.Each(ctx, func(_ context.Context, b *Block) error {
+			o := b.Origin()
+			for z := range b.Size[0] {
+				for y := range b.Size[1] {
+					copy(all[((o[0]+z)*v.Shape[1]+o[1]+y)*v.Shape[2]+o[2]:], b.Voxels[b.At(z, y, 0):][:b.Size[2]])
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		release()
+		return nil, res, nil, err
+	}
+	in := *v
+	in.held = all
+	return &in, left, release, nil
+}
+
+// readHeld is Read of a volume in memory.
+func (v *Volume) readHeld(ctx context.Context, dst []float32, start, shape [3]int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for z := range shape[0] {
+		for y := range shape[1] {
+			from := ((start[0]+z)*v.Shape[1]+start[1]+y)*v.Shape[2] + start[2]
+			copy(dst[(z*shape[1]+y)*shape[2]:][:shape[2]], v.held[from:])
+		}
+	}
+	return nil
+}

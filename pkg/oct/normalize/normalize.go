@@ -1,0 +1,204 @@
+// Package normalize brings the intensities of a slice to a common scale: agarose to 0, bright tissue to about 1. It is the pipeline's
+// normalize stage; [Run] does all of it.
+package normalize
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/agarose"
+	"strata/pkg/oct/blocks"
+	"strata/pkg/zarr/store"
+)
+
+// Options are the parameters of [Run].
+type Options struct {
+	PercentileMax float64 // of the voxels of a plane: brighter ones are clipped; 0…100
+	Sigma         float64 // standard deviation in pixels of the Gaussian before agarose and tissue are told apart
+}
+
+// Passes is how often [Run] visits each voxel.
+const Passes = 5
+
+// Result holds what was found. Planes without finite voxels have the ceiling NaN and the background 0.
+type Result struct {
+	Shape      [3]int
+	Agarose    *agarose.Mask
+	Ceiling    []float32 // of each plane: the value at which it is clipped
+	Background []float32 // of each plane: the median of the agarose, which becomes 0
+	Divisor    float32   // of the volume; 0 if there is nothing to divide by
+}
+
+// Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by the 90th
+// percentile of what lies between. The output is of float32. NaN is left out of the statistics and stays.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
+	v, err := blocks.Open(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	need := agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1)
+	if need > res.Mem/2 {
+		return nil, nil, res.TooLittle(2*need, "%s: the statistics of %v voxels", v.Where, v.Shape)
+	}
+	res.Mem -= need
+	v, left, release, err := v.Hold(ctx, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	r, err := measure(ctx, v, o, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: "normalising blocks"}, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	image, err := c.Map(ctx, out, layout, v.Spec(dtype.Float32), func(_ context.Context, b *blocks.Block) error {
+		first, area := b.Origin()[0], b.Size[1]*b.Size[2]
+		for z := range b.Size[0] {
+			r.apply(b.Voxels[z*area:][:area], first+z)
+		}
+		return nil
+	})
+	return image, r, err
+}
+
+// apply normalises voxels of plane z.
+func (r *Result) apply(v []float32, z int) {
+	high, low, divisor := r.Ceiling[z], r.Background[z], r.Divisor
+	if !(divisor > 0) {
+		divisor = 1
+	}
+	for i, f := range v {
+		if f > high {
+			f = high
+		}
+		if f < low {
+			f = low
+		}
+		v[i] = (f - low) / divisor
+	}
+}
+
+// measure finds the agarose, and the ceiling and the background of each plane.
+func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) (*Result, error) {
+	r := &Result{Shape: v.Shape}
+	all, background := filter.NewRankSets(v.Shape[0], o.PercentileMax), filter.NewRankSets(v.Shape[0], 50)
+	all.Begin()
+	count := func(b *blocks.Block) {
+		area := b.Size[1] * b.Size[2]
+		for k := range b.Size[0] {
+			z := (k + b.Worker*7) % b.Size[0] // so that workers rarely wait for each other's plane
+			all.Add(b.Origin()[0]+z, b.Voxels[z*area:][:area])
+		}
+	}
+	means, err := agarose.Means(ctx, v, math.Inf(1), res, count)
+	if err != nil {
+		return nil, err
+	}
+	r.Agarose = agarose.Find(means, v.Shape[1], v.Shape[2], o.Sigma)
+	if r.Agarose.Few() {
+		res.Warnf("%s: no threshold separates agarose from tissue: nothing is subtracted", v.Where)
+	} else if r.Agarose.Count == 0 {
+		res.Warnf("%s: no agarose found: nothing is subtracted", v.Where)
+	}
+	for {
+		more, again := all.Begin(), background.Begin()
+		if !more && !again {
+			break
+		}
+		c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 4 * int64(v.Chunk[1]*v.Chunk[2]), Shrink: true, Work: "counting blocks"}, res)
+		if err != nil {
+			return nil, err
+		}
+		selected := make([][]float32, max(1, res.Workers))
+		err = c.Each(ctx, func(_ context.Context, b *blocks.Block) error {
+			if more {
+				count(b)
+			}
+			for z := range b.Size[0] {
+				s := r.Agarose.Select(selected[b.Worker][:0], v, b, z)
+				background.Add(b.Origin()[0]+z, s)
+				selected[b.Worker] = s
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.conclude(all, background)
+	return r, nil
+}
+
+// conclude computes the ceilings, the backgrounds and the divisor.
+func (r *Result) conclude(all, background *filter.RankSets) {
+	var spans []float32
+	for z := range r.Shape[0] {
+		lo, hi, t := all.Around(z, 0)
+		high, low := float32(filter.Interpolate(lo, hi, t)), float32(0)
+		if background.Count(z) > 0 { // the median of what is clipped
+			lo, hi, t := background.Around(z, 0)
+			low = float32(filter.Interpolate(min(lo, high), min(hi, high), t))
+		}
+		r.Ceiling, r.Background = append(r.Ceiling, high), append(r.Background, low)
+		if span := high - low; span == span {
+			spans = append(spans, span)
+		}
+	}
+	if len(spans) == 0 {
+		return
+	}
+	r.Divisor = float32(filter.Percentiles(spans, 90)[0])
+	if !(r.Divisor > 0) {
+		r.Divisor = float32(filter.Percentiles(spans, 100)[0])
+	}
+	r.Divisor = max(r.Divisor, 0)
+}
+
+// Step returns the metrics of a run with input and output of the given names. The spread of the background is judged relative to the
+// divisor, because that is the size which it has in the output.
+func (r *Result) Step(in, out string, o Options) *metrics.Step {
+	s := metrics.New("normalize_intensities")
+	s.Note("input_volume", in, "path of the input")
+	s.Note("output_volume", out, "path of the output")
+	s.Note("volume_shape", r.Shape[:], "voxels along z, y, x")
+	s.Note("percentile_max", o.PercentileMax, "percentile of each plane at which it is clipped")
+	s.Note("sigma", o.Sigma, "standard deviation in pixels of the Gaussian before the threshold")
+	s.Note("use_gpu", false, "computed on a GPU")
+	coverage, std := metrics.Limits["agarose_coverage"], metrics.Limits["std_background"]
+	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
+	s.Judge("otsu_threshold", r.Agarose.Threshold, "", "mean intensity below which an A-line is agarose", nil)
+	mean, spread := moments(r.Background)
+	s.Judge("mean_background", mean, "", "mean over planes of the agarose's median", nil)
+	s.Judge("divisor", float64(r.Divisor), "", "intensity above the background that becomes 1", nil)
+	relative := spread
+	if r.Divisor > 0 {
+		relative /= float64(r.Divisor)
+	}
+	judged := metrics.New("")
+	judged.Judge("std_background", relative, "", "", &std)
+	m, _ := judged.Metric("std_background")
+	s.Mark("std_background", spread, "", "standard deviation over planes of the agarose's median; judged relative to the divisor", m.Status)
+	s.Warnings, s.Errors = append(s.Warnings, judged.Warnings...), append(s.Errors, judged.Errors...)
+	return s
+}
+
+// moments returns the mean and the population standard deviation.
+func moments(v []float32) (mean, std float64) {
+	for _, f := range v {
+		mean += float64(f)
+	}
+	mean /= float64(len(v))
+	for _, f := range v {
+		d := float64(f) - mean
+		std += float64(d * d)
+	}
+	return mean, math.Sqrt(std / float64(len(v)))
+}
