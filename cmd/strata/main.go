@@ -12,6 +12,7 @@ import (
 	"strata/cmd/internal/benchzarr"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/phantom"
@@ -37,6 +38,7 @@ func command() *cli.Command {
 			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
+			flatfield.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),

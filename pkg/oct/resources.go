@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"context"
 	"fmt"
 
 	"strata/pkg/gds"
@@ -9,6 +10,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
 )
@@ -68,6 +70,17 @@ func (r *Resources) Decided(format string, args ...any) {
 // for byte those of a run without a device.
 func (r *Resources) Output(w *ngff.Writer) *ngffgpu.Writer {
 	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Trials: r.Trials, Debug: r.Debug})
+}
+
+// Each returns a function that shares out n calls of f to the workers, as [work.Each] does, for libraries that start no
+// goroutines.
+func (r *Resources) Each(ctx context.Context) func(n int, f func(i int)) error {
+	return func(n int, f func(i int)) error {
+		return work.Each(ctx, r.Workers, n, func(_, i int) error {
+			f(i)
+			return nil
+		})
+	}
 }
 
 // TooLittle returns an error that work needs more memory, in bytes, than Mem grants. work and args are formatted

@@ -1,13 +1,17 @@
 // Package basic estimates the flat-field that a set of images shares with BaSiC (Peng et al., A BaSiC tool
 // for background and shading correction of optical microscopy images, Nature Communications 8, 2017): every
-// image is a smooth flat-field times its own brightness, plus a sparse remainder. There is no dark-field; the
-// smoothness of the flat-field is 1. (Stages specification, focal, step 2.)
+// image is a smooth flat-field times its own brightness, plus a sparse remainder. There is no dark-field.
 //
-// Numbers are float64 and every sum has a fixed order.
+// Two programs solve this differently, and a [Solver] does it as one of them: [Approximate] as basicpy (stages
+// specification, focal, step 2), [Sorted] as linum-basic (workflow specification, section 1). Both repeat rounds,
+// each of which weighs down the pixels in which the last one found a remainder.
+//
+// Values of pixels are float32, as in these programs; sums over pixels and images are float64 and have a fixed order.
 package basic
 
 import (
 	"math"
+	"slices"
 )
 
 const (
@@ -18,89 +22,190 @@ const (
 )
 
 const (
-	maxRounds     = 10   // of reweighting
-	maxSteps      = 500  // of the solver, per round
-	tolerance     = 1e-3 // residual of the solver, relative to the images
-	reweightStop  = 1e-2 // relative change of the flat-field that ends the rounds
 	penaltyGrowth = 1.5
-	penaltyMax    = 1e7 // relative to the first
-	epsilon       = 0.1 // of the weights
+	penaltyMax    = 1e7  // relative to the first
+	epsilon       = 0.1  // of the weights
+	offset        = 1e-6 // of the brightness, in the weights
+	smoothScale   = 800  // of the smoothness that is chosen from the images
 )
 
-// Memory returns how many bytes [FlatField] needs for a number of images, besides the images.
-func Memory(images int) int64 { return (3*int64(images) + 8) * pixels * 8 }
+// Memory returns how many bytes [Solver.FlatField] needs for a number of images, besides the images.
+func Memory(images int) int64 { return 3*int64(images)*pixels*4 + int64(images)*bands*8 + 8*pixels*8 }
 
-// FlatField estimates the flat-field, Size × Size with mean 1, of consecutive images of that size. All
-// numbers must be finite and not negative, at least one above 0. It uses the augmented Lagrangian solver that
-// basicpy calls "approximate".
-func FlatField(images []float32) []float64 {
-	t := len(images) / pixels
-	f := newFit(images, t)
-	last := make([]float64, pixels)
-	for i := range last {
-		last[i] = 1
+// A Solver estimates flat-fields. Its zero value is not ready; see [Approximate] and [Sorted].
+type Solver struct {
+	Smoothness float64 // of the flat-field, λ; 0: chosen from the images
+	Rounds     int     // of reweighting, at most
+	Steps      int     // of a round, at most
+
+	// Each runs f for 0 to n−1, which may be at the same time, and returns when all calls have. Its error ends the
+	// estimate. nil: one after another.
+	Each func(n int, f func(i int)) error
+
+	sorted       bool
+	tolerance    float64 // residual that ends a round, relative to the images
+	reweightStop float64 // relative change of the flat-field that ends the rounds
+}
+
+// Approximate returns the augmented Lagrangian solver that basicpy calls "approximate", with its defaults.
+func Approximate() Solver {
+	return Solver{Smoothness: 1, Rounds: 10, Steps: 500, tolerance: 1e-3, reweightStop: 1e-2}
+}
+
+// Sorted returns the solver of linum-basic, with its defaults. It sorts the values of each pixel over the images, so
+// that one of its images holds all the smallest values and another all the largest. What differs from image to image
+// cancels out there, also if no image shows much else.
+func Sorted() Solver {
+	return Solver{Rounds: 10, Steps: 500, tolerance: 1e-6, reweightStop: 1e-3, sorted: true}
+}
+
+// A Field is an estimated flat-field.
+type Field struct {
+	Pixels     []float64 // Size × Size, mean 1
+	Rounds     int       // of reweighting
+	Smoothness float64   // λ
+}
+
+// FlatField estimates the flat-field of consecutive images of Size × Size. All numbers must be finite. Images of
+// zeros have an even flat-field. The solver Sorted changes the images.
+func (s Solver) FlatField(images []float32) (Field, error) {
+	f := newFit(s, images)
+	out := Field{Pixels: f.last, Smoothness: s.Smoothness}
+	if s.sorted {
+		f.each(f.sort)
 	}
-	for i := range f.weight {
-		f.weight[i] = 1
+	f.begin()
+	if f.err != nil || f.norm == 0 || f.largest == 0 {
+		return out, f.err
 	}
-	for range maxRounds {
-		f.solve()
-		field := f.field(last)
+	if f.how.Smoothness == 0 {
+		f.how.Smoothness = f.ownSmoothness()
+	}
+	out.Smoothness = f.how.Smoothness
+	for f.err == nil && out.Rounds < s.Rounds {
+		if s.sorted {
+			f.solveSorted()
+		} else {
+			f.solveApproximate()
+		}
+		out.Rounds++
+		field := f.field()
 		change, size := 0.0, 0.0
 		for i, v := range field {
-			change += math.Abs(v - last[i])
-			size += math.Abs(last[i])
+			change += math.Abs(v - f.last[i])
+			size += math.Abs(f.last[i])
 		}
-		last = field
-		if change <= reweightStop*size {
+		f.last = field
+		if change <= s.reweightStop*size {
 			break
 		}
 		f.reweight()
 	}
-	return last
+	out.Pixels = f.last
+	return out, f.err
 }
+
+// bands is the number of parts of an image that are worked on at the same time.
+const (
+	bands = 16
+	band  = pixels / bands
+)
 
 // fit is a running estimate of I ≈ S·B + R.
 type fit struct {
+	how        Solver
 	images     []float32 // I: T × pixels
-	weight     []float64 // W, T × pixels
-	rest       []float64 // R, T × pixels
-	multiplier []float64 // Y, T × pixels
+	weight     []float32 // W, T × pixels
+	rest       []float32 // R, T × pixels
+	multiplier []float32 // Y, T × pixels
 	smooth     []float64 // S, pixels
+	narrow     []float32 // S
 	spectrum   []float64 // Ŝ, of S
-	brightness []float64 // B, T
-	sum        []float64 // over t of I − R − SB + Y/μ, pixels
+	brightness []float32 // B, T
+	mean       []float64 // of each image
+	sum        []float64 // over t of I − R + Y/μ, pixels
+	partial    []float64 // sums of a band: T × bands
+	last       []float64 // the flat-field of the last round
 	t          int
 	norm       float64 // ‖I‖
 	largest    float64 // singular value of I
-	mean       []float64
 	dct        *dct
+	err        error // of Each: nothing more is computed
 }
 
-func newFit(images []float32, t int) *fit {
-	f := &fit{images: images, t: t, dct: newDCT(),
-		weight: make([]float64, t*pixels), rest: make([]float64, t*pixels), multiplier: make([]float64, t*pixels),
-		smooth: make([]float64, pixels), spectrum: make([]float64, pixels), sum: make([]float64, pixels),
-		brightness: make([]float64, t), mean: make([]float64, t),
+func newFit(s Solver, images []float32) *fit {
+	t := len(images) / pixels
+	f := &fit{how: s, images: images, t: t, dct: newDCT(),
+		weight: make([]float32, t*pixels), rest: make([]float32, t*pixels), multiplier: make([]float32, t*pixels),
+		smooth: make([]float64, pixels), narrow: make([]float32, pixels), spectrum: make([]float64, pixels), sum: make([]float64, pixels),
+		brightness: make([]float32, t), mean: make([]float64, t), partial: make([]float64, t*bands), last: make([]float64, pixels),
 	}
-	for i := range t {
-		var sum, square float64
-		for _, v := range f.image(i) {
-			sum += float64(v)
-			square += float64(v) * float64(v)
-		}
-		f.mean[i] = sum / pixels
-		f.norm += square
+	for i := range f.last {
+		f.last[i] = 1
 	}
-	f.norm = math.Sqrt(f.norm)
-	f.largest = f.singularValue()
+	for i := range f.weight {
+		f.weight[i] = 1
+	}
 	return f
 }
 
-func (f *fit) image(i int) []float32 { return f.images[i*pixels : (i+1)*pixels] }
+// each calls work for the bands, by their first pixels.
+func (f *fit) each(work func(first int)) {
+	if f.err != nil {
+		return
+	}
+	if f.how.Each == nil {
+		for k := range bands {
+			work(k * band)
+		}
+		return
+	}
+	f.err = f.how.Each(bands, func(k int) { work(k * band) })
+}
 
-// singularValue returns the largest singular value of I, by power iteration on I·Iᵀ: the images are not
-// negative, so that a vector of ones is never orthogonal to what is sought, and the value converges twice as
+// of returns a band of image i.
+func of[T any](v []T, i, first int) []T { return v[i*pixels+first:][:band:band] }
+
+// total adds up the partial sums of image i.
+func (f *fit) total(i int) (sum float64) {
+	for _, v := range f.partial[i*bands:][:bands] {
+		sum += v
+	}
+	return sum
+}
+
+// begin computes the means, the norm and the largest singular value of the images.
+func (f *fit) begin() {
+	f.each(func(first int) {
+		for i := range f.t {
+			sum := 0.0
+			for _, v := range of(f.images, i, first) {
+				sum += float64(v)
+			}
+			f.partial[i*bands+first/band] = sum
+		}
+	})
+	for i := range f.mean {
+		f.mean[i] = f.total(i) / pixels
+	}
+	f.each(func(first int) {
+		for i := range f.t {
+			square := 0.0
+			for _, v := range of(f.images, i, first) {
+				square += float64(float64(v) * float64(v))
+			}
+			f.partial[i*bands+first/band] = square
+		}
+	})
+	for i := range f.t {
+		f.norm += f.total(i)
+	}
+	f.norm = math.Sqrt(f.norm)
+	f.largest = f.singularValue()
+}
+
+// singularValue returns the largest singular value of I, by power iteration on I·Iᵀ: the images are hardly ever
+// negative, so that a vector of ones is not orthogonal to what is sought, and the value converges twice as
 // fast as the vector.
 func (f *fit) singularValue() float64 {
 	v, u := make([]float64, f.t), make([]float64, pixels)
@@ -109,21 +214,31 @@ func (f *fit) singularValue() float64 {
 	}
 	last := 0.0
 	for range 1000 {
-		clear(u)
-		for i, c := range v {
-			for x, p := range f.image(i) {
-				u[x] += float64(c * float64(p))
+		f.each(func(first int) {
+			u := u[first:][:band:band]
+			clear(u)
+			for i, c := range v {
+				for x, p := range of(f.images, i, first) {
+					u[x] += float64(c * float64(p))
+				}
 			}
-		}
+			for i := range v {
+				sum := 0.0
+				for x, p := range of(f.images, i, first) {
+					sum += float64(u[x] * float64(p))
+				}
+				f.partial[i*bands+first/band] = sum
+			}
+		})
 		square := 0.0
 		for i := range v {
-			v[i] = 0
-			for x, p := range f.image(i) {
-				v[i] += float64(u[x] * float64(p))
-			}
-			square += v[i] * v[i]
+			v[i] = f.total(i)
+			square += float64(v[i] * v[i])
 		}
 		n := math.Sqrt(square) // of I·Iᵀ·v, |v| = 1: tends to σ²
+		if n == 0 || f.err != nil {
+			return 0
+		}
 		for i := range v {
 			v[i] /= n
 		}
@@ -132,149 +247,117 @@ func (f *fit) singularValue() float64 {
 		}
 		last = n
 	}
-	square := 0.0
-	for _, x := range v {
-		square += x * x
-	}
-	return math.Sqrt(last / math.Sqrt(square))
+	return math.Sqrt(last)
 }
 
-// solve runs one round: it updates S, B and R for the weights.
-func (f *fit) solve() {
-	total := 0.0
-	for i := range f.t {
-		total += f.mean[i]
-	}
-	for i := range f.t {
-		f.brightness[i] = f.mean[i] / (total / float64(f.t))
-	}
-	for i := range f.smooth {
-		f.smooth[i] = 1
-	}
-	clear(f.spectrum)
-	f.spectrum[0] = Size // of S = 1
-	clear(f.rest)
-	clear(f.multiplier)
-	first := 12.5 / f.largest
-	mu := first
-	f.start()
-	for range maxSteps {
-		// S
-		update := f.sum
-		scale(update, 1/float64(f.t))
-		f.dct.forward(update)
-		for i, v := range update {
-			f.spectrum[i] = soft(f.spectrum[i]+v, 1/mu)
-		}
-		copy(f.smooth, f.spectrum)
-		f.dct.inverse(f.smooth)
-		// R, B
-		all := 0.0
-		for i := range f.t {
-			f.brightness[i] = f.separate(i, mu) / pixels
-			all += f.brightness[i]
-		}
-		all /= float64(f.t)
-		for i := range f.t {
-			f.brightness[i] = max(0, f.brightness[i]/all)
-		}
-		// Y, and the sum for the next S
-		next := min(penaltyGrowth*mu, penaltyMax*first)
-		clear(f.sum)
-		residual := 0.0
-		for i := range f.t {
-			residual += f.dual(i, mu, next)
-		}
-		mu = next
-		if math.Sqrt(residual) <= tolerance*f.norm {
-			break
-		}
-	}
-}
-
-// soft moves v towards 0 by a threshold, no further than 0.
-func soft(v, threshold float64) float64 {
-	return v - max(-threshold, min(v, threshold))
-}
-
-// start sums I − SB for the first S: R = Y = 0.
-func (f *fit) start() {
-	clear(f.sum)
-	for i, b := range f.brightness {
-		for x, v := range f.image(i) {
-			f.sum[x] += float64(v) - float64(f.smooth[x]*b)
-		}
-	}
-}
-
-// separate makes R of an image and returns the sum of I − R.
-func (f *fit) separate(i int, mu float64) float64 {
-	b, sum, inverse := f.brightness[i], 0.0, 1/mu
-	weight, rest, multiplier := f.weight[i*pixels:][:pixels], f.rest[i*pixels:][:pixels], f.multiplier[i*pixels:][:pixels]
-	smooth := f.smooth[:pixels]
-	for x, p := range f.image(i) {
-		v := float64(p)
-		r := soft(v-float64(smooth[x]*b)+float64(multiplier[x]*inverse), weight[x]*inverse)
-		rest[x] = r
-		sum += v - r
-	}
-	return sum
-}
-
-// dual updates Y of an image, adds to the sum for the next S, and returns the
-// squares of the residual.
-func (f *fit) dual(i int, mu, next float64) float64 {
-	b, square, inverse := f.brightness[i], 0.0, 1/next
-	smooth, all := f.smooth[:pixels], f.sum[:pixels]
-	rest, multiplier := f.rest[i*pixels:][:pixels], f.multiplier[i*pixels:][:pixels]
-	for x, p := range f.image(i) {
-		d := float64(p) - float64(smooth[x]*b) - rest[x]
-		y := multiplier[x] + float64(mu*d)
-		multiplier[x] = y
-		all[x] += d + float64(y*inverse)
-		square += float64(d * d)
-	}
-	return square
-}
-
-// field returns the flat-field of a round: mean_t(S·B), scaled to mean 1; without any, as before.
-func (f *fit) field(last []float64) []float64 {
-	b := 0.0
-	for _, v := range f.brightness {
-		b += v
-	}
-	out := make([]float64, pixels)
+// ownSmoothness returns the smoothness that linum-basic takes if it is given none: the more structure the mean of the
+// images has, the larger.
+func (f *fit) ownSmoothness() float64 {
+	f.sumImages(f.sum)
 	mean := 0.0
-	for i, v := range f.smooth {
-		out[i] = v * b
-		mean += out[i]
+	for _, v := range f.sum {
+		mean += v / pixels
+	}
+	if mean == 0 {
+		return 1
+	}
+	scale(f.sum, 1/mean)
+	f.dct.forward(f.sum)
+	size := 0.0
+	for _, v := range f.sum {
+		size += math.Abs(v)
+	}
+	return size / smoothScale
+}
+
+// sumImages sums I over the images.
+func (f *fit) sumImages(sum []float64) {
+	f.each(func(first int) {
+		sum := sum[first:][:band:band]
+		clear(sum)
+		for i := range f.t {
+			for x, v := range of(f.images, i, first) {
+				sum[x] += float64(v)
+			}
+		}
+	})
+}
+
+// sort sorts the values of each pixel of a band.
+func (f *fit) sort(first int) {
+	values := make([]float32, f.t)
+	for x := first; x < first+band; x++ {
+		for i := range values {
+			values[i] = f.images[i*pixels+x]
+		}
+		slices.Sort(values)
+		for i, v := range values {
+			f.images[i*pixels+x] = v
+		}
+	}
+}
+
+// field returns the flat-field of a round: S, scaled to mean 1; without any, as before.
+func (f *fit) field() []float64 {
+	mean := 0.0
+	for _, v := range f.smooth {
+		mean += v
 	}
 	mean /= pixels
-	if mean == 0 {
-		return last
+	if !(math.Abs(mean*f.meanBrightness()) > 0) {
+		return f.last
 	}
-	for i := range out {
-		out[i] /= mean
+	out := make([]float64, pixels)
+	for i, v := range f.smooth {
+		out[i] = v / mean
 	}
 	return out
 }
 
-// reweight gives pixels weight that have a small rest, relative to the mean of
-// their image's S·B.
+func (f *fit) meanBrightness() (mean float64) {
+	for _, b := range f.brightness {
+		mean += float64(b)
+	}
+	return mean / float64(f.t)
+}
+
+// reweight gives pixels weight that have a small rest, relative to the mean of their image's S·B, or of that of all
+// images where values are sorted.
 func (f *fit) reweight() {
 	mean := 0.0
 	for _, v := range f.smooth {
 		mean += v
 	}
 	mean /= pixels
-	sum := 0.0
+	size := make([]float32, f.t)
 	for i, b := range f.brightness {
-		size := float64(mean*b) + 1e-6
-		for x := i * pixels; x < (i+1)*pixels; x++ {
-			w := 1 / (math.Abs(f.rest[x]/size) + epsilon)
-			f.weight[x] = w
-			sum += w
+		if size[i] = float32(float64(mean*float64(b)) + offset); f.how.sorted {
+			size[i] = float32(float64(mean*f.meanBrightness()) + offset)
 		}
 	}
-	scale(f.weight, float64(f.t*pixels)/sum)
+	f.each(func(first int) {
+		for i, size := range size {
+			sum := 0.0
+			weight := of(f.weight, i, first)
+			for x, r := range of(f.rest, i, first) {
+				w := 1 / (float32(math.Abs(float64(r/size))) + epsilon)
+				weight[x] = w
+				sum += float64(w)
+			}
+			f.partial[i*bands+first/band] = sum
+		}
+	})
+	sum := 0.0
+	for i := range f.t {
+		sum += f.total(i)
+	}
+	factor := float32(float64(f.t*pixels) / sum)
+	f.each(func(first int) {
+		for i := range f.t {
+			weight := of(f.weight, i, first)
+			for x := range weight {
+				weight[x] *= factor
+			}
+		}
+	})
 }

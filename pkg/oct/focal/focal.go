@@ -65,7 +65,7 @@ type MapTarget struct {
 // single whole tile, all relief is taken for curvature, with a warning.
 //
 // Run reads the mosaic twice, tile by tile, or once with a saved correction. A worker needs memory for a tile and
-// its encoded form; the estimate takes 448 KiB a tile.
+// its encoded form; the estimate takes 256 KiB a tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -136,8 +136,14 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 		return nil, err
 	}
 	start := time.Now()
+	solver := basic.Approximate()
+	solver.Each = res.Each(ctx)
+	common, err := solver.FlatField(d.images)
+	if err != nil {
+		return nil, err
+	}
 	field := make([]float32, m.Chunk[1]*m.Chunk[2])
-	basic.Enlarge(field, basic.FlatField(d.images), m.Chunk[1], m.Chunk[2])
+	basic.Enlarge(field, common.Pixels, m.Chunk[1], m.Chunk[2])
 	mean := float64(d.sum.Load()) / (float64(m.Shape[1]) * float64(m.Shape[2]))
 	corr := make([]float32, len(field))
 	for i, f := range field {
