@@ -10,6 +10,7 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
@@ -43,6 +44,7 @@ func command() *cli.Command {
 			benchtile.Command(),
 			benchczi.Command(),
 			view.Command(),
+			commonspace.Command(),
 		},
 	}
 }

@@ -182,8 +182,13 @@ func fastLength(n int) int {
 
 // resize prepares the tables and the memory for planes of a size.
 func (p *Phase) resize(height, width int) {
-	p.ny, p.nx = fastLength(height), fastLength(width)
-	p.nk = p.nx/2 + 1
+	p.period(fastLength(height), fastLength(width))
+	p.wy, p.wx = tukey(p.wy, height), tukey(p.wx, width)
+}
+
+// period prepares for transforms of ny × nx samples.
+func (p *Phase) period(ny, nx int) {
+	p.ny, p.nx, p.nk = ny, nx, nx/2+1
 	if p.rows[p.nx] == nil {
 		p.rows[p.nx] = fourier.NewFFT(p.nx)
 	}
@@ -194,7 +199,6 @@ func (p *Phase) resize(height, width int) {
 	p.a, p.b = sized(p.a, p.ny*p.nk), sized(p.b, p.ny*p.nk)
 	p.mags = sized(p.mags, p.ny*p.nk)
 	p.column = sized(p.column, columnsAtOnce*p.ny)
-	p.wy, p.wx = tukey(p.wy, height), tukey(p.wx, width)
 }
 
 func sized[T any](s []T, n int) []T {

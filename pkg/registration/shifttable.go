@@ -97,6 +97,15 @@ func (s *ShiftTable) IDs() []int {
 	return slices.Compact(ids)
 }
 
+// Shifts returns the shifts of the table, as [ReadShifts] reads them from a file.
+func (s *ShiftTable) Shifts() *Shifts {
+	out := &Shifts{s.Name, map[[2]int]pairShift{}}
+	for _, r := range s.Rows {
+		out.pairs[[2]int{r.Fixed, r.Moving}] = pairShift{r.X, r.Y, r.Line}
+	}
+	return out
+}
+
 // Write writes the table as CSV, with lines that end in LF or, as Python's csv module does, in CRLF. Numbers that
 // were not changed keep their text. The column "reliable" is written if the table is Judged: as 1 or 0, in a table
 // without a file as 1.0 or 0.0 like all of its numbers.

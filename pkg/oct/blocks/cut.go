@@ -35,8 +35,9 @@ type Cut struct {
 	Plan
 	res     oct.Resources
 	grid    [3]int
-	most    int   // voxels of a block with its halo
-	extra   int64 // bytes of Fixed and PerVoxel
+	box     [3]int // shape of a block with its halo, at most
+	most    int    // voxels of it
+	extra   int64  // bytes of Fixed and PerVoxel
 	pyramid int64
 }
 
@@ -72,18 +73,18 @@ func (c *Cut) measure() {
 	c.most = 1
 	for d, n := range c.Shape {
 		c.grid[d] = (n + c.Size[d] - 1) / c.Size[d]
-		c.most = mem.Product(c.most, min(n, c.Size[d]+2*c.Halo[d]))
+		c.box[d] = min(n, c.Size[d]+2*c.Halo[d])
+		c.most = mem.Product(c.most, c.box[d])
 	}
 	c.extra = int64(mem.Sum(mem.Product(c.most, int(c.PerVoxel)), int(c.Fixed)))
 }
 
 // workers returns how many workers fit into memory if blocks are written with outBytes per voxel.
 func (c *Cut) workers(outBytes int) (int, error) {
-	size := 4*c.most + c.most*max(stored(c.DType), outBytes)
-	each := c.extra + int64(mem.Sum(size)) + c.Array.ScratchBytes(false)
-	n := (c.res.Mem - c.pyramid) / max(1, each)
+	each := mem.Sum(int(c.extra), mem.Product(4, c.most), c.spare(outBytes), int(c.Array.ScratchBytes(false)))
+	n := (c.res.Mem - c.pyramid) / max(1, int64(each))
 	if n < 1 {
-		return 0, c.res.TooLittle(each+c.pyramid, "%s: %s of %v voxels", c.Where, c.Work, c.Size)
+		return 0, c.res.TooLittle(int64(mem.Sum(each, int(c.pyramid))), "%s: %s of %v voxels", c.Where, c.Work, c.Size)
 	}
 	units, _ := c.units()
 	return min(int(n), c.res.Workers, max(1, units)), nil
@@ -95,6 +96,11 @@ func (c *Cut) units() (n, each int) {
 		return c.grid[1] * c.grid[2], c.grid[0]
 	}
 	return c.Blocks(), 1
+}
+
+// spare returns the bytes besides the voxels that serve for reading a block, and then for writing it with outBytes per voxel.
+func (c *Cut) spare(outBytes int) int {
+	return max(c.Scratch(c.box), mem.Product(c.most, outBytes))
 }
 
 // Blocks returns the number of blocks.
@@ -154,8 +160,8 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 		}
 		defer held.Release()
 		var spare []byte
-		if n := max(stored(c.DType), outBytes); n > 0 {
-			b, err := pool.Get(ctx, n*c.most)
+		if n := c.spare(outBytes); n > 0 {
+			b, err := pool.Get(ctx, n)
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,8 @@ type Volume struct {
 	Chunk [3]int     // clipped to Shape
 	Voxel [3]float64 // size in µm
 
-	held []float32 // all voxels, where they are in memory
+	source Source    // of the voxels; nil: Array
+	held   []float32 // all voxels, where they are in memory
 }
 
 // Open returns the volume at level 0 of an image. Errors wrap [oct.ErrInput].
@@ -50,11 +51,14 @@ func (v *Volume) Bytes() int64 {
 	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())
 }
 
-// Read reads a box of voxels (z, y, x) into dst as float32. raw holds them as stored for the time of the call; it has as many
-// elements, and may be nil for a volume of float32.
+// Read reads a box of voxels (z, y, x) into dst as float32. raw is memory for the time of the call, of as many bytes as [Volume.Scratch]
+// returns; it may be nil for a stored volume of float32.
 func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, shape [3]int) error {
 	if v.held != nil {
 		return v.readHeld(ctx, dst, start, shape)
+	}
+	if v.source != nil {
+		return v.source.Read(ctx, dst, raw, start, shape)
 	}
 	n := shape[0] * shape[1] * shape[2]
 	region := zarr.Region{Start: start[:], Shape: shape[:]}

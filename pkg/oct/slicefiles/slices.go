@@ -1,4 +1,4 @@
-// Package slicefiles lists the slices of a stack. [Find] searches a folder or a bucket for them.
+// Package slicefiles lists the slices of a stack. [Find] and [FindAny] search a folder or a bucket for them.
 package slicefiles
 
 import (
@@ -23,27 +23,40 @@ type File struct {
 	Path string // path or address
 }
 
-var sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
+var (
+	sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
+	anyName   = regexp.MustCompile(`^[^.].*z(\d+).*\.ome\.zarr(\.zip)?$`) // the last z with digits counts
+)
 
 // Find lists the slices of a folder, slice_z<NN>*.ome.zarr, ordered by number. Two slices with one number are an
 // error, and so is a folder without slices; these errors wrap [oct.ErrInput]. The folder may be in a bucket,
 // s3://bucket/path; opts are for its store.
 func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
+	return find(ctx, dir, sliceName, "slice_z<NN>*.ome.zarr", opts)
+}
+
+// FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics. Of several z with digits the last counts.
+func FindAny(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
+	return find(ctx, dir, anyName, "*z<NN>*.ome.zarr", opts)
+}
+
+// find lists the files whose name matches, with their number as its first group; want names them in errors.
+func find(ctx context.Context, dir string, name *regexp.Regexp, want string, opts []store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)
 	if err != nil {
 		return nil, oct.InputFault(err)
 	}
 	var out []File
-	for _, name := range names {
-		m := sliceName.FindStringSubmatch(name)
+	for _, n := range names {
+		m := name.FindStringSubmatch(n)
 		if m == nil {
 			continue
 		}
 		id, err := strconv.Atoi(m[1])
 		if err != nil || id > 1e9 {
-			return nil, oct.BadInput("%s: the number of the slice is too large", within(name))
+			return nil, oct.BadInput("%s: the number of the slice is too large", within(n))
 		}
-		out = append(out, File{id, within(name)})
+		out = append(out, File{id, within(n)})
 	}
 	slices.SortStableFunc(out, func(a, b File) int { return a.ID - b.ID })
 	for i := 1; i < len(out); i++ {
@@ -52,7 +65,7 @@ func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, er
 		}
 	}
 	if len(out) == 0 {
-		return nil, oct.BadInput("%s: there are no slices in this folder: want slice_z<NN>*.ome.zarr", dir)
+		return nil, oct.BadInput("%s: there are no slices in this folder: want %s", dir, want)
 	}
 	return out, nil
 }
