@@ -20,7 +20,9 @@ import (
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
 	"strata/cmd/internal/resample"
+	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
+	"strata/cmd/internal/slices"
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
@@ -45,6 +47,7 @@ func command() *cli.Command {
 			benchczi.Command(),
 			view.Command(),
 			commonspace.Command(),
+			shifts.Command(), slices.Command(),
 		},
 	}
 }

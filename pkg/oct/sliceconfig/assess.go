@@ -128,7 +128,8 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, err
 		}
 		a.raw = max(a.raw, v.size[0]*v.size[1]*v.DType.Size())
 	}
-	a.bytes = planes*4*int64(a.area) + int64(a.raw) + scratch
+	const vast = 1 << 58 // beyond any memory, and what follows from it can be counted
+	a.bytes = planes*4*min(int64(a.area), vast) + min(int64(a.raw), vast) + min(scratch, vast)
 	if len(in) > 0 && a.bytes > res.Mem {
 		return nil, res.TooLittle(a.bytes, "%s: comparing planes of %d pixels", where, a.area)
 	}
@@ -147,6 +148,9 @@ func (a *assessor) each(ctx context.Context, n int, f func(b *buffers, i int) er
 		if all[worker] == nil {
 			all[worker] = newBuffers(a.area, a.raw)
 		}
-		return f(all[worker], i)
+		b := all[worker]
+		b.done = 0
+		defer func() { a.res.Done(b.done) }()
+		return f(b, i)
 	})
 }

@@ -17,7 +17,7 @@ type view struct {
 
 func newView(s Slice, o AssessOptions) (*view, error) {
 	if o.Level >= len(s.Image.Levels) {
-		return nil, oct.BadInput("%s: the image has %d levels, there is no level %d", s.Image.Levels[0].Array.Location(), len(s.Image.Levels), o.Level)
+		return nil, oct.BadInput("%s: there is no level %d of this image: the last is %d", s.Image.Levels[0].Array.Location(), o.Level, len(s.Image.Levels)-1)
 	}
 	level := *s.Image
 	level.Levels = level.Levels[o.Level:]
@@ -47,6 +47,7 @@ const planes = 3
 type buffers struct {
 	plane [planes][]float32
 	raw   []byte
+	done  int64 // bytes of planes, as stored, that were read
 }
 
 func newBuffers(area, raw int) *buffers {
@@ -64,6 +65,7 @@ func (v *view) read(ctx context.Context, b *buffers, k, z int, size [2]int) ([]f
 	if err := v.Read(ctx, dst, b.raw, start, [3]int{1, size[0], size[1]}); err != nil {
 		return nil, err
 	}
+	b.done += int64(len(dst)) * int64(v.DType.Size())
 	for i, f := range dst {
 		if f-f != 0 {
 			dst[i] = 0

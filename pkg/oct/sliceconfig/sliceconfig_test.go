@@ -408,7 +408,7 @@ func TestAssessBadInput(t *testing.T) {
 		in []Slice
 		o  AssessOptions
 	}{
-		"no level 7":        {good, AssessOptions{Depth: 5, Level: 7}},
+		"no level 7 of this image: the last is 0":        {good, AssessOptions{Depth: 5, Level: 7}},
 		"want at least 7":   {specimen(t, []float32{1}, [3]int{4, 6, 30}), DefaultAssessOptions()},
 		"planes of 24 × 6 ": {specimen(t, []float32{1}, [3]int{4, 24, 6}), DefaultAssessOptions()},
 	} {

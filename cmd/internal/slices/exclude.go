@@ -1,0 +1,72 @@
+package slices
+
+import (
+	"context"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+	"strata/pkg/oct/sliceconfig"
+	"strata/pkg/page"
+	"strata/pkg/record"
+)
+
+func excludeCommand() *cli.Command {
+	o := sliceconfig.DefaultExcludeOptions()
+	return &cli.Command{
+		Name:  "exclude",
+		Usage: "exclude runs of slices that resemble the slice before them too little",
+		Description: "Reads the z correlation that register found for each slice (pairwise_registration_metrics.json in the folders\n" +
+			"slice_z<NN>… below TRANSFORMS_DIR). Slices with a correlation below --z_corr_threshold get auto_excluded=true if there\n" +
+			"are at least --consecutive_threshold in a row: stack then places them by their neighbours. One bad slice on its own\n" +
+			"is not excluded. A missing slice, or one without a value, ends a run.\n\n" +
+			"Writes the counts next to OUT, as auto_exclude_metrics.json. Without any metrics, OUT is the table as it was.",
+		Args: []cli.Arg{
+			{Name: "TRANSFORMS_DIR", Usage: "folder of pairwise registrations"},
+			{Name: "IN", Usage: "slice configuration (CSV)"},
+			{Name: "OUT", Usage: "CSV to write"},
+		},
+		Shared: cli.Outputs,
+		Flags: []cli.Flag{
+			cli.Bind(&o.Consecutive, cli.Flag{Name: "consecutive_threshold", Value: "N", Check: cli.AtLeast(1), Usage: "number of slices in a row from which on they are excluded, from 1"}),
+			cli.Bind(&o.Threshold, cli.Flag{Name: "z_corr_threshold", Value: "R", Check: cli.Between(-1, 1), Usage: "correlation below which a slice counts, -1 to 1"}),
+		},
+		Examples: []cli.Example{
+			{Command: "slices exclude registered/ slice_config.csv slice_config_excluded.csv", Usage: "three or more slices in a row below 0.4"},
+			{Command: "slices exclude registered/ slice_config.csv out.csv --z_corr_threshold 0.6 --consecutive_threshold 2", Usage: "stricter"},
+		},
+		Run: func(ctx context.Context, r *cli.Run) error { return runExclude(ctx, r, o) },
+	}
+}
+
+func runExclude(ctx context.Context, r *cli.Run, o sliceconfig.ExcludeOptions) error {
+	dir, err := r.LocalInput(r.Arg("TRANSFORMS_DIR"))
+	if err != nil {
+		return err
+	}
+	table, err := readConfig(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	all, warnings, err := sliceconfig.ReadCorrelations(ctx, dir)
+	if err != nil {
+		return stage.Failed(err)
+	}
+	r.Read(record.Dataset{Path: address.Address(dir)})
+	for _, w := range warnings {
+		r.Warn("%s", w)
+	}
+	runs := sliceconfig.Exclude(table, all, o)
+	for _, run := range runs {
+		r.Warn("slices %d to %d: correlations below %g: excluded", run[0], run[len(run)-1], o.Threshold)
+	}
+	if err := stage.WriteFile(r, r.Arg("OUT"), table.Write); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		r.Warn("%s: no pairwise_registration_metrics.json below this folder: nothing is excluded", dir)
+		return nil
+	}
+	r.Conclude("%s of slices excluded", page.Plural(len(runs), "run"))
+	return writeBeside(r, r.Arg("OUT"), "auto_exclude_metrics.json", sliceconfig.ExcludeMetrics(r.Arg("OUT"), all, runs, o))
+}
