@@ -62,7 +62,6 @@ func (s *Specimen) makeAnatomy() {
 // anatomyRow computes the anatomy along a row of A-lines.
 type anatomyRow struct {
 	*anatomy
-	y, x0   float64
 	lo      float64 // where the vessels' planes begin, in voxels of the block
 	lines   []anatomyLine
 	vessel  [2]*lattice
@@ -87,12 +86,11 @@ func newAnatomyRow(a *anatomy, nx int) (*anatomyRow, *lattice) {
 	return r, newLattice(a.step, nx, r.plane)
 }
 
-// row prepares the A-lines at (y, x0…) for depths between lo and hi, in voxels of the block.
-func (r *anatomyRow) row(y, x0, lo, hi float64) {
-	r.y, r.x0 = y, x0
-	v := (y - r.centre[0]) / r.radius[0]
+// row prepares a row of A-lines for depths between lo and hi, in voxels of the block.
+func (r *anatomyRow) row(row aline, lo, hi float64) {
 	for i := range r.lines {
-		u := (x0 + float64(i) - r.centre[1]) / r.radius[1]
+		y, x := row.at(i)
+		v, u := (y-r.centre[0])/r.radius[0], (x-r.centre[1])/r.radius[1]
 		radius := math.Sqrt(float64(v*v) + float64(u*u))
 		c, s := 1.0, 0.0
 		if radius > 0 {
@@ -106,15 +104,15 @@ func (r *anatomyRow) row(y, x0, lo, hi float64) {
 	}
 	r.lo = lo - r.step
 	for _, l := range r.vessel {
-		l.row(y, x0, r.lo, hi+2*r.step)
+		l.row(row, r.lo, hi+2*r.step)
 	}
 }
 
 // plane fills out with the reflectivity at plane k, as a factor of that of tissue without anatomy.
-func (r *anatomyRow) plane(out []float32, k int, y, x0 float64) {
+func (r *anatomyRow) plane(out []float32, k int, row aline) {
 	z := float64(k) * r.step * r.voxel[0] // µm
 	// Bundles cross the block at an angle, and meander.
-	r.tracts.plane(r.bundles, 0, y+(0.35*z+22*math.Sin(z/170))/r.voxel[1], x0+(22*math.Cos(z/210)-0.22*z)/r.voxel[2])
+	r.tracts.plane(r.bundles, 0, row.moved((0.35*z+22*math.Sin(z/170))/r.voxel[1], (22*math.Cos(z/210)-0.22*z)/r.voxel[2]))
 	sin3, cos3 := math.Sincos(r.phase[0] + z/900)
 	sin7, cos7 := math.Sincos(r.phase[1] - z/500)
 	depth := float32(float64(k)*r.step - r.lo)

@@ -51,6 +51,18 @@ type Config struct {
 	Agarose     float64 `json:"agarose"`            // reflectivity of the embedding medium; tissue has 1
 	Vignette    float64 `json:"vignette"`           // how much darker the tile's corners are, 0…1
 	FillTissue  bool    `json:"fill_tissue"`        // tissue everywhere, no agarose around it
+
+	Turn  float64 `json:"slice_rotation_deg,omitzero"` // standard deviation of a slice's angle about its centre, degrees
+	Focus float64 `json:"focus_um,omitzero"`           // depth of the beam's focus below the first plane
+	Range float64 `json:"focus_range_um,omitzero"`     // distance from the focus at which the signal is half as bright; 0: it is the same everywhere
+
+	Raw        bool    `json:"raw,omitzero"`             // slices are raw tiles
+	Missing    []int   `json:"missing_slices,omitempty"` // slices that were not recorded
+	Rehome     float64 `json:"rehome_prob,omitzero"`     // probability that the stage's positions of a slice are off
+	RehomeBy   float64 `json:"rehome_um,omitzero"`       // by how much, standard deviation along each axis
+	Extra      int     `json:"galvo_extra,omitzero"`     // A-lines of a raw frame that are recorded while the mirror flies back
+	Return     float64 `json:"galvo_return,omitzero"`    // how bright they are, where the others have 1
+	GalvoShift int     `json:"galvo_shift,omitzero"`     // A-lines by which raw frames begin too late
 }
 
 // Default returns a small acquisition of random texture with every imperfection
@@ -67,10 +79,11 @@ func Default() Config {
 }
 
 // Ideal returns c with every imperfection off: identical frames, no overlap errors, no noise. Only the
-// specimen itself remains.
+// specimen itself remains, and which slices there are.
 func (c Config) Ideal() Config {
 	c.Matrix = [2][2]float64{{1, 0}, {0, 1}}
 	c.Jitter, c.Glitch, c.Bowl, c.Speckle, c.Floor, c.Vignette = 0, 0, 0, 0, 0, 0
+	c.Turn, c.Range, c.Rehome, c.GalvoShift = 0, 0, 0, 0
 	return c
 }
 
@@ -137,11 +150,29 @@ func (c *Config) Validate() error {
 		{"jitter", c.Jitter, 1e6}, {"stage error", c.Stage, 1e9}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
 		{"water", c.Water, 1e9}, {"relief", c.Relief, 1e9}, {"curvature", c.Bowl, 1e9}, {"attenuation", c.Attenuation, 1e6},
 		{"texture", c.Texture, 1}, {"anatomy", c.Anatomy, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
-		{"gain", c.Gain, 1e30},
+		{"gain", c.Gain, 1e30}, {"slice rotation", c.Turn, 180}, {"focus", c.Focus, 1e9}, {"focus range", c.Range, 1e9}, {"re-homing probability", c.Rehome, 1},
+		{"re-homing distance", c.RehomeBy, 1e9}, {"brightness of the way back", c.Return, 1e6},
 	} {
 		if !(f.v >= 0 && f.v <= f.max) {
 			return bad(f.name, "is %g, must be within 0…%g", f.v, f.max)
 		}
+	}
+	if c.Raw && c.DType != dtype.Float32 {
+		return bad("dtype", "%v: raw tiles are of float32", c.DType)
+	}
+	if c.Raw && c.Crop != [2]int{} {
+		return bad("crop", "%v: raw tiles are whole", c.Crop)
+	}
+	for _, k := range c.Missing {
+		if k < 0 || k >= c.Slices {
+			return bad("missing slice", "%d is none of the %d slices, which are counted from 0", k, c.Slices)
+		}
+	}
+	if c.Extra < 0 || c.Extra > 1<<14 {
+		return bad("number of extra A-lines", "is %d, must be within 0…%d", c.Extra, 1<<14)
+	}
+	if c.GalvoShift < 0 || c.GalvoShift >= c.Tile[1] || c.GalvoShift > 0 && c.Extra == 0 {
+		return bad("galvo shift", "is %d, must be within 0…%d, and 0 without extra A-lines", c.GalvoShift, c.Tile[1]-1)
 	}
 	// the tables of a row of A-lines reach that much above a tile's first plane
 	if n := (c.Relief + c.Bowl) / c.Voxel[0]; n > maxHeight {

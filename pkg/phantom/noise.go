@@ -45,6 +45,9 @@ const (
 	seedTracts
 	seedVessels
 	seedEntries
+	seedTurn
+	seedRehome
+	seedRehomeSize
 )
 
 func (s *Specimen) seed(field, i int) uint64 {
@@ -86,17 +89,35 @@ type octave struct {
 	weight float32
 }
 
-// plane fills out with the octave's value at lattice depth k for the points
-// (y, x0+i), i = 0…len(out)-1, in voxels.
-func (o *octave) plane(out []float32, k int, y, x0 float64) {
-	v := y / o.step[1]
+// aline is a row of A-lines in the block, in voxels: A-line i lies at (y + i·dy, x + i·dx). In a slice that is not
+// rotated dy is 0 and dx 1.
+type aline struct{ y, x, dy, dx float64 }
+
+// at returns the position of A-line i.
+func (l *aline) at(i int) (y, x float64) {
+	return l.y + float64(float64(i)*l.dy), l.x + float64(float64(i)*l.dx)
+}
+
+// moved returns the row shifted by (dy, dx) voxels.
+func (l aline) moved(dy, dx float64) aline {
+	l.y, l.x = l.y+dy, l.x+dx
+	return l
+}
+
+// plane fills out with the octave's value at lattice depth k for a row of A-lines.
+func (o *octave) plane(out []float32, k int, row aline) {
+	if row.dy != 0 {
+		o.slanted(out, k, row)
+		return
+	}
+	v := row.y / o.step[1]
 	j := math.Floor(v)
 	ty := float32(ease(v - j))
 	jy := int(j)
 	last := math.MinInt
 	var a, b float32
 	for i := range out {
-		u := (x0 + float64(i)) / o.step[2]
+		u := (row.x + float64(i)) / o.step[2]
 		f := math.Floor(u)
 		if jx := int(f); jx != last {
 			if jx == last+1 {
@@ -108,6 +129,25 @@ func (o *octave) plane(out []float32, k int, y, x0 float64) {
 			last = jx
 		}
 		out[i] = lerp(a, b, float32(ease(u-f)))
+	}
+}
+
+// slanted is plane of a row that is not parallel to the lattice.
+func (o *octave) slanted(out []float32, k int, row aline) {
+	at := [2]int{math.MinInt, math.MinInt}
+	var c [4]float32 // numbers at the corners of the cell
+	for i := range out {
+		y, x := row.at(i)
+		v, u := y/o.step[1], x/o.step[2]
+		fv, fu := math.Floor(v), math.Floor(u)
+		if cell := [2]int{int(fv), int(fu)}; cell != at {
+			at = cell
+			for n := range c {
+				c[n] = float32(hash3(o.seed, k, cell[0]+n&1, cell[1]+n>>1))
+			}
+		}
+		ty := float32(ease(v - fv))
+		out[i] = lerp(lerp(c[0], c[1], ty), lerp(c[2], c[3], ty), float32(ease(u-fu)))
 	}
 }
 

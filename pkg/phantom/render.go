@@ -100,20 +100,18 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 	for i := range decay {
 		decay[i] = float32(math.Exp(-2 * mu * float64(i) / 4))
 	}
-	floor := float32(0)
-	speckle := s.speckle
-	if r.imperfect {
-		floor = float32(c.Floor)
-	} else {
-		speckle = nil
+	floor, speckle := float32(c.Floor), s.speckle
+	beam := s.beam
+	if !r.imperfect {
+		floor, speckle, beam = 0, nil, nil
 	}
 	base := float64(r.slice) * c.Cut / c.Voxel[0]
 	plane := r.ny * nx
 	for y := range r.ny {
-		py := r.pos[0] + float64(y)
+		row := s.row(r.slice, r.pos[0]+float64(y), r.pos[1])
 		top := math.Inf(1) // of the surface in this row
 		for x := range nx {
-			px := r.pos[1] + float64(x)
+			py, px := row.at(x)
 			d := s.Surface(r.slice, py, px)
 			g := c.Gain
 			if r.imperfect {
@@ -130,16 +128,16 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 		}
 		bottom := base + max(0, float64(nz)-top) // base: water only
 		for _, l := range planes {
-			l.row(py, r.pos[1], base, bottom)
+			l.row(row, base, bottom)
 		}
 		if anatomy != nil {
-			anatomy.row(py, r.pos[1], base, bottom)
-			structure.row(py, r.pos[1], base, bottom)
+			anatomy.row(row, base, bottom)
+			structure.row(row, base, bottom)
 		}
 		for z := r.first; z < nz; z++ {
-			row := out[(z-r.first)*plane+y*nx:][:nx]
+			voxels := out[(z-r.first)*plane+y*nx:][:nx]
 			h := mix(r.seed + golden*uint64(z*r.ny+y))
-			for x := range row {
+			for x := range voxels {
 				d := float32(z) - offset[x]
 				v := floor
 				if d > -1 {
@@ -158,6 +156,9 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 					if d < 0 { // the surface lies between two voxels
 						sig = float32(sig * (1 + d))
 					}
+					if beam != nil {
+						sig = float32(sig * beam[z])
+					}
 					v += sig
 				}
 				v = float32(v * gain[x])
@@ -170,7 +171,7 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 				if integer {
 					v = min(max(float32(math.RoundToEven(float64(v))), lo), hi)
 				}
-				row[x] = T(v)
+				voxels[x] = T(v)
 			}
 		}
 	}
@@ -178,8 +179,8 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 
 // lattice holds planes of a function of space along a row of A-lines, and interpolates between them.
 type lattice struct {
-	fill  func(out []float32, k int, y, x0 float64) // computes plane k for the points (y, x0+i)
-	step  float64                                   // voxels between planes
+	fill  func(out []float32, k int, row aline) // computes plane k for a row of A-lines
+	step  float64                               // voxels between planes
 	nx    int
 	first int
 	inv   float32
@@ -187,13 +188,13 @@ type lattice struct {
 	v     []float32
 }
 
-func newLattice(step float64, nx int, fill func([]float32, int, float64, float64)) *lattice {
+func newLattice(step float64, nx int, fill func([]float32, int, aline)) *lattice {
 	return &lattice{fill: fill, step: step, nx: nx}
 }
 
 // row computes the planes for depths between lo and hi (voxels of the block) of
-// the A-lines at (y, x0…x0+nx−1).
-func (l *lattice) row(y, x0, lo, hi float64) {
+// a row of A-lines.
+func (l *lattice) row(row aline, lo, hi float64) {
 	l.first = int(math.Floor(lo / l.step))
 	last := int(math.Floor(hi/l.step)) + 2
 	n := last - l.first + 1
@@ -202,7 +203,7 @@ func (l *lattice) row(y, x0, lo, hi float64) {
 	}
 	l.v = l.v[:n*l.nx]
 	for k := range n {
-		l.fill(l.v[k*l.nx:][:l.nx], l.first+k, y, x0)
+		l.fill(l.v[k*l.nx:][:l.nx], l.first+k, row)
 	}
 	l.inv = float32(1 / l.step)
 	l.start = float32(lo/l.step - float64(l.first))

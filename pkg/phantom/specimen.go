@@ -2,6 +2,7 @@ package phantom
 
 import (
 	"math"
+	"slices"
 )
 
 // Specimen is a virtual block of tissue and the microscope that images it.
@@ -14,7 +15,10 @@ type Specimen struct {
 	speckle []float32
 	flat    []float32    // flat-field of a tile, (y, x)
 	bowl    []float32    // focal-plane curvature of a tile in voxels of depth, (y, x)
+	beam    []float32    // brightness of each plane of a tile; nil: the same everywhere
 	shifts  [][2]float64 // true position (y, x) of each slice's first tile, px
+	turns   []float64    // angle of each slice, radians
+	rehomed [][2]float64 // by how much the recorded positions (y, x) of each slice are off, px
 	csv     []pair
 	centre  [2]float64 // of the tissue, px
 	radius  [2]float64
@@ -38,6 +42,8 @@ func New(cfg Config) (*Specimen, error) {
 	s := &Specimen{cfg: cfg, speckle: speckleTable(cfg.Speckle)}
 	s.makeTexture()
 	s.makeTileFields()
+	s.makeBeam()
+	s.makeTurns()
 	s.makeShifts()
 	extent := s.extent()
 	for d := range 2 {
@@ -97,6 +103,65 @@ func (s *Specimen) makeTileFields() {
 	}
 }
 
+// makeBeam makes the axial profile of a confocal beam: a Lorentzian around its focus.
+func (s *Specimen) makeBeam() {
+	if s.cfg.Range == 0 {
+		return
+	}
+	s.beam = make([]float32, s.cfg.Tile[0])
+	for z := range s.beam {
+		d := (float64(z)*s.cfg.Voxel[0] - s.cfg.Focus) / s.cfg.Range
+		s.beam[z] = float32(1 / (1 + float64(d*d)))
+	}
+}
+
+// Beam returns the brightness of each plane of a tile, which the axial profile of the beam sets.
+func (s *Specimen) Beam() []float32 {
+	if s.beam != nil {
+		return s.beam
+	}
+	flat := make([]float32, s.cfg.Tile[0])
+	for z := range flat {
+		flat[z] = 1
+	}
+	return flat
+}
+
+// makeTurns makes the angles of the slices, and where the stage lost its home.
+func (s *Specimen) makeTurns() {
+	c := &s.cfg
+	s.turns, s.rehomed = make([]float64, c.Slices), make([][2]float64, c.Slices)
+	for i := range c.Slices {
+		if c.Turn > 0 {
+			s.turns[i] = c.Turn * math.Pi / 180 * normal(s.seed(seedTurn, 0), i)
+		}
+		if hash3(s.seed(seedRehome, 0), 0, 0, i) < c.Rehome {
+			for d := range 2 {
+				s.rehomed[i][d] = math.Round(100*c.RehomeBy/c.Voxel[d+1]*normal(s.seed(seedRehomeSize, d), i)) / 100
+			}
+		}
+	}
+}
+
+// row returns the row of A-lines in the block that begins at (y, x) of a slice, in px. A rotated slice is turned about
+// the middle of its tiles.
+func (s *Specimen) row(slice int, y, x float64) aline {
+	turn := s.turns[slice]
+	if turn == 0 {
+		return aline{y, x, 0, 1}
+	}
+	sin, cos := math.Sincos(turn)
+	c := s.middle(slice)
+	y, x = y-c[0], x-c[1]
+	return aline{c[0] + float64(cos*y) + float64(sin*x), c[1] + float64(cos*x) - float64(sin*y), sin, cos}
+}
+
+// middle returns the centre (y, x) in px about which a slice is rotated.
+func (s *Specimen) middle(slice int) [2]float64 {
+	e := s.extent()
+	return [2]float64{s.shifts[slice][0] + e[0]/2, s.shifts[slice][1] + e[1]/2}
+}
+
 // symmetric maps 0…n−1 to −1…1.
 func symmetric(i, n int) float64 {
 	if n == 1 {
@@ -121,6 +186,9 @@ func (s *Specimen) makeShifts() {
 			for d := range 2 {
 				p.Recorded[d] = math.Round(100*(p.True[d]+20*c.Shift/c.Voxel[d+1]*normal(s.seed(seedGlitchSize, d), i))) / 100
 			}
+		}
+		for d := range 2 {
+			p.Recorded[d] += s.rehomed[i][d] - s.rehomed[i-1][d]
 		}
 		s.csv = append(s.csv, p)
 	}
@@ -189,6 +257,9 @@ func (s *Specimen) TileExtent(i, j int) [2]int {
 	}
 	return n
 }
+
+// Present reports whether the microscope recorded a slice.
+func (s *Specimen) Present(slice int) bool { return !slices.Contains(s.cfg.Missing, slice) }
 
 // relief returns the height in voxels by which the cut surface of a slice lies deeper than its mean at a
 // point (y, x) in px.

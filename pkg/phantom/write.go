@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strconv"
 
 	"strata/pkg/dtype"
@@ -126,11 +127,21 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 func (s *Specimen) WriteShifts(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift", "y_shift", "x_shift_mm", "y_shift_mm"}}
+	fixed, sum := -1, [2]float64{} // of the pairs since the last slice that there is
+	if s.Present(0) {
+		fixed = 0
+	}
 	for _, p := range s.csv {
+		sum = [2]float64{sum[0] + p.Recorded[0], sum[1] + p.Recorded[1]}
+		if !s.Present(p.Moving) {
+			continue
+		}
 		num := func(px, um float64) string { return strconv.FormatFloat(px*um, 'g', 12, 64) }
-		rows = append(rows, []string{strconv.Itoa(p.Fixed), strconv.Itoa(p.Moving),
-			num(p.Recorded[1], 1), num(p.Recorded[0], 1),
-			num(p.Recorded[1], s.cfg.Voxel[2]/1000), num(p.Recorded[0], s.cfg.Voxel[1]/1000)})
+		if fixed >= 0 {
+			rows = append(rows, []string{strconv.Itoa(fixed), strconv.Itoa(p.Moving), num(sum[1], 1), num(sum[0], 1),
+				num(sum[1], s.cfg.Voxel[2]/1000), num(sum[0], s.cfg.Voxel[1]/1000)})
+		}
+		fixed, sum = p.Moving, [2]float64{}
 	}
 	return out.WriteAll(rows)
 }
@@ -143,6 +154,18 @@ type Truth struct {
 	Positions [][2]float64 `json:"slice_positions_px"` // of each slice, true
 	Pairs     []pair       `json:"pairs"`
 	Canvas    []canvas     `json:"canvas"`
+	Turns     []turn       `json:"slice_rotations,omitempty"`    // of slices that are rotated
+	Rehomed   [][2]float64 `json:"rehomed_px,omitempty"`         // by how much each slice's recorded positions are off
+	Stage     [][2]float64 `json:"stage_positions_mm,omitempty"` // where raw tiles state the first tile of each slice, along the microscope's (x, y)
+	Beam      []float32    `json:"beam_profile,omitempty"`       // brightness of each plane of a tile
+}
+
+// turn is a rotation of a slice: its point p, as (y, x) in px, shows the point middle + R·(p − middle) of the block,
+// where R has the rows (cos, sin) and (−sin, cos).
+type turn struct {
+	Slice   int        `json:"slice"`
+	Degrees float64    `json:"degrees"`
+	Middle  [2]float64 `json:"middle_px"`
 }
 
 type canvas struct {
@@ -156,7 +179,18 @@ func (s *Specimen) WriteJSON(w io.Writer) error {
 	for i := range s.cfg.Slices {
 		origin, size := s.Canvas(i)
 		t.Canvas = append(t.Canvas, canvas{origin, size})
+		if s.turns[i] != 0 {
+			t.Turns = append(t.Turns, turn{i, s.turns[i] * 180 / math.Pi, s.middle(i)})
+		}
+		if s.cfg.Raw {
+			stage := s.stage(i, 0, 0)
+			t.Stage = append(t.Stage, [2]float64{stage[0], stage[1]})
+		}
 	}
+	if s.cfg.Rehome > 0 {
+		t.Rehomed = s.rehomed
+	}
+	t.Beam = s.beam
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(t)
@@ -223,8 +257,10 @@ func (s *Specimen) WriteSurface(w io.Writer, slice int) error {
 		i, ty := y/s.cfg.Tile[1], y%s.cfg.Tile[1]
 		for j := range s.cfg.Tiles[1] {
 			p := s.TilePosition(slice, i, j)
+			alines := s.row(slice, p[0]+float64(ty), p[1])
 			for tx := range s.TileExtent(i, j)[1] {
-				d := s.Surface(slice, p[0]+float64(ty), p[1]+float64(tx)) + float64(s.bowl[ty*s.cfg.Tile[2]+tx])
+				ay, ax := alines.at(tx)
+				d := s.Surface(slice, ay, ax) + float64(s.bowl[ty*s.cfg.Tile[2]+tx])
 				row[j*s.cfg.Tile[2]+tx] = float32(d)
 			}
 		}

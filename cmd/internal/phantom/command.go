@@ -27,10 +27,13 @@ func Command() *cli.Command {
 	positive := cli.AtLeast(0)
 	return &cli.Command{
 		Name:  "phantom",
-		Usage: "simulate OCT mosaic grids and slide scans whose truth is known",
+		Usage: "simulate OCT mosaic grids, raw tiles and slide scans whose truth is known",
 		Description: "Writes one mosaic grid per slice (mosaic_grid_3d_z<NN>.ome.zarr), the motor shifts as the microscope recorded\n" +
 			"them (shifts_xy.csv), and the truth (truth.json, truth/*.npy). 0 switches an effect off. The same seed and\n" +
 			"settings give the same bytes. The output can be larger than memory.\n\n" +
+			"With --raw each slice is a folder of raw tiles (z<NN>/tile_x<XX>_y<YY>_z<NN>) as the microscope writes them and mosaic\n" +
+			"reads them: info.txt with the stage's positions, and frames of float32 A-lines. Tile x and the A-lines run along y of\n" +
+			"the mosaic grid. The stage carries the specimen, so its positions fall where those of the view rise.\n\n" +
 			"With --czi each slice is a slide scan (scan_z<NN>.czi). Its tiles lie where the stage was sent, which differs\n" +
 			"from their true positions by --jitter, --rotation and --stage_scale; with --stage_error the recorded positions\n" +
 			"are the true ones with that error. truth/positions.npy holds the true positions. --codec must then be raw or\n" +
@@ -47,6 +50,12 @@ func Command() *cli.Command {
 			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit in which the metadata state the voxel size"},
 			{Name: "gain", Kind: cli.Float, Note: "a tenth of the data type's range; 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
 			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans (CZI) instead of mosaic grids; changes the defaults to --tile 1,512,512 --dtype uint16 --speckle 0.02 --water 0 --relief 0 --curvature 0"},
+			{Name: "raw", Kind: cli.Bool, Usage: "write raw tiles instead of mosaic grids"},
+			{Name: "galvo_extra", Kind: cli.Int, Default: "20", Check: cli.Between(0, 1<<14), Usage: "A-lines of each frame of --raw that are recorded while the mirror flies back"},
+			{Name: "galvo_return", Kind: cli.Float, Default: "0.15", Check: positive, Usage: "brightness of these A-lines, where those of the image have 1"},
+			{Name: "galvo_shift", Kind: cli.Int, Default: "0", Check: positive, Usage: "A-lines by which frames of --raw begin too late, so that the mirror's way back lies within them; below the tile's length along y"},
+			{Name: "rehome", Kind: cli.Float, Default: "0", Check: fraction, Usage: "probability that the stage lost its home in a slice, so that its recorded positions are off, 0 to 1"},
+			{Name: "rehome_mm", Kind: cli.Float, Default: "2", Check: positive, Usage: "standard deviation along each axis of how far --rehome puts them off, in mm"},
 			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "number of channels of the slide scans of --czi, 1 to 64"},
 			{Name: "noise", Kind: cli.Bool, Usage: "fill tiles with 12-bit white noise instead of tissue, for benchmarks"},
 			{Name: "ideal", Kind: cli.Bool, Usage: "simulate a perfect microscope: no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
@@ -70,6 +79,10 @@ func Command() *cli.Command {
 			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "brightness of the detector floor, where tissue has 1"},
 			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue, where tissue has 1"},
 			{Name: "vignette", Kind: cli.Float, Default: num(d.Vignette), Check: fraction, Usage: "darkening of the corners of a tile, 0 to 1"},
+			{Name: "slice_rotation", Kind: cli.Float, Default: "0", Check: cli.Between(0, 180), Usage: "standard deviation of the rotation of slices about their centre, in degrees, 0 to 180"},
+			{Name: "focus", Kind: cli.Float, Default: "150", Check: positive, Usage: "depth of the beam's focus below the first plane, in µm"},
+			{Name: "focus_range", Kind: cli.Float, Default: "0", Check: positive, Usage: "distance from --focus at which the signal is half as bright, in µm; 0: it is the same at all depths"},
+			{Name: "missing_slices", Kind: cli.Ints, Value: "N", Check: positive, Usage: "slices that are not written, from 0"},
 			{Name: "fill_tissue", Kind: cli.Bool, Usage: "fill the field with tissue, without agarose around it"},
 
 			{Name: "truth_surface", Kind: cli.Bool, Usage: "also write the true depth of the tissue surface under every A-line (truth/surface_z<NN>.npy)"},
@@ -82,6 +95,7 @@ func Command() *cli.Command {
 			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
 			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},
 			{Command: "phantom ideal --ideal --dtype uint16 --truth_slices", Usage: "a perfect microscope, with the stitched truth"},
+			{Command: "phantom raw --raw --slices 10 --galvo_shift 37 --rehome 0.2 --rotation 1 --slice_rotation 0.5 --focus_range 300 --missing_slices 6", Usage: "raw tiles of ten slices, one missing, with everything that goes wrong"},
 			{Command: "phantom scans --czi --tiles 5,6 --channels 2 --overlap 0.1 --jitter 3", Usage: "a slide scan of 30 tiles with stage errors"},
 			{Command: "phantom noise --noise --codec raw --tiles 4,4 --tile 512,256,256", Usage: "incompressible data for benchmarks"},
 		},
@@ -95,6 +109,19 @@ func config(r *cli.Run) (phantom.Config, error) {
 		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Stage: r.Float("stage_error"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
 		Water: r.Float("water"), Relief: r.Float("relief"), Bowl: r.Float("curvature"), Attenuation: r.Float("attenuation"),
 		Texture: r.Float("texture"), Anatomy: r.Float("anatomy"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
+	}
+	c.Turn, c.Missing = r.Float("slice_rotation"), r.Ints("missing_slices")
+	if c.Range = r.Float("focus_range"); c.Range > 0 {
+		c.Focus = r.Float("focus")
+	}
+	if c.Rehome = r.Float("rehome"); c.Rehome > 0 {
+		c.RehomeBy = 1000 * r.Float("rehome_mm")
+	}
+	if c.Raw = r.Bool("raw"); c.Raw && r.Bool("czi") {
+		return c, cli.Usage("--raw contradicts --czi: give one of them")
+	}
+	if c.Raw {
+		c.Extra, c.Return, c.GalvoShift = r.Int("galvo_extra"), r.Float("galvo_return"), r.Int("galvo_shift")
 	}
 	var err error
 	if c.DType, err = dtype.Parse(r.String("dtype")); err != nil {
@@ -169,6 +196,11 @@ func run(ctx context.Context, r *cli.Run) error {
 	if r.IsSet("channels") {
 		return cli.Usage("--channels is for slide scans: give --czi as well")
 	}
+	for _, name := range []string{"galvo_extra", "galvo_return", "galvo_shift"} {
+		if r.IsSet(name) && !c.Raw {
+			return cli.Usage("--%s is for raw tiles: give --raw as well", name)
+		}
+	}
 	o := r.Options
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),
 		Workers: o.Threads, Mem: o.Mem, Meter: r.Meter}
@@ -185,8 +217,8 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	shape := c.Shape()
-	total := int64(c.Slices) * int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
-	task := r.Progress("make", total)
+	each := int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]+c.Extra*c.Tiles[0]) * int64(shape[2])
+	task := r.Progress("make", int64(c.Slices-len(c.Missing))*each)
 	st.Progress = task.Add
 	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), r.IsSet("stage_error")); err != nil {
 		return err
@@ -195,27 +227,34 @@ func run(ctx context.Context, r *cli.Run) error {
 		return store.Folder(filepath.Join(out.Work(), name), store.Sync(o.Sync))
 	}
 	for i := range c.Slices {
-		name := phantom.MosaicName(i) + ".ome.zarr"
-		if err := s.WriteMosaic(ctx, folder(name), i, st); err != nil {
-			return err
+		if !s.Present(i) {
+			continue
 		}
-		if err := zarrout.Complete(ctx, r, folder(name), out.Path()); err != nil {
+		name := phantom.MosaicName(i) + ".ome.zarr"
+		if c.Raw {
+			name = phantom.RawName(i)
+			err = s.WriteRaw(ctx, filepath.Join(out.Work(), name), i, phantom.Files{Workers: o.Threads, Mem: o.Mem, Progress: task.Add})
+			r.Meter.AddWritten(each)
+		} else if err = s.WriteMosaic(ctx, folder(name), i, st); err == nil {
+			err = zarrout.Complete(ctx, r, folder(name), out.Path())
+		}
+		if err != nil {
 			return err
 		}
 		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
 	}
 	task.Done()
-	if r.Bool("truth_slices") {
-		ideal := st
-		ideal.Progress, ideal.Shard = nil, nil
-		for i := range c.Slices {
-			truth := folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i))
-			if err := s.WriteTruth(ctx, truth, i, ideal); err != nil {
-				return err
-			}
-			if err := zarrout.Complete(ctx, r, truth, out.Path()); err != nil {
-				return err
-			}
+	if !r.Bool("truth_slices") {
+		return nil
+	}
+	st.Progress, st.Shard = nil, nil
+	for i := range c.Slices {
+		truth := folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i))
+		if err := s.WriteTruth(ctx, truth, i, st); err != nil {
+			return err
+		}
+		if err := zarrout.Complete(ctx, r, truth, out.Path()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,10 +3,14 @@ package phantom
 import (
 	"testing"
 
+	"strata/cmd/internal/mosaic"
+	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"phantom": clitest.Of(Command)}) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"phantom": clitest.Of(Command), "mosaic": clitest.Of(mosaic.Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+}
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 

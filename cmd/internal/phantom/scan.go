@@ -64,6 +64,9 @@ func runScans(ctx context.Context, r *cli.Run, s *phantom.Specimen) error {
 		return err
 	}
 	for i := range c.Slices {
+		if !s.Present(i) {
+			continue
+		}
 		name := phantom.ScanName(i) + ".czi"
 		n, err := writeScan(ctx, s, filepath.Join(out.Work(), name), i, sc)
 		if err != nil {
