@@ -10,6 +10,7 @@ import (
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/biasfield"
 	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
@@ -42,6 +43,7 @@ func command() *cli.Command {
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
 			flatfield.Command(),
+			biasfield.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),

@@ -17,7 +17,9 @@ type Alias struct {
 	Command  string            // the sub-command that it stands for; "": the command itself
 	Defaults Defaults          // its defaults where they differ, of the command's own flags and of common ones
 	Flags    map[string]string // its names of flags that differ, and what the command calls them
-	Ignored  []Flag            // flags of its own that have no meaning here; Flag.Ignored says why
+	// Values has for flags with choices the values of the other program, and the choices that they stand for.
+	Values  map[string]map[string]string
+	Ignored []Flag // flags of its own that have no meaning here; Flag.Ignored says why
 }
 
 // calledAs is the command as it runs under the name that a process was started
@@ -64,6 +66,7 @@ func (a *Alias) change(flags []Flag) []Flag {
 		if d, ok := a.Defaults[f.Name]; ok {
 			f.Default, f.Note = d, ""
 		}
+		f.means = a.Values[f.Name]
 		for _, theirs := range slices.Sorted(maps.Keys(a.Flags)) {
 			if a.Flags[theirs] == f.Name {
 				f.Aliases = append(slices.Clone(f.Aliases), theirs)
@@ -89,6 +92,11 @@ func (a *Alias) differences() string {
 	}
 	for _, theirs := range slices.Sorted(maps.Keys(a.Flags)) {
 		parts = append(parts, "--"+theirs+" means --"+a.Flags[theirs])
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Values)) {
+		for _, value := range slices.Sorted(maps.Keys(a.Values[name])) {
+			parts = append(parts, "--"+name+" "+value+" means "+a.Values[name][value])
+		}
 	}
 	for _, f := range a.Ignored {
 		parts = append(parts, "--"+f.Name+" has no effect")
@@ -124,6 +132,13 @@ func (a *Alias) check(c *Command) error {
 	for theirs, name := range a.Flags {
 		if f := of.flag(name); f == nil || f.Name != name {
 			return fmt.Errorf("command %s: alias %s: --%s stands for the unknown flag --%s", c.Name, a.Name, theirs, name)
+		}
+	}
+	for name, values := range a.Values {
+		for _, choice := range values {
+			if f := of.flag(name); f == nil || !slices.Contains(f.Choices, choice) {
+				return fmt.Errorf("command %s: alias %s: values of --%s stand for the unknown choice %s", c.Name, a.Name, name, choice)
+			}
 		}
 	}
 	for _, f := range a.Ignored {

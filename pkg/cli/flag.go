@@ -53,8 +53,9 @@ type Flag struct {
 	// warns of it with this reason.
 	Ignored string
 
-	section string        // of the help that it stands in; "": the command's own
-	bound   reflect.Value // the variable that gets the value, if there is one; see [Bind]
+	means   map[string]string // further values, and the choices that they stand for
+	section string            // of the help that it stands in; "": the command's own
+	bound   reflect.Value     // the variable that gets the value, if there is one; see [Bind]
 }
 
 // AtLeast is a check for numbers, sizes and durations (in seconds).
@@ -235,6 +236,9 @@ func (f *Flag) parseOne(text string) (any, error) {
 		return units.ParseSize(text)
 	case Duration:
 		return units.ParseDuration(text)
+	}
+	if choice, ok := f.means[text]; ok {
+		text = choice
 	}
 	if len(f.Choices) > 0 && !slices.Contains(f.Choices, text) {
 		if near := nearest(text, f.Choices); near != "" {

@@ -4,6 +4,7 @@ package stack
 import (
 	"context"
 	"io"
+	"slices"
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
@@ -54,7 +55,7 @@ func Command() *cli.Command {
 // flags returns the flags of the options and of files.
 func flags(o *stack.Options) []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
-	return []cli.Flag{
+	return slices.Concat([]cli.Flag{
 		cli.Bind(&o.NoXYShift, cli.Flag{Name: "no_xy_shift", Usage: "ignore the shifts of SHIFTS_CSV, because all slices share one frame already"}),
 		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the position of each slice's first voxel, which stitch writes as its translation, to the shifts"},
 		cli.Bind(&o.RepairShifts, cli.Flag{Name: "repair_shifts", Choices: stack.Repairs,
@@ -96,13 +97,11 @@ func flags(o *stack.Options) []cli.Flag {
 		cli.Bind(&o.TranslationMinZCorr, cli.Flag{Name: "translation_min_zcorr", Check: notNegative, Value: "R", Usage: "ignore translations of a z correlation below this in --accumulate_translations"}),
 		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: notNegative, Value: "SLICES", Usage: "smooth the sum of --accumulate_translations by a Gaussian of this sigma, in slices; 0: no smoothing"}),
 		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sum of --accumulate_translations, in pixels; 0: no limit"}),
-
-		cli.Bind(&o.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the pyramid levels, in µm; sizes finer than the slices are left out"}),
-		cli.Bind(&o.MakeIsotropic, cli.Flag{Name: "make_isotropic", Aliases: []string{"isotropic"}, Usage: "give each pyramid level the same voxel size along all axes; otherwise voxels keep their proportions"}),
+	}, stage.Pyramid(&o.Analysis, "the slices"), []cli.Flag{
 		{Name: "output_z_matches", Value: "FILE", Usage: "write the overlap found between each two slices to FILE, as CSV"},
 		{Name: "output_shifts", Value: "FILE", Usage: "write the shifts between slices, as recorded and as pictures show them, to FILE, as CSV"},
 		{Name: "output_stacking_decisions", Value: "FILE", Usage: "write what was done with each slice (overlap, transform, confidence) to FILE, as CSV"},
-	}
+	})
 }
 
 func run(ctx context.Context, r *cli.Run, o stack.Options) error {
@@ -136,16 +135,13 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	if err != nil {
 		return err
 	}
-	layout := stage.Layout(r)
-	if !r.IsSet("n_levels") {
-		layout.Levels = len(o.PyramidResolutions)
-	}
+	layout := stage.PyramidLayout(r, o.Analysis)
 	task := r.Progress("stack", total)
-	var slices []*ngff.Image
+	var volumes []*ngff.Image
 	for _, s := range in.Slices {
-		slices = append(slices, s.Image)
+		volumes = append(volumes, s.Image)
 	}
-	work := stage.Of("stack", slices...)
+	work := stage.Of("stack", volumes...)
 	if um := o.PyramidResolutions; len(um) > 0 {
 		work.At([3]float64{um[0], um[0], um[0]})
 		work.Out = min(work.Out, 1) // levels that are finer than the slices are left out

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
@@ -208,5 +209,45 @@ func TestBadVolumes(t *testing.T) {
 	}
 	if _, err := Open(octtest.Open(t, flat)); !errors.Is(err, oct.ErrInput) {
 		t.Errorf("an image without z: %v", err)
+	}
+}
+
+// Planes come in their order with the voxels of the volume, however many at a time, in memory that is as large as was said.
+func TestLayers(t *testing.T) {
+	v := ramp[int16](t, []int{11, 9, 14}, []int{4, 4, 5})
+	for _, n := range []int{1, 4, 7, 20} {
+		next := 0
+		before := mem.InUse()
+		err := v.Layers(octtest.Ctx, oct.Resources{Workers: 2, Mem: 1 << 20}, n, func(z int, planes [][]float32) error {
+			if z != next || len(planes) != min(n, 11-z) {
+				t.Fatalf("%d planes at %d, want some of %d at %d", len(planes), z, n, next)
+			}
+			next += len(planes)
+			for k, p := range planes {
+				for i, got := range p {
+					j := (z+k)*9*14 + i
+					if want := float32(int16(j*7919%251 - 3*(j%2))); got != want {
+						t.Fatalf("voxel %d of plane %d: %v, want %v", i, z+k, got, want)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil || next != 11 || mem.InUse() != before {
+			t.Errorf("%d at a time: %v, %d planes, %d bytes are not freed", n, err, next, mem.InUse()-before)
+		}
+	}
+	if n := v.LayerPlanes(1<<20, 2); n != 4 {
+		t.Errorf("%d planes at a time, want a chunk's 4", n)
+	}
+	if n := v.LayerPlanes(v.LayerBytes(3, 2), 2); n != 3 {
+		t.Errorf("%d planes in the memory of 3", n)
+	}
+	if n := v.LayerPlanes(100, 2); n != 0 {
+		t.Errorf("%d planes in 100 bytes", n)
+	}
+	stop := errors.New("stop")
+	if err := v.Layers(octtest.Ctx, octtest.Small(), 2, func(int, [][]float32) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
 	}
 }

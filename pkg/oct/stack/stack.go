@@ -52,8 +52,7 @@ type Options struct {
 	TranslationSmoothSigma       float64 // slices; 0: off
 	MaxCumulativeDriftPx         float64 // 0: off
 
-	PyramidResolutions []float64 // voxel sizes of the levels, micrometres
-	MakeIsotropic      bool
+	oct.Analysis // the pyramid
 }
 
 // DefaultStackOptions returns the defaults of the flags.
@@ -62,7 +61,7 @@ func DefaultStackOptions() Options {
 		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: SearchAligned.MinCorr(),
 		OverlapSearch: SearchAligned, RepairShifts: RepairWarn, BlendMatch: MatchWhole,
 		BlendZRefineMinConfidence: 0.5, MaxRotationDeg: 1, ConfidenceLow: 0.3, ConfidenceHigh: 0.6,
-		TranslationMinZCorr: 0.2, PyramidResolutions: []float64{10, 25, 50, 100}, MakeIsotropic: true,
+		TranslationMinZCorr: 0.2, Analysis: oct.DefaultAnalysis(),
 	}
 }
 
