@@ -181,7 +181,7 @@ workflow STRATA {
     def slices = together(images)
     def shifts = Channel.value(Inputs.marked(inputs.shifts))
     if (Chain.has('mosaic') && inputs.shifts == null && ['common-space', 'stack'].any { Chain.has(it) }) {
-        SHIFTS(inOrder(infos).filter { it }, call('shifts', [flags('shifts estimate')]))
+        SHIFTS(inOrder(infos).filter { it }, call('shifts', [flags('shifts estimate'), params.shifts_estimate_swap_xy == null && !params.mosaic_preprocess ? '--swap_xy' : '']))
         shifts = SHIFTS.out.shifts.map { [it, ''] }
         note(SHIFTS.out)
     }
@@ -239,20 +239,21 @@ workflow STRATA {
     }
 
     if (Chain.has('stack')) {
+        def pyramid = ['stack_pyramid_resolutions', 'stack_make_isotropic'].collect { parameters.flag(it, params) }
         // Slices on one canvas are not to be moved by their shifts once more.
         STACK(slices, shifts, transforms, given(params.manual_transforms_dir), config, call('stack', [flags('format'), flags('stack'), Chain.has('common-space') && !params.stack_no_xy_shift ? '--no_xy_shift' : '']))
         def volume = STACK.out.volume
         tables = STACK.out.shifts.mix(STACK.out.found, STACK.out.matches, STACK.out.decisions)
         note(STACK.out)
         if (Chain.has('bias-field')) {
-            BIAS_FIELD(volume, slices.map { it[0].size() }, call('bias-field', [flags('format'), flags('bias-field')]))
+            BIAS_FIELD(volume, slices.map { it[0].size() }, call('bias-field', [flags('format'), flags('bias-field')] + pyramid))
             volume = BIAS_FIELD.out.volume
             note(BIAS_FIELD.out)
         }
         projected = projected.mix(volume.map { ['volume', it, '', 'aip'] })
         pictured = pictured.mix(volume.map { ['volume', it, ''] })
         if (Chain.has('align')) {
-            ALIGN(volume, given(params.align_template), call('align', [flags('format'), flags('align')]))
+            ALIGN(volume, given(params.align_template), call('align', [flags('format'), flags('align')] + pyramid))
             versions = versions.mix(ALIGN.out.versions)
         }
     }

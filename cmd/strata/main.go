@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
 	"strata/cmd/internal/benchtiff"
@@ -17,6 +18,7 @@ import (
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/mosaic"
+	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
@@ -48,7 +50,7 @@ func command() *cli.Command {
 			benchtile.Command(),
 			benchczi.Command(),
 			view.Command(),
-			commonspace.Command(),
+			beamprofile.Command(), normalize.Command(), commonspace.Command(),
 			shifts.Command(), slices.Command(),
 		},
 	}

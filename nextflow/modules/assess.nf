@@ -21,7 +21,7 @@ process ASSESS {
     mkdir -p slices slice_config reports
     ${Inputs.links(names, slices)}
     slices assess slices slice_config/slice_config_assessed.csv \\
-        ${config ? "--update_existing --existing_config '${config}'" : ''} \\
+        ${config ? "--existing_config '${config}'" : ''} \\
         --report reports/slices.assess.json \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
     printf '%s:\\n  slices: "%s"\\n' '${task.process}' "\$(slices --version | sed 's/^slices //')" > versions.yml

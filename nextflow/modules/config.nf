@@ -18,9 +18,9 @@ process CONFIG {
     """
     mkdir -p slice_config reports slices
     ${names.collect { "mkdir 'slices/${it}.ome.zarr'" }.join('\n    ')}
-    slices config slices slice_config/slice_config.csv \\
+    slices config slices slice_config/slice_config.csv --from mosaics \\
         --report reports/slices.config.json \\
-        ${flags} ${task.ext.args ?: ''}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  slices: "%s"\\n' '${task.process}' "\$(slices --version | sed 's/^slices //')" > versions.yml
     """
 

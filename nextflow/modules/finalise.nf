@@ -18,7 +18,7 @@ process FINALISE {
     script:
     """
     mkdir -p slice_config reports
-    slices finalise '${config}' slice_config/slice_config_interpolated.csv --fragments fragments \\
+    slices finalise fragments '${config}' slice_config/slice_config_interpolated.csv \\
         --report reports/slices.finalise.json \\
         ${flags} ${task.ext.args ?: ''}
     printf '%s:\\n  slices: "%s"\\n' '${task.process}' "\$(slices --version | sed 's/^slices //')" > versions.yml

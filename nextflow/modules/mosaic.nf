@@ -14,7 +14,6 @@ process MOSAIC {
     output:
     tuple val(name), path("mosaics/${name}.ome.zarr"), val(''), emit: mosaic
     path "info/${name}", emit: info
-    path "mosaics/${name}*_metrics.json", emit: metrics
     path "reports/${name}.mosaic.json", emit: report
     path 'versions.yml', emit: versions
 
@@ -23,7 +22,7 @@ process MOSAIC {
     mkdir -p mosaics reports
     mosaic tiles 'mosaics/${name}.ome.zarr' --slice ${Inputs.number(name)} \\
         --report 'reports/${name}.mosaic.json' \\
-        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     for tile in tiles/*; do
         mkdir -p "info/${name}/\${tile##*/}"
         cp -L "\$tile/info.txt" "info/${name}/\${tile##*/}/"
@@ -34,7 +33,7 @@ process MOSAIC {
     stub:
     """
     mkdir -p 'mosaics/${name}.ome.zarr' 'info/${name}' reports
-    touch 'mosaics/${name}.ome_metrics.json' 'reports/${name}.mosaic.json'
+    touch 'reports/${name}.mosaic.json'
     printf '%s:\\n  mosaic: stub\\n' '${task.process}' > versions.yml
     """
 }

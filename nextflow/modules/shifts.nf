@@ -20,7 +20,7 @@ process SHIFTS {
     cp -rL info/. raw/
     shifts estimate raw shifts/shifts_xy.csv \\
         --report reports/shifts.estimate.json \\
-        ${flags} ${task.ext.args ?: ''}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  shifts: "%s"\\n' '${task.process}' "\$(shifts --version | sed 's/^shifts //')" > versions.yml
     """
 
