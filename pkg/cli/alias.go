@@ -15,6 +15,7 @@ import (
 type Alias struct {
 	Name     string            // "linum-aip"; linum_aip and either with .py behind it mean the same
 	Command  string            // the sub-command that it stands for; "": the command itself
+	Args     []Arg             // its positional arguments, if they differ; see [Run.HasArg]
 	Defaults Defaults          // its defaults where they differ, of the command's own flags and of common ones
 	Flags    map[string]string // its names of flags that differ, and what the command calls them
 	// Values has for flags with choices the values of the other program, and the choices that they stand for.
@@ -50,6 +51,9 @@ func (c *Command) under(a *Alias, typed string) *Command {
 	as := *c
 	if a.Command != "" {
 		as = *c.sub(a.Command)
+	}
+	if a.Args != nil {
+		as.Args = a.Args
 	}
 	as.Name, as.original, as.alias = typed, c.Name, a
 	return &as

@@ -57,6 +57,11 @@ type Run struct {
 	record record.Record
 }
 
+// HasArg reports whether the command has a positional argument of this name under the name that it was started by.
+func (r *Run) HasArg(name string) bool {
+	return slices.ContainsFunc(r.command.Args, func(a Arg) bool { return a.Name == name })
+}
+
 // Arg is a positional argument by its name; "" if it is optional and missing.
 // Of one that stands for many it is the first.
 func (r *Run) Arg(name string) string {

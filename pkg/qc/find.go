@@ -98,6 +98,8 @@ func find(run string) (map[string][]found, error) {
 		case strings.HasPrefix(base, "."):
 		case ending == ".json" && folder == "reports":
 			put("reports")
+		case strings.HasSuffix(base, metricsEnding):
+			put("metrics")
 		case strings.HasSuffix(base, "_crop.json"):
 			put("crop")
 		case ending == ".json" && folder == "stitch":

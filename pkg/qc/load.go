@@ -65,6 +65,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		},
 		func() error { return r.loadFacts(ctx, lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
 		func() error { return r.loadFacts(ctx, lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
+		func() error { return r.loadSteps(ctx, lists["metrics"]) },
 		func() error { return r.loadMaps(ctx, lists["focal"], res) },
 		func() error { return r.loadPreviews(ctx, lists["previews"], res.Mem) },
 		func() error { return r.checkTogether(ctx, lists) },
@@ -90,15 +91,18 @@ func (s Sources) lists() (map[string][]found, error) {
 		}
 	}
 	// What is named takes the place of what would be found.
-	for kind, named := range map[string][]string{"reports": s.Reports, "previews": s.Previews, "stitch": s.Stitch, "crop": s.Crop} {
+	for kind, named := range map[string][]string{"reports": s.Reports, "previews": s.Previews, "stitch": s.Stitch, "crop": s.Crop, "metrics": s.Metrics} {
 		if len(named) == 0 {
 			continue
 		}
-		list, err := files(named, map[string]string{"reports": ".json", "previews": ".png", "stitch": ".json", "crop": ".json"}[kind])
+		list, err := files(named, map[string]string{"reports": ".json", "previews": ".png", "stitch": ".json", "crop": ".json", "metrics": metricsEnding}[kind])
 		if err != nil {
 			return nil, err
 		}
 		lists[kind] = list
+	}
+	for i, name := range s.Overviews {
+		lists["previews"] = slices.Insert(slices.Clone(lists["previews"]), i, found{name, true})
 	}
 	for kind, name := range map[string]string{"shifts": s.Shifts, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
 		if name != "" {
@@ -127,7 +131,7 @@ func (s Sources) empty(lists map[string][]found) (problems []string) {
 	for _, kind := range []struct {
 		name, what string
 		named      []string
-	}{{"reports", "run records (*.json)", s.Reports}, {"previews", "pictures (*.png)", s.Previews}, {"stitch", "JSON files", s.Stitch}, {"crop", "JSON files", s.Crop}} {
+	}{{"reports", "run records (*.json)", s.Reports}, {"previews", "pictures (*.png)", s.Previews}, {"stitch", "JSON files", s.Stitch}, {"crop", "JSON files", s.Crop}, {"metrics", "metrics (*" + metricsEnding + ")", s.Metrics}} {
 		for _, folder := range kind.named {
 			if !slices.ContainsFunc(lists[kind.name], func(f found) bool { return f.path == folder || filepath.Dir(f.path) == filepath.Clean(folder) }) {
 				problems = append(problems, folder+": no "+kind.what+" in this folder")

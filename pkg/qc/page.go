@@ -49,6 +49,7 @@ type view struct {
 	Tables    []*table
 	Depths    []*page.Plot
 	Curves    []*page.Plot
+	Steps     []*stepGroup
 	Records   *table
 	Sections  []section
 	Groups    []group
@@ -106,7 +107,7 @@ func (r *Report) view() *view {
 	notices := r.notices()
 	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
 		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(),
-		Tables: r.factTables(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
+		Tables: r.factTables(), Steps: r.stepGroups(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
 	for i, name := range phaseNames {
 		v.Phases = append(v.Phases, phaseKey{"p" + strconv.Itoa(i+1), name})
 	}
@@ -135,6 +136,7 @@ func (r *Report) view() *view {
 		{section{"decisions", "Decisions"}, v.Decisions != nil},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},
 		{section{"slices", "Stitching and cropping"}, len(v.Tables) > 0},
+		{section{"steps", "Metrics"}, len(v.Steps) > 0},
 		{section{"stages", "Stages"}, v.Stages != nil || v.Engine != nil},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
@@ -157,7 +159,7 @@ func (v *view) Has(id string) bool {
 
 // bands explains what a reader sees first in cuts along z.
 const bands = "Bands along z come from attenuation: light weakens on its way through the tissue, so that each slice is brightest just below its cut surface and darker towards its bottom. " +
-	"No program corrects this yet. Compare brightness at equal depths below the cuts only."
+	"beam-profile and attenuation correct it. Without them, compare brightness at equal depths below the cuts only."
 
 // groups returns the cuts, then the projections, then those of the mosaics as they were
 // recorded; in each the pictures of volumes come first and large.

@@ -32,6 +32,8 @@ type Sources struct {
 	Crop      []string // JSON files of crop, or folders of them
 	Missing   string   // table of slices that the workflow gave up
 	Trace     string   // the engine's table of tasks
+	Overviews []string // PNG files to show first
+	Metrics   []string // metrics of steps (*_metrics.json), or folders of them
 }
 
 // Report holds all that is known about a run.
@@ -49,6 +51,7 @@ type Report struct {
 	Crop      []*Facts
 	Missing   []MissingSlice
 	Trace     []Task
+	Steps     []StepFile
 	Problems  []string // of files that were found and could not be used
 }
 

@@ -77,6 +77,7 @@ func (r *Report) notices() []*Notice {
 		}
 	}
 	r.joinNotices(add)
+	r.stepNotices(add)
 	for _, w := range r.shiftWarnings() {
 		if _, text, _ := strings.Cut(w, ": "); !r.said(text) {
 			add("warning", "shifts", "", adviceFor(w, ""), "%s", w)

@@ -2,8 +2,10 @@
 package qcreport
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +27,7 @@ func Command() *cli.Command {
 			"overlaps and correlations, decisions, flat-fields. The page needs no network and no other file.\n\n" +
 			"--run finds its inputs in a folder of results; the other flags name them one by one and replace what --run\n" +
 			"finds. All inputs are optional. An unusable file is an error if it was named, and a warning if it was found.",
-		Args: []cli.Arg{{Name: "OUT", Usage: "HTML file to write"}},
+		Args: []cli.Arg{{Name: "OUT", Usage: "HTML file to write, or by --format another"}},
 		Flags: []cli.Flag{
 			{Name: "run", Value: "DIR", Usage: "folder of results of a run, in which to find everything that a report can show"},
 			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records, which the stages write with --report, or folders of them"},
@@ -37,13 +39,26 @@ func Command() *cli.Command {
 			{Name: "focal", Kind: cli.Strings, Value: "DIR,...", Usage: "folders of maps from focal --save_map, or a folder with one of them per slice"},
 			{Name: "stitch", Kind: cli.Strings, Value: "PATH,...", Usage: "tile positions from stitch --save_positions (JSON), or folders of them"},
 			{Name: "crop", Kind: cli.Strings, Value: "PATH,...", Usage: "interface depths that crop writes next to its output (NAME_crop.json), or folders of them"},
+			{Name: "metrics", Kind: cli.Strings, Value: "PATH,...", Usage: "metrics of steps of the workflow, by strata or linumpy (*_metrics.json), or folders of them"},
 			{Name: "missing", Value: "TSV", Usage: "TSV of missing slices, which the workflow writes"},
 			{Name: "trace", Value: "TSV", Usage: "TSV in which Nextflow traces its tasks"},
 			{Name: "title", Value: "TEXT", Note: "the run folder's name", Usage: "title of the page"},
 			{Name: "multiqc", Value: "DIR", Usage: "also write summaries of the run, its joins and its slices for MultiQC into this folder (strata_*_mqc.json)"},
+			{Name: "format", Default: "auto", Choices: []string{"auto", "html", "zip", "text"}, Usage: "form of OUT: the page, a zip file with the page in it, or its messages and metrics as text; auto takes zip and text for the endings .zip and .txt"},
+			{Name: "no_images", Kind: cli.Bool, Usage: "leave the pictures out"},
+			{Name: "overview_png", Value: "PNG", Usage: "picture to show first, such as an overview of the volume"},
+			{Name: "annotated_png", Value: "PNG", Usage: "another picture to show first"},
 			{Name: "max_pictures", Kind: cli.Size, Default: "12MiB", Check: cli.AtLeast(64 << 10), Usage: "limit on the bytes of all pictures in the page together, at least 64KiB"},
 		},
 		Shared: cli.Resources | cli.Outputs,
+		Aliases: []cli.Alias{{
+			Name: "linum-generate-pipeline-report", Defaults: cli.Defaults{"overwrite": "true"},
+			Args: []cli.Arg{{Name: "RUN", Usage: "folder of results of a run"}, {Name: "OUT", Usage: "file to write: HTML, or by its ending .zip or .txt"}},
+			Ignored: []cli.Flag{
+				{Name: "max_overview_width", Kind: cli.Int, Value: "PX", Ignored: "pictures are scaled to fit --max_pictures"},
+				{Name: "max_thumb_width", Kind: cli.Int, Value: "PX", Ignored: "pictures are scaled to fit --max_pictures"},
+			},
+		}},
 		Examples: []cli.Example{
 			{Command: "qc-report report.html --run results", Usage: "everything that a run wrote"},
 			{Command: "qc-report report.html --reports results/reports --previews results/previews", Usage: "only times and pictures"},
@@ -55,19 +70,28 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	s := qc.Sources{
-		Run: r.String("run"), Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"),
-		Found: r.String("shifts_found"), Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
-		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"),
+	folder := r.String("run")
+	if r.HasArg("RUN") {
+		folder = r.Arg("RUN")
 	}
-	named := slices.Concat(s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop)
+	s := qc.Sources{
+		Run: folder, Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"),
+		Found: r.String("shifts_found"), Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
+		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"), Metrics: r.Strings("metrics"),
+	}
+	for _, flag := range []string{"overview_png", "annotated_png"} {
+		if path := r.String(flag); path != "" {
+			s.Overviews = append(s.Overviews, path)
+		}
+	}
+	named := slices.Concat(s.Overviews, s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop, s.Metrics)
 	for _, path := range []string{s.Run, s.Shifts, s.Found, s.Matches, s.Decisions, s.Missing, s.Trace} {
 		if path != "" {
 			named = append(named, path)
 		}
 	}
 	if len(named) == 0 {
-		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --focal, --stitch, --crop")
+		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --focal, --stitch, --crop, --metrics")
 	}
 	if err := inputs(r, s, named); err != nil {
 		return err
@@ -87,11 +111,14 @@ func run(ctx context.Context, r *cli.Run) error {
 	for _, p := range report.Problems {
 		r.Warn("%s", p)
 	}
-	report.Title, report.Version = title(r), cli.Version()
+	report.Title, report.Version = title(r, folder), cli.Version()
+	if r.Bool("no_images") {
+		report.Previews = nil
+	}
 	if err := report.Fit(ctx, int(r.Size("max_pictures")), res); err != nil {
 		return err
 	}
-	if err := out.Write(report.WriteHTML); err != nil {
+	if err := out.Write(form(r.String("format"), out.Path(), report)); err != nil {
 		return err
 	}
 	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
@@ -118,6 +145,27 @@ func summaries(r *cli.Run, report *qc.Report) error {
 		r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 	}
 	return nil
+}
+
+// form returns what writes the report in a format.
+func form(format, path string, report *qc.Report) func(w io.Writer) error {
+	switch ending := strings.ToLower(filepath.Ext(path)); {
+	case format == "zip" || format == "auto" && ending == ".zip":
+		return func(w io.Writer) error {
+			archive := zip.NewWriter(w)
+			page, err := archive.Create("report.html")
+			if err != nil {
+				return err
+			}
+			if err := report.WriteHTML(page); err != nil {
+				return err
+			}
+			return archive.Close()
+		}
+	case format == "text" || format == "auto" && ending == ".txt":
+		return report.WriteText
+	}
+	return report.WriteHTML
 }
 
 // titlePrefix precedes the name of the run in the title.
@@ -162,11 +210,10 @@ func inputs(r *cli.Run, s qc.Sources, named []string) error {
 }
 
 // title returns the heading of the page.
-func title(r *cli.Run) string {
+func title(r *cli.Run, folder string) string {
 	if t := r.String("title"); t != "" {
 		return t
 	}
-	folder := r.String("run")
 	if folder == "" {
 		return "Quality report"
 	}

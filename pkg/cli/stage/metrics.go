@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"io"
-
 	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
@@ -27,14 +25,7 @@ func WriteMetrics(r *cli.Run, file *atomic.Output, s *metrics.Step) error {
 	if file == nil {
 		return nil
 	}
-	text, err := s.JSON()
-	if err != nil {
-		return err
-	}
-	return file.Write(func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return file.Write(MetricsText(s))
 }
 
 // Shown returns a path as metrics name it, without secrets of an address.
