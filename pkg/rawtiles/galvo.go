@@ -186,15 +186,15 @@ func (f *Frames) Project(mem int64) ([]float32, error) {
 func addFinite(sums []float64, counts []int, frame []float32) {
 	depth := len(frame) / len(sums)
 	for l := range sums {
-		var sum float64
+		var sum [4]float64 // which the processor adds up at the same time
 		n := 0
-		for _, v := range frame[l*depth:][:depth] {
+		for i, v := range frame[l*depth:][:depth] {
 			if v-v == 0 {
-				sum += float64(v)
+				sum[i&3] += float64(v)
 				n++
 			}
 		}
-		sums[l] += sum
+		sums[l] += sum[0] + sum[1] + sum[2] + sum[3]
 		counts[l] += n
 	}
 }

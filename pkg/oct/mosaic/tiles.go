@@ -34,8 +34,8 @@ type writing struct {
 const (
 	// largeTile is the size in bytes above which a tile is stored as several chunks along z.
 	largeTile = 64 << 20
-	// blockBytes is about how much of a tile is read at a time. blockFrames frames become whole cache lines of the result.
-	blockBytes, blockFrames = 2 << 20, 16
+	// blockBytes is about how much of a tile is read at a time.
+	blockBytes = 2 << 20
 )
 
 // resized reports whether voxels change.
@@ -61,10 +61,7 @@ func (w *writing) plan(layout oct.Layout) error {
 	}
 	frame := int64(mem.Product(4, w.Infos[0].Lines(), w.Infos[0].Depth))
 	repeat := int64(w.Infos[0].Repeat)
-	w.batch = int(max(1, min(int64(w.before[0]), blockFrames, blockBytes*4/(frame*repeat))))
-	if n := blockBytes / (frame * repeat); n > blockFrames {
-		w.batch = int(min(int64(w.before[0]), n/blockFrames*blockFrames))
-	}
+	w.batch = batch(w.before[0], frame*repeat)
 	fixed := int64(w.batch)*frame*repeat + frame // what is read, and a frame in another order
 	if w.resized() {
 		w.group = w.Tile[0]
@@ -77,6 +74,17 @@ func (w *writing) plan(layout oct.Layout) error {
 		}
 	}
 	return w.fit(plane, fixed, unit)
+}
+
+// batch returns how many of n frames are read at a time: whole cache lines of the result where frames are small, or at
+// least whole registers of a transpose.
+func batch(n int, frame int64) int {
+	for _, multiple := range []int64{16, 8} {
+		if k := blockBytes / frame / multiple * multiple; k > 0 {
+			return int(min(int64(n), k))
+		}
+	}
+	return int(min(int64(n), max(1, min(8, 4*blockBytes/frame))))
 }
 
 // fit chooses as many workers as memory allows, each with whole tiles or, if these are too large, a part of the planes of
@@ -104,6 +112,8 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	for n := least + unit; n < depth && need(n) <= budget/int64(w.workers); n += unit {
 		w.group = n
 	}
+	groups := (depth + w.group - 1) / w.group
+	w.group = min(w.group, ((depth+groups-1)/groups+unit-1)/unit*unit) // all about as large
 	w.workers = max(1, min(w.workers, tiles*((depth+w.group-1)/w.group)))
 	w.res.Decided("slice %02d: %s, each with %d of %d planes of a tile and %d frames at a time", w.Slice.ID, units.Count(w.workers, "worker"), w.group, depth, w.batch)
 	return nil
