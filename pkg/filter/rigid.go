@@ -57,3 +57,13 @@ func (r *rigidRow) scalar(row, src []float32, i int) {
 		row[i] = float32(top + float64((bottom-top)*v))
 	}
 }
+
+// Then returns the transform that samples the input where t samples it for the pixel that a rotation by angle about the centre and
+// a translation by (x, y) lead to.
+func (t Rigid) Then(angle, x, y float64) Rigid {
+	s, c := math.Sincos(t.Angle)
+	t.Angle += angle
+	t.TX += float64(c*x) - float64(s*y)
+	t.TY += float64(s*x) + float64(c*y)
+	return t
+}

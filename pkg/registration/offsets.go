@@ -40,3 +40,9 @@ func ReadOffsets(r io.Reader, name string) (o Offsets, err error) {
 	}
 	return Offsets{got[0], got[1]}, nil
 }
+
+// Write writes the offsets on two lines, in the form that [ReadOffsets] reads.
+func (o Offsets) Write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d\n%d\n", o.FixedZ, o.MovingZ)
+	return err
+}

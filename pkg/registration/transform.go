@@ -122,3 +122,12 @@ func numbers(s string) (out []float64, err error) {
 	}
 	return out, nil
 }
+
+// WriteTransform writes a rigid transform of the plane as an ITK transform file with an Euler3DTransform, the form that
+// [ReadTransform] reads and that other programs write for slices.
+func WriteTransform(w io.Writer, t filter.Rigid) error {
+	n := func(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) } // +0: no minus zero
+	_, err := fmt.Fprintf(w, "#Insight Transform File V1.0\n#Transform 0\nTransform: Euler3DTransform_double_3_3\nParameters: 0 0 %s %s %s 0\nFixedParameters: %s %s 0 0\n",
+		n(t.Angle), n(t.TX), n(t.TY), n(t.CX), n(t.CY))
+	return err
+}

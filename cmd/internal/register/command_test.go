@@ -1,0 +1,17 @@
+package register
+
+import (
+	"testing"
+
+	"strata/cmd/internal/stack"
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"register": clitest.Of(Command), "linum-register-pairwise": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "stack": clitest.Of(stack.Command)})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }

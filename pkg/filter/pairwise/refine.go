@@ -1,0 +1,316 @@
+package pairwise
+
+import (
+	"math"
+
+	"strata/pkg/filter"
+)
+
+// fit is a transform and how well two planes agree under it.
+type fit struct {
+	t           filter.Rigid
+	correlation float64 // normalised, over the pixels that both planes have; −1 if these are too few
+	pixels      int     // that both planes have
+}
+
+// score orders fits on a level: the correlation in units of its deviation by chance, up to a common factor.
+func (f fit) score() float64 {
+	return math.Atanh(min(max(f.correlation, -1+1e-9), 1-1e-9)) * math.Sqrt(float64(f.pixels))
+}
+
+const (
+	maxSteps    = 40
+	maxHalvings = 5
+	// closeEnough ends the steps: a displacement in pixels of the level.
+	closeEnough = 0.002
+	// leastOverlap is the share of the smaller plane's pixels that must overlap, and leastPixels their least number.
+	leastOverlap, leastPixels = 0.15, 100
+)
+
+// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one goroutine.
+//
+// Detail is what is left of the smooth planes after their local means. These are taken over the pixels that both planes have under
+// the transform: at the border of the overlap, means over different pixels would differ although the planes agree, and hold the
+// transform back.
+type refiner struct {
+	fixed, moving *level
+	rotation      bool
+	least         int       // pixels that must overlap
+	warped        []float32 // the moving plane under the transform that was tried last
+	f, w          []float32 // the detail of fixed and warped; NaN where one has no data
+	both          []float32 // 1 where both have data, 0 elsewhere
+	mean          localMean
+	sum           moments // of f and w
+}
+
+// moments are sums over the pixels that two planes have.
+type moments struct {
+	n                  int
+	f, w, ff, ww, fw   float64
+	covariance, vf, vw float64 // times n
+}
+
+func newRefiner(fixed, moving *level, rotation bool) *refiner {
+	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, least: leastCommon(fixed, moving), mean: newLocalMean(fixed.ny, fixed.nx)}
+	n := fixed.ny * fixed.nx
+	all := make([]float32, 4*n)
+	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
+	return r
+}
+
+// leastCommon returns the number of pixels of a level that two planes must have in common.
+func leastCommon(fixed, moving *level) int {
+	return max(leastPixels, int(leastOverlap*float64(min(countData(fixed.v), countData(moving.v)))))
+}
+
+func countData(v []float32) (n int) {
+	for _, f := range v {
+		if f == f {
+			n++
+		}
+	}
+	return n
+}
+
+// climb improves a transform, given in pixels of level 0, by Gauss-Newton steps on the squared difference of the fixed plane and a
+// linear function of the moving one, whose least value lies where the squared correlation is highest. The gradient is the mean of
+// both planes' (Benhimane and Malis 2004), which makes the steps accurate to second order. A step that does not raise the
+// correlation is halved.
+func (r *refiner) climb(t filter.Rigid) fit {
+	at := r.try(r.fixed.at(t))
+	for range maxSteps {
+		step, ok := r.step(at.t)
+		if !ok {
+			break
+		}
+		// noise raises the products of gradients, which shortens steps by about the correlation
+		gain := 1 / min(max(at.correlation, 0.3), 1)
+		next := r.try(at.t.Then(gain*step[0], gain*step[1], gain*step[2]))
+		for n := 0; n < maxHalvings && next.correlation <= at.correlation; n++ {
+			gain /= 2
+			next = r.try(at.t.Then(gain*step[0], gain*step[1], gain*step[2]))
+		}
+		if next.correlation <= at.correlation {
+			break
+		}
+		at = next
+		if gain*r.length(step) < closeEnough {
+			break
+		}
+	}
+	at.t = r.fixed.whole(at.t, t)
+	return at
+}
+
+// length returns how far a step moves the corners of the plane at most.
+func (r *refiner) length(step [3]float64) float64 {
+	return root(step[1], step[2]) + math.Abs(step[0])*root(float64(r.fixed.ny), float64(r.fixed.nx))/2
+}
+
+// try resamples the moving plane and correlates. t is in pixels of the level.
+func (r *refiner) try(t filter.Rigid) fit {
+	resample(r.warped, r.moving.smooth, r.fixed, r.moving, t)
+	for i, w := range r.warped {
+		f := r.fixed.smooth[i]
+		r.both[i], r.f[i], r.w[i] = 1, f, w
+		if d := f - w; d != d {
+			r.both[i], r.f[i], r.w[i] = 0, 0, 0
+		}
+	}
+	r.mean.take(r.f, r.w, r.both)
+	r.sum = moments{}
+	for y := range r.fixed.ny {
+		r.sum.add(r.f[y*r.fixed.nx:][:r.fixed.nx], r.w[y*r.fixed.nx:][:r.fixed.nx])
+	}
+	return fit{t, r.sum.correlation(r.least), r.sum.n}
+}
+
+// resample computes a form v of the moving plane under a transform, on the pixels of the fixed one.
+func resample(dst, v []float32, fixed, moving *level, t filter.Rigid) {
+	s, c := math.Sincos(t.Angle)
+	for y := range fixed.ny {
+		d := float64(y) - t.CY
+		at := line{
+			x: t.CX + t.TX - float64(c*t.CX) - float64(s*d), y: t.CY + t.TY - float64(s*t.CX) + float64(c*d), dx: c, dy: s,
+		}
+		at.sample(dst[y*fixed.nx:][:fixed.nx], v, moving.ny, moving.nx)
+	}
+}
+
+// add adds the pixels of a row.
+func (m *moments) add(fixed, warped []float32) {
+	var f, w, ff, ww, fw float64
+	n := 0
+	for i, b := range warped[:len(fixed)] {
+		a := fixed[i]
+		if d := a - b; d != d {
+			continue
+		}
+		p, q := float64(a), float64(b)
+		f, w = f+p, w+q
+		ff, ww, fw = ff+float64(p*p), ww+float64(q*q), fw+float64(p*q)
+		n++
+	}
+	m.n += n
+	m.f, m.w, m.ff, m.ww, m.fw = m.f+f, m.w+w, m.ff+ff, m.ww+ww, m.fw+fw
+}
+
+// correlation returns the normalised correlation; −1 if there are fewer than least pixels, and 0 if one plane is flat there.
+func (m *moments) correlation(least int) float64 {
+	if m.n < least {
+		return -1
+	}
+	n := float64(m.n)
+	m.vf, m.vw, m.covariance = m.ff-m.f*m.f/n, m.ww-m.w*m.w/n, m.fw-m.f*m.w/n
+	if !(m.vf > 1e-10*n && m.vw > 1e-10*n) {
+		return 0
+	}
+	return m.covariance / math.Sqrt(m.vf*m.vw)
+}
+
+// line is the line in the moving plane along which a row samples it: pixel i at (x + dx·i, y + dy·i).
+type line struct{ x, y, dx, dy float64 }
+
+// sample interpolates linearly; NaN where one of the four pixels lies outside or has no data.
+func (l *line) sample(row, v []float32, ny, nx int) {
+	mx, my := float64(nx-1), float64(ny-1)
+	for i := range row {
+		x := l.x + float64(l.dx*float64(i))
+		y := l.y + float64(l.dy*float64(i))
+		if !(x >= 0 && x <= mx && y >= 0 && y <= my) {
+			row[i] = nan
+			continue
+		}
+		x0, y0 := min(int(x), nx-2), min(int(y), ny-2)
+		a, b := float32(x-float64(x0)), float32(y-float64(y0))
+		k := y0*nx + x0
+		up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
+		top := up[0] + float32((up[1]-up[0])*a)
+		bottom := down[0] + float32((down[1]-down[0])*a)
+		row[i] = top + float32((bottom-top)*b)
+	}
+}
+
+// step solves for the rotation about the centre and the translation (x, y), in the fixed plane's pixels, by which the agreement
+// grows. The moving plane must have been resampled with t.
+func (r *refiner) step(t filter.Rigid) (step [3]float64, ok bool) {
+	m := &r.sum
+	if m.n < r.least || !(m.vf > 0 && m.vw > 0 && m.covariance > 0) {
+		return step, false
+	}
+	e := equations{
+		f: float32(m.f / float64(m.n)), w: float32(m.w / float64(m.n)),
+		scale: float32(math.Sqrt(m.vf / m.vw)), cx: t.CX, cy: t.CY,
+	}
+	nx := r.fixed.nx
+	for y := 1; y < r.fixed.ny-1; y++ {
+		e.row(r.f[(y-1)*nx:(y+2)*nx], r.w[(y-1)*nx:(y+2)*nx], nx, y)
+	}
+	return e.solve(r.rotation)
+}
+
+// equations are the normal equations of a step. The unknowns are the rotation, the translation along x and y, and the gain and the
+// offset of the brightness.
+type equations struct {
+	f, w, scale float32 // means of the planes, and the ratio of their contrasts
+	cx, cy      float64
+	a           [5][5]float64 // upper triangle
+	b           [5]float64
+}
+
+// row adds the pixels of row y, given with the rows above and below it.
+func (e *equations) row(fixed, warped []float32, nx, y int) {
+	v := float32(float64(y) - e.cy)
+	var s [20]float64
+	up, f0, down := fixed[:nx], fixed[nx:][:nx], fixed[2*nx:][:nx]
+	wUp, w0, wDown := warped[:nx], warped[nx:][:nx], warped[2*nx:][:nx]
+	for x := 1; x < nx-1; x++ {
+		gx := 0.25 * ((f0[x+1] - f0[x-1]) + float32(e.scale*(w0[x+1]-w0[x-1])))
+		gy := 0.25 * ((down[x] - up[x]) + float32(e.scale*(wDown[x]-wUp[x])))
+		f, w := f0[x]-e.f, w0[x]-e.w
+		if d := gx + gy + f + w; d != d {
+			continue
+		}
+		u := float32(float64(x) - e.cx)
+		p, q, g := float64(gx), float64(gy), float64(float32(u*gy)-float32(v*gx))
+		a, b := float64(f), float64(w)
+		s[0] += float64(g * g)
+		s[1] += float64(g * p)
+		s[2] += float64(g * q)
+		s[3] += float64(g * b)
+		s[4] += g
+		s[5] += float64(p * p)
+		s[6] += float64(p * q)
+		s[7] += float64(p * b)
+		s[8] += p
+		s[9] += float64(q * q)
+		s[10] += float64(q * b)
+		s[11] += q
+		s[12] += float64(b * b)
+		s[13] += b
+		s[14]++
+		s[15] += float64(g * a)
+		s[16] += float64(p * a)
+		s[17] += float64(q * a)
+		s[18] += float64(b * a)
+		s[19] += a
+	}
+	k := 0
+	for i := range 5 {
+		for j := i; j < 5; j++ {
+			e.a[i][j] += s[k]
+			k++
+		}
+		e.b[i] += s[15+i]
+	}
+}
+
+// solve returns the rotation and the translation; ok is false if the planes do not determine them.
+func (e *equations) solve(rotation bool) (step [3]float64, ok bool) {
+	first := 0
+	if !rotation {
+		first = 1
+	}
+	// Cholesky's decomposition of the matrix scaled to a diagonal of ones
+	var scale, z [5]float64
+	var l [5][5]float64
+	for i := first; i < 5; i++ {
+		if scale[i] = math.Sqrt(e.a[i][i]); !(scale[i] > 0) {
+			return step, false
+		}
+	}
+	for i := first; i < 5; i++ {
+		z[i] = e.b[i] / scale[i]
+		for j := first; j <= i; j++ {
+			s := e.a[j][i] / (scale[i] * scale[j])
+			for k := first; k < j; k++ {
+				s -= float64(l[i][k] * l[j][k])
+			}
+			if j < i {
+				l[i][j] = s / l[j][j]
+				continue
+			}
+			if !(s > 1e-10) {
+				return step, false
+			}
+			l[i][i] = math.Sqrt(s)
+		}
+		for k := first; k < i; k++ {
+			z[i] -= float64(l[i][k] * z[k])
+		}
+		z[i] /= l[i][i]
+	}
+	for i := 4; i >= first; i-- {
+		for k := i + 1; k < 5; k++ {
+			z[i] -= float64(l[k][i] * z[k])
+		}
+		z[i] /= l[i][i]
+	}
+	for i := first; i < 3; i++ {
+		step[i] = z[i] / scale[i]
+	}
+	return step, true
+}
+
+// root returns the length of (x, y), with the same bits on every machine.
+func root(x, y float64) float64 { return math.Sqrt(float64(x*x) + float64(y*y)) }
