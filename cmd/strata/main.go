@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
@@ -42,6 +43,8 @@ func command() *cli.Command {
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
 			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
+			beamprofile.Command(), attenuation.Command(), normalize.Command(),
+			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
 			flatfield.Command(),

@@ -129,7 +129,7 @@ func (a *arranger) flag(tok string) error {
 	}
 	name = canonical(name[2:])
 	f := a.lookup(name)
-	if f == nil || len(name) == 1 {
+	if f == nil || len(name) == 1 && f.Short == name {
 		// --no_x of a boolean x.
 		if positive, ok := strings.CutPrefix(name, "no_"); ok {
 			if f := a.lookup(positive); f != nil && f.Kind == Bool && len(positive) > 1 {

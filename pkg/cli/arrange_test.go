@@ -54,6 +54,19 @@ func TestArrangeRest(t *testing.T) {
 	}
 }
 
+// A flag whose name is one letter takes two dashes, or one; a short form takes one.
+func TestArrangeLetter(t *testing.T) {
+	c := &Command{Name: "tool", Usage: "test", Shared: Outputs, Flags: []Flag{{Name: "k", Kind: Int, Usage: "u"}}}
+	for _, typed := range []string{"--k 3", "--k=3", "-k 3", "-k3"} {
+		if l, err := arrange(c, strings.Fields(typed)); err != nil || l.typed() != "--k=3" {
+			t.Errorf("%s: %v", typed, err)
+		}
+	}
+	if _, err := arrange(c, []string{"--f"}); err == nil {
+		t.Error("--f, the short form of --overwrite, was taken")
+	}
+}
+
 func TestArrange(t *testing.T) {
 	for _, c := range []struct{ typed, flags, args string }{
 		{"a b", "", "a b"},

@@ -1,0 +1,17 @@
+package attenuation
+
+import (
+	"testing"
+
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"attenuation": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command),
+		"linum-compensate-attenuation-inplace": clitest.Of(Command)})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }

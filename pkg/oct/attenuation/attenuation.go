@@ -1,0 +1,119 @@
+// Package attenuation undoes the decay of the signal with depth in a slice whose surface is cropped. It is the pipeline's attenuation
+// stage; [Run] does all of it.
+//
+// What a voxel becomes depends on its slice as a whole: on Otsu's threshold, on the noise outside the tissue, on holes in the tissue
+// mask and on minima that are filled to their rims. Columns of A-lines are therefore visited several times, and what is known of each
+// is kept between the passes, in memory or in a temporary file.
+package attenuation
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/blocks"
+	"strata/pkg/zarr/store"
+)
+
+// The methods. They differ in the light that they expect below the last plane, and in whether noise is subtracted.
+const (
+	Li      = "li"      // noise is subtracted; the light below follows from the slope of the deepest planes
+	Liu     = "liu"     // the same without noise
+	Vermeer = "vermeer" // no light below
+)
+
+// Options are the parameters of [Run].
+type Options struct {
+	Method    string
+	Radius    int     // of the median's window in pixels; 0: no median
+	Strength  float64 // share of the attenuation that is undone
+	MinBias   float64 // smallest divisor: gains are at most 1/MinBias
+	SNR       float64 // dB above the noise at which the signal of an A-line ends
+	MaskSigma float64 // standard deviation in pixels of the Gaussian before the tissue mask
+	Scratch   string  // folder for a temporary file, where memory does not hold what is in it; "": the system's
+}
+
+// Passes is how often [Run] visits each voxel of the input.
+const Passes = 3
+
+// Result holds what was found.
+type Result struct {
+	Threshold  float64 // of the smoothed volume: above it lies tissue; NaN: there is none, and all of it is tissue, or nothing
+	Floor      float64 // of the noise; 0 but for Li
+	Coverage   float64 // share of voxels in the mask
+	MedianGain float64 // in the mask, to four digits; 1 without a mask
+	MaxGain    float64
+}
+
+// Run corrects the image in. The output is of float32. NaN and infinite voxels stay, and are left out of everything else.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
+	j, done, err := newJob(ctx, in, o, layout, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	if err := j.measure(ctx); err != nil {
+		return nil, nil, err
+	}
+	image, err := j.correct(ctx, out)
+	return image, j.result, err
+}
+
+// newJob prepares a run and checks what can be checked before a voxel is read.
+func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, res oct.Resources) (j *job, done func(), err error) {
+	v, err := blocks.Open(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	j = &job{Options: o, layout: layout, size: v.Columns(layout), result: &Result{Threshold: math.NaN(), MedianGain: 1, MaxGain: 1}}
+	j.grid = [2]int{(v.Shape[1] + j.size[1] - 1) / j.size[1], (v.Shape[2] + j.size[2] - 1) / j.size[2]}
+	if o.Method == Li {
+		res.Mem -= quantileBytes
+	}
+	var left oct.Resources
+	if j.scratch, left, err = newScratch(j.columns(), j.size, o.Scratch, res); err != nil {
+		return nil, nil, err
+	}
+	var release func()
+	if j.v, j.res, release, err = v.Hold(ctx, left); err != nil {
+		j.scratch.close()
+		return nil, nil, err
+	}
+	return j, func() { release(); j.scratch.close() }, nil
+}
+
+// quantileBytes is the size of [filter.Quantiles] for a median.
+const quantileBytes = 3 << 19
+
+// measure finds the optical depth of each voxel.
+func (j *job) measure(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{j.smooth, j.mask, j.median, j.noise, j.depths, j.rims} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Step returns the metrics of a run with input and output of the given names.
+func (r *Result) Step(in, out string, o Options) *metrics.Step {
+	s := metrics.New("attenuation_compensation")
+	s.Note("input_volume", in, "path of the input")
+	s.Note("output_volume", out, "path of the output")
+	s.Note("method", o.Method, "estimate of the light below the last plane")
+	s.Note("k", o.Radius, "radius in pixels of the median's window")
+	s.Note("strength", o.Strength, "share of the attenuation that is undone")
+	s.Note("min_bias", o.MinBias, "smallest divisor")
+	s.Note("otsu_threshold", r.Threshold, "intensity above which the smoothed volume is tissue")
+	s.Note("noise_floor", r.Floor, "median intensity outside the tissue, which is subtracted for the estimate")
+	s.Note("mask_coverage", r.Coverage, "share of voxels in the tissue mask")
+	s.Note("median_gain", r.MedianGain, "median factor in the tissue mask")
+	s.Note("max_gain", r.MaxGain, "largest factor")
+	return s
+}
+
+// spec returns the output's specification.
+func (j *job) spec() ngff.ImageSpec { return j.v.Spec(dtype.Float32) }
