@@ -27,12 +27,9 @@ func printBrief(w io.Writer, c *Command, path string) error {
 		lines = append(lines, before+c.synopsis(path)+" [flags]")
 		before = strings.Repeat(" ", len(before))
 	}
-	words := c.argumentRows()
 	if len(c.Commands) > 0 {
 		lines = append(lines, before+path+" COMMAND [flags]")
-		words = append(words, c.commandRows()...)
 	}
-	lines = append(lines, columns(words)...)
 	var end []string
 	if examples := c.briefExamples(); len(examples) > 0 {
 		end = append([]string{"", "Examples:"}, examples...)
@@ -41,6 +38,7 @@ func printBrief(w io.Writer, c *Command, path string) error {
 	if len(c.Commands) > 0 {
 		end[len(end)-1] = "More: " + path + " COMMAND -h, " + path + " --help"
 	}
+	lines = append(lines, c.briefWords(screenLines-len(lines)-len(end))...)
 	if options := c.briefOptions(screenLines - len(lines) - len(end) - 2); len(options) > 0 {
 		lines = append(append(lines, "", "Options:"), options...)
 	}
@@ -49,6 +47,21 @@ func printBrief(w io.Writer, c *Command, path string) error {
 		b.WriteString(line + "\n")
 	}
 	return b.Flush()
+}
+
+// briefWords describes the arguments and the sub-commands in so many lines, and only names the last sub-commands where these are too few.
+func (c *Command) briefWords(room int) (lines []string) {
+	commands := c.commandRows()
+	for described := len(commands); ; described-- {
+		var others []string
+		for _, r := range commands[described:] {
+			others = append(others, r[0])
+		}
+		lines = append(columns(append(c.argumentRows(), commands[:described]...)), listed("and ", others)...)
+		if len(lines) <= room || described == 0 {
+			return lines
+		}
+	}
 }
 
 // briefExamples returns examples, of those that fit on a line if there are enough.

@@ -1,6 +1,37 @@
 package cli
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A group of any number of programs fits a screen, and names them all.
+func TestBriefGroup(t *testing.T) {
+	for _, n := range []int{3, 17, 18, 19, 40, 90} {
+		group := &Command{Name: "all", Usage: "many programs"}
+		for i := range n {
+			group.Commands = append(group.Commands, &Command{Name: fmt.Sprintf("program-%02d", i), Usage: "do something", Run: func(context.Context, *Run) error { return nil }})
+		}
+		var b bytes.Buffer
+		if err := printBrief(&b, group, "all"); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(b.String(), "\n"); lines > screenLines {
+			t.Errorf("%d programs: %d lines", n, lines)
+		}
+		for _, c := range group.Commands {
+			if !strings.Contains(b.String(), c.Name) {
+				t.Errorf("%d programs: no %s in\n%s", n, c.Name, b.String())
+			}
+		}
+		if described := strings.Count(b.String(), "do something"); described != min(n, 18) && !(n > 18 && described >= 3) {
+			t.Errorf("%d programs: %d are described", n, described)
+		}
+	}
+}
 
 func TestFew(t *testing.T) {
 	for _, c := range []struct {

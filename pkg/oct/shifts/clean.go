@@ -51,8 +51,8 @@ type Cleaned struct {
 // Clean corrects the rows of a table, which it sorts, and fills the column "reliable".
 //
 // Multiples of a tile come first: a component within the tolerance of n tiles, n ≠ 0, loses them. Then a step longer
-// than the limit is a spike if it and a neighbour cancel, as when the stage went astray and came back. A spike
-// becomes the median, for x and y apart, of the rows up to two away that are within the limit, or of all of these. Which
+// than the limit is a spike if it and a neighbour cancel, as when the stage went astray and came back; so is that neighbour. A spike
+// becomes the median, for x and y apart, of the other rows up to two away that are within the limit, or of all of these. Which
 // rows are spikes, and what replaces them, is decided before any is replaced: otherwise the way back would be
 // compared with a way out that is repaired already, and would stay. A row is reliable if it is within the limit then.
 func Clean(t *registration.ShiftTable, o CleanOptions) *Cleaned {
@@ -67,11 +67,12 @@ func Clean(t *registration.ShiftTable, o CleanOptions) *Cleaned {
 		}
 	}
 	was := slices.Clone(t.Rows)
+	astray := spikes(was, o)
 	for i := range was {
-		if !spike(was, i, o) {
+		if !astray[i] {
 			continue
 		}
-		if fill := calm(was, i, o.MaxShiftMM); fill != nil {
+		if fill := calm(was, astray, i, o.MaxShiftMM); fill != nil {
 			r := &t.Rows[i]
 			r.X, r.Y, r.PX = fill.X, fill.Y, fill.PX
 			c.Spikes = append(c.Spikes, correction("spike", i, r, [2]float64{was[i].X, was[i].Y}))
@@ -116,26 +117,36 @@ func withoutTiles(r *registration.ShiftRow, o CleanOptions) (changed bool) {
 	return changed
 }
 
-// spike reports whether a row is too long, and cancelled by the one before or after it.
-func spike(rows []registration.ShiftRow, i int, o CleanOptions) bool {
-	r := &rows[i]
-	size := length(r.X, r.Y)
-	if size <= o.MaxShiftMM {
-		return false
-	}
-	for _, k := range []int{i - 1, i + 1} {
-		if k >= 0 && k < len(rows) && length(r.X+rows[k].X, r.Y+rows[k].Y) < o.ReturnFraction*size {
-			return true
+// spikes returns which rows are too long and cancelled by the one before or after them, and the rows that cancel them: of a round trip
+// both halves, however long, or else what is left of it would move all later slices.
+func spikes(rows []registration.ShiftRow, o CleanOptions) []bool {
+	out := make([]bool, len(rows))
+	for i, r := range rows {
+		size := length(r.X, r.Y)
+		if size <= o.MaxShiftMM {
+			continue
+		}
+		back, least := -1, o.ReturnFraction*size
+		for _, k := range []int{i - 1, i + 1} {
+			if k < 0 || k >= len(rows) {
+				continue
+			}
+			if left := length(r.X+rows[k].X, r.Y+rows[k].Y); left < least {
+				back, least = k, left
+			}
+		}
+		if back >= 0 {
+			out[i], out[back] = true, true
 		}
 	}
-	return false
+	return out
 }
 
-// calm returns the medians of the rows up to two away that are within the limit, else of all of these, else nil.
-func calm(rows []registration.ShiftRow, i int, limit float64) *registration.ShiftRow {
+// calm returns the medians of the rows up to two away that are within the limit and no spikes, else of all of these, else nil.
+func calm(rows []registration.ShiftRow, astray []bool, i int, limit float64) *registration.ShiftRow {
 	var near, all []registration.ShiftRow
 	for k, r := range rows {
-		if length(r.X, r.Y) > limit {
+		if astray[k] || length(r.X, r.Y) > limit {
 			continue
 		}
 		all = append(all, r)

@@ -408,9 +408,9 @@ func TestAssessBadInput(t *testing.T) {
 		in []Slice
 		o  AssessOptions
 	}{
-		"no level 7 of this image: the last is 0":        {good, AssessOptions{Depth: 5, Level: 7}},
-		"want at least 7":   {specimen(t, []float32{1}, [3]int{4, 6, 30}), DefaultAssessOptions()},
-		"planes of 24 × 6 ": {specimen(t, []float32{1}, [3]int{4, 24, 6}), DefaultAssessOptions()},
+		"no level 7 of this image: the last is 0": {good, AssessOptions{Depth: 5, Level: 7}},
+		"want at least 7":                         {specimen(t, []float32{1}, [3]int{4, 6, 30}), DefaultAssessOptions()},
+		"planes of 24 × 6 ":                       {specimen(t, []float32{1}, [3]int{4, 24, 6}), DefaultAssessOptions()},
 	} {
 		if _, err := Assess(octtest.Ctx, c.in, c.o, octtest.Small()); !errors.Is(err, oct.ErrInput) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
