@@ -23,6 +23,7 @@ import (
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/preview"
 	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/register"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/shifts"
 	"strata/cmd/internal/sif"
@@ -43,7 +44,7 @@ func command() *cli.Command {
 		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
 			mosaic.Command(), aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
-			beamprofile.Command(), attenuation.Command(), normalize.Command(),
+			beamprofile.Command(), attenuation.Command(), normalize.Command(), register.Command(),
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),

@@ -86,5 +86,5 @@ func runClean(ctx context.Context, r *cli.Run, o shifts.CleanOptions) error {
 	}
 	r.Conclude("%d of %d shifts corrected", cleaned.Changed, cleaned.Rows)
 	beside := filepath.Join(filepath.Dir(r.Arg("OUT")), "rehoming_detection_metrics.json")
-	return stage.WriteFile(r, beside, stage.MetricsText(cleaned.Metrics(r.Arg("OUT"))))
+	return stage.WriteFile(r, beside, stage.MetricsJSON(cleaned.Metrics(r.Arg("OUT"))))
 }

@@ -112,7 +112,7 @@ func runAssess(ctx context.Context, r *cli.Run, o sliceconfig.AssessOptions) err
 		}
 	}
 	r.Conclude("%d of %d slices excluded", excluded, len(verdicts))
-	return stage.FillFile(r, beside, stage.MetricsText(sliceconfig.AssessMetrics(name, verdicts, decide)))
+	return stage.FillFile(r, beside, stage.MetricsJSON(sliceconfig.AssessMetrics(name, verdicts, decide)))
 }
 
 // assessOutputs begins the table and its metrics; without a name there is neither.

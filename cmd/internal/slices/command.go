@@ -33,5 +33,5 @@ func readConfig(ctx context.Context, r *cli.Run, name string) (*registration.Sli
 
 // writeBeside writes the metrics of a step into the folder of an output.
 func writeBeside(r *cli.Run, out, name string, step *metrics.Step) error {
-	return stage.WriteFile(r, filepath.Join(filepath.Dir(out), name), stage.MetricsText(step))
+	return stage.WriteFile(r, filepath.Join(filepath.Dir(out), name), stage.MetricsJSON(step))
 }

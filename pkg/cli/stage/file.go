@@ -58,8 +58,8 @@ func JSON(v any) func(w io.Writer) error {
 	}
 }
 
-// MetricsText returns a function that writes the metrics of a step.
-func MetricsText(s *metrics.Step) func(w io.Writer) error {
+// MetricsJSON returns a function that writes the metrics of a step.
+func MetricsJSON(s *metrics.Step) func(w io.Writer) error {
 	return func(w io.Writer) error {
 		text, err := s.JSON()
 		if err != nil {

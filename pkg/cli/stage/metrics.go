@@ -25,7 +25,7 @@ func WriteMetrics(r *cli.Run, file *atomic.Output, s *metrics.Step) error {
 	if file == nil {
 		return nil
 	}
-	return file.Write(MetricsText(s))
+	return file.Write(MetricsJSON(s))
 }
 
 // Shown returns a path as metrics name it, without secrets of an address.
