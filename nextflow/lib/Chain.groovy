@@ -54,6 +54,9 @@ class Chain {
             return own
         if (stage == 'register' && given.transforms_dir != null)
             return false
+        // linumpy's workflow has no table of slices otherwise, and excludes nothing then.
+        if (stage == 'exclude' && given.slice_config == null && !wanted(given, 'assess'))
+            return false
         return stage in CHAINS[name(given)]
     }
 

@@ -12,9 +12,9 @@ import (
 )
 
 // stages are the programs of the chain, with their subcommands.
-var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "normalize",
+var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "attenuation", "normalize",
 	"shifts estimate", "shifts clean", "slices config", "slices assess", "slices exclude", "slices finalise",
-	"common-space", "stack", "bias-field", "preview", "qc-report"}
+	"common-space", "register", "stack", "bias-field", "preview", "qc-report"}
 
 // withoutParameter are the flags that no parameter sets, and why. "*" stands for
 // every stage.
@@ -88,6 +88,12 @@ var withoutParameter = map[string]string{
 	"bias-field --n_serial_slices": "the slices that there are",
 	"bias-field --save_bias_field": "for looking at one volume",
 	"bias-field --n_levels":        "stack_pyramid_resolutions says which",
+
+	"register --all":           "one task for each pair",
+	"register --on_error":      "goes with --all",
+	"register --out_transform": "stack knows the name",
+	"register --out_offsets":   "stack knows the name",
+	"register --screenshot":    "for looking at one pair",
 
 	"flatfield --diagnostics_dir": "metrics lie beside the mosaic",
 	"flatfield --slice_id":        "the mosaic's name",
