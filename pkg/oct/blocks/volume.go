@@ -46,6 +46,18 @@ func Open(in *ngff.Image) (*Volume, error) {
 	return v, nil
 }
 
+// Level returns the volume at a level of the pyramid, 0 for the volume itself.
+func (v *Volume) Level(k int) *Volume {
+	l := &Volume{Image: v.Image, Array: v.Image.Levels[k].Array, DType: v.DType}
+	l.Where = l.Array.Location()
+	l.Shape = [3]int(l.Array.Shape())
+	for d, n := range l.Shape {
+		l.Chunk[d] = min(l.Array.Chunks()[d], n)
+		l.Voxel[d] = v.Voxel[d] * float64(v.Shape[d]) / float64(n)
+	}
+	return l
+}
+
 // Bytes returns the size of the voxels as stored in the array without compression.
 func (v *Volume) Bytes() int64 {
 	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())

@@ -1,0 +1,218 @@
+// Package align registers a volume to a template by a rigid transform and resamples it on the template's axes. It is the pipeline's align
+// stage; [Run] does all of it.
+package align
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter/mattes"
+	"strata/pkg/mem"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/blocks"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Grid selects the box of the output.
+type Grid string
+
+// Grids.
+const (
+	OfTemplate Grid = "template" // the template's box
+	Whole      Grid = "whole"    // the smallest box, along the template's axes, that holds the volume
+)
+
+// Grids lists the grids.
+var Grids = []string{string(OfTemplate), string(Whole)}
+
+// Options are the parameters of [Run].
+type Options struct {
+	Level               int    // of the volume's pyramid, to register
+	Orientation         string // of the volume: where z, y and x increase to
+	TemplateOrientation string
+	Rotation            []float64 // start, in degrees about x, y and z
+	Iterations          int       // maximum number of steps of each resolution
+	Grid                Grid
+	oct.Analysis        // the pyramid
+}
+
+// DefaultOptions returns the defaults of the flags.
+func DefaultOptions() Options {
+	return Options{Level: 2, Orientation: "SAR", TemplateOrientation: "SAR", Iterations: 1000, Grid: OfTemplate, Analysis: oct.DefaultAnalysis()}
+}
+
+// Result is what [Run] found and made.
+type Result struct {
+	Image *ngff.Image // nil: only the transform was asked for
+	// Transform maps places of the template to places of the volume in its orientation, both in mm from the centre of the first voxel.
+	Transform    *mattes.Result
+	Levels       [2]int // that were registered, of the volume and the template
+	VoxelUM      float64
+	orientations [2]orientation
+}
+
+// Metrics returns the metrics of the step.
+func (r *Result) Metrics(in, template, out string) *metrics.Step {
+	s := metrics.New("align_to_ras")
+	s.Note("input_volume", in, "input volume")
+	s.Note("template", template, "template")
+	s.Note("output_volume", out, "output volume")
+	s.Note("level", r.Levels[0], "pyramid level that was registered")
+	t := r.Transform
+	for d, axis := range []string{"x", "y", "z"} {
+		s.Note("rotation_"+axis, t.Angles[d]*180/math.Pi, "rotation about "+axis+" in degrees")
+		s.Note("translation_"+axis, t.Translation[d], "translation along "+axis+" in mm")
+	}
+	s.Judge("mutual_information", t.Information, "", "mutual information of the volume and the template", nil)
+	s.Judge("mutual_information_start", t.Before, "", "mutual information before the registration", nil)
+	s.Judge("overlap", t.Share, "", "share of the template's box that lies in the volume", nil)
+	return s
+}
+
+// Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level of each in memory;
+// the output is resampled from the full resolution in layers of planes.
+func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Options, layout oct.Layout, res oct.Resources) (*Result, error) {
+	v, err := blocks.Open(in)
+	if err != nil {
+		return nil, err
+	}
+	t, err := blocks.Open(template)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	if r.orientations[0], err = parseOrientation("input_orientation", opt.Orientation); err != nil {
+		return nil, err
+	}
+	if r.orientations[1], err = parseOrientation("template_orientation", opt.TemplateOrientation); err != nil {
+		return nil, err
+	}
+	if err := r.register(ctx, v, t, opt, res); err != nil || out == nil {
+		return r, err
+	}
+	g, err := r.grid(v, t, opt.Grid)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.write(ctx, out, opt.Analysis, layout, res); err != nil {
+		return nil, err
+	}
+	r.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return r, err
+}
+
+// register finds the transform.
+func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options, res oct.Resources) error {
+	o := mattes.Options{Iterations: opt.Iterations, Each: func(n int, f func(i int) error) error {
+		return work.Each(ctx, res.Workers, n, func(_, i int) error { return f(i) })
+	}}
+	switch len(opt.Rotation) {
+	case 0:
+	case 3:
+		for d, a := range opt.Rotation {
+			o.Rotation[d] = a * math.Pi / 180
+		}
+	default:
+		return oct.LayoutErrorf("--initial_rotation has %d numbers: want 3, the angles about x, y and z", len(opt.Rotation))
+	}
+	levels := [2]int{min(max(opt.Level, 0), len(v.Image.Levels)-1), 0}
+	if levels[0] < opt.Level {
+		res.Warnf("%s: level %d is the coarsest: it is registered instead of level %d", v.Where, levels[0], opt.Level)
+	}
+	coarse := func(v *blocks.Volume) float64 { return max(v.Voxel[0], v.Voxel[1], v.Voxel[2]) }
+	for levels[1]+1 < len(t.Image.Levels) && coarse(t.Level(levels[1]+1)) <= 1.2*coarse(v.Level(levels[0])) {
+		levels[1]++
+	}
+	var pair [2]*blocks.Volume
+	for {
+		pair = [2]*blocks.Volume{v.Level(levels[0]), t.Level(levels[1])}
+		need := voxels(pair[0].Shape)*8 + voxels(pair[1].Shape)*8 + float64(mattes.Bytes(pair[1].Shape, pair[0].Shape, o))
+		if need <= float64(res.Mem) {
+			break
+		}
+		larger := 0
+		if voxels(pair[1].Shape) > voxels(pair[0].Shape) {
+			larger = 1
+		}
+		if levels[larger]+1 == len([2]*blocks.Volume{v, t}[larger].Image.Levels) {
+			larger = 1 - larger
+		}
+		if levels[larger]+1 >= len([2]*blocks.Volume{v, t}[larger].Image.Levels) {
+			return res.TooLittle(int64(min(need, math.MaxInt64/4)), "registering %s of %v voxels to %s of %v", pair[0].Where, pair[0].Shape, pair[1].Where, pair[1].Shape)
+		}
+		levels[larger]++
+	}
+	r.Levels = levels
+	res.Decided("registering level %d of the volume, %v voxels, to level %d of the template, %v voxels", levels[0], pair[0].Shape, levels[1], pair[1].Shape)
+	var images [2]*mattes.Volume
+	for i, l := range pair {
+		image, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], res)
+		if err != nil {
+			return err
+		}
+		defer release()
+		images[i] = image
+	}
+	var err error
+	if r.Transform, err = mattes.Register(images[1], images[0], o); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return oct.BadInput("%s, to %s: %w", v.Where, t.Where, err)
+	}
+	r.VoxelUM = coarse(pair[0])
+	if !r.Transform.StepConverged {
+		res.Warnf("the registration ended after %d steps without a maximum: more --max_iterations may find it", r.Transform.Iterations)
+	}
+	return nil
+}
+
+func voxels(shape [3]int) float64 { return float64(shape[0]) * float64(shape[1]) * float64(shape[2]) }
+
+// load reads a level into memory, reoriented. Its places are those of the volume v at level 0.
+func (r *Result) load(ctx context.Context, l, v *blocks.Volume, o orientation, res oct.Resources) (*mattes.Volume, func(), error) {
+	n := l.Shape[0] * l.Shape[1] * l.Shape[2]
+	b, err := mem.Alloc(4 * n)
+	if err != nil {
+		return nil, nil, err
+	}
+	turned := dtype.Slice[float32](b)
+	direct, err := mem.Alloc(4 * n)
+	if err != nil {
+		mem.Free(b)
+		return nil, nil, err
+	}
+	defer mem.Free(direct)
+	all := dtype.Slice[float32](direct)
+	area := l.Shape[1] * l.Shape[2]
+	quiet := res
+	quiet.Progress = nil
+	err = l.Layers(ctx, quiet, min(l.Chunk[0], 16), func(z int, planes [][]float32) error {
+		for i, p := range planes {
+			copy(all[(z+i)*area:], p)
+		}
+		return nil
+	})
+	if err != nil {
+		mem.Free(b)
+		return nil, nil, err
+	}
+	for i, f := range all {
+		if f-f != 0 {
+			all[i] = 0
+		}
+	}
+	o.reorient(turned, all, l.Shape)
+	im := &mattes.Volume{Shape: turn(o, l.Shape), Voxels: turned}
+	size, fine := turn(o, l.Voxel), turn(o, v.Voxel)
+	for d := range 3 {
+		im.Spacing[2-d] = size[d] / 1000
+		im.Origin[2-d] = (size[d] - fine[d]) / 2000
+	}
+	return im, func() { mem.Free(b) }, nil
+}
