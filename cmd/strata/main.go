@@ -18,6 +18,7 @@ import (
 	"strata/cmd/internal/doctor"
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
+	"strata/cmd/internal/interpolate"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
@@ -76,6 +77,7 @@ func command() *cli.Command {
 			sif.Command(),
 			benchio.Command(),
 			benchzarr.Command(),
+			interpolate.Command(),
 		},
 	}
 }

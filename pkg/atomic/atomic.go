@@ -101,6 +101,7 @@ type Output struct {
 	aside   string   // where the old one waits while it is replaced without an exchange
 	file    bool     // a file, otherwise a folder
 	markers []string // an existing folder must hold one of these to be replaced
+	absent  bool     // Commit leaves nothing in its place
 	state   state
 }
 
@@ -110,6 +111,10 @@ func (o *Output) Path() string { return o.path }
 // Work returns the hidden path to write to until Commit: an empty folder, or an empty file that may be
 // truncated or replaced.
 func (o *Output) Work() string { return o.work }
+
+// Absent lets Commit leave nothing in the output's place, and remove what lies there: the result of the run is that
+// there is none.
+func (o *Output) Absent() { o.absent = true }
 
 // Create opens a file output for writing from its start.
 func (o *Output) Create() (*os.File, error) {

@@ -116,6 +116,30 @@ func mustBeOld(t *testing.T, dir string) {
 	}
 }
 
+// An absent output takes what lies in its place with it, once the others are in theirs.
+func TestAbsent(t *testing.T) {
+	for name, ops := range variants() {
+		t.Run(name, func(t *testing.T) {
+			dir := old(t)
+			g := start(t, dir, Options{Overwrite: true}, ops)
+			g.Outputs()[0].Absent()
+			if err := g.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			gone := g.Outputs()[0].Path()
+			if _, err := os.Lstat(gone); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", gone, err)
+			}
+			if read(filepath.Join(dir, "image/zarr.json")) == "old" || read(filepath.Join(dir, "picture")) == "old picture" {
+				t.Error("the other output is not replaced")
+			}
+			if left := hiddenIn(t, dir); left != nil {
+				t.Errorf("left over: %q", left)
+			}
+		})
+	}
+}
+
 func TestReplace(t *testing.T) {
 	for name, ops := range variants() {
 		t.Run(name, func(t *testing.T) {

@@ -53,6 +53,9 @@ func (g *Group) Commit() error {
 		case replaced:
 			g.remove(o.aside)
 		}
+		if o.absent {
+			g.remove(o.final)
+		}
 	}
 	return nil
 }

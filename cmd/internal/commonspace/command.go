@@ -144,7 +144,7 @@ func inputs(ctx context.Context, r *cli.Run) (in commonspace.Input, err error) {
 			return in, err
 		}
 	}
-	files, err := slicefiles.FindAny(ctx, dir, store.Settings(r.Options.HTTP))
+	files, err := slicefiles.FindAny(ctx, dir, "*", store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, stage.Failed(err)
 	}

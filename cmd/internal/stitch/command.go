@@ -51,6 +51,11 @@ func Command() *cli.Command {
 			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "index of the channel on which to measure tile positions, from 0"}),
 			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles at fractions of a voxel by linear interpolation, instead of at the nearest voxel"}),
 			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: canvas.Blendings, Usage: "value where tiles overlap: of the tile whose border is farthest (none), their mean (average), or a mean that fades towards tile borders (feather, diffusion)"}),
+			{Name: "input_transform", Value: "FILE", Usage: "read the 2×2 matrix that maps the indices of tiles to pixels, as linumpy's estimate_global_transform writes it, from .npy"},
+			{Name: "refinement_mode", Default: "full_shift", Choices: []string{"none", "full_shift", "blend_shift"},
+				Usage: "whether --max_refinement_px moves tiles: none does not, full_shift does; blend_shift, of linumpy, does the same as full_shift"},
+			{Name: "output_refinements", Value: "FILE", Usage: "also write how far pairs of tiles lie from where the matrix puts them to FILE, as JSON in linumpy's form"},
+			{Name: "metrics", Kind: cli.Bool, Usage: "also write the metrics that linumpy's report reads, beside OUT as NAME_metrics.json"},
 			{Name: "save_positions", Value: "FILE", Usage: "also write tile positions, and how well tiles agree at their seams, to FILE, as JSON"},
 		},
 		Examples: []cli.Example{
@@ -59,6 +64,12 @@ func Command() *cli.Command {
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
+		},
+		Commands: []*cli.Command{folderCommand()},
+		Aliases: []cli.Alias{
+			{Name: "linum-stitch-3d-refined", Flags: map[string]string{"overlap_fraction": "overlap", "blending_method": "blending"},
+				Defaults: cli.Defaults{"estimate": "true", "max_refinement_px": "10", "refinement_mode": "blend_shift", "metrics": "true", "n_levels": "3"}},
+			{Name: "linum-estimate-global-transform", Command: "estimate", Flags: map[string]string{"overlap_fraction": "overlap"}, Ignored: ignored()},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) },
 	}
@@ -77,6 +88,7 @@ func overlap(v any) error {
 
 func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	opt.Seams = r.IsSet("save_positions")
+	refine(r, &opt)
 	if err := together(r); err != nil {
 		return err
 	}
@@ -117,7 +129,14 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if v := in.VoxelSize; r.IsSet("transform") {
 		opt.Transform = given.On([2]float64(v[len(v)-2:]))
 	}
+	if err := perTile(ctx, r, in, &opt); err != nil {
+		return err
+	}
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	side, err := beside(r, opt)
 	if err != nil {
 		return err
 	}
@@ -149,12 +168,20 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err := positions.Write(func(w io.Writer) error { return stitch.WriteStitching(w, s) }); err != nil {
 		return err
 	}
+	if err := side.write(r, s, in, result); err != nil {
+		return err
+	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
 }
 
 // together returns an error for contradictory flags about the tiles' positions.
 func together(r *cli.Run) error {
+	for _, f := range []string{"transform", "positions", "estimate_only"} {
+		if r.IsSet("input_transform") && r.IsSet(f) {
+			return cli.Usage("flag --input_transform contradicts --%s: give one of them", f)
+		}
+	}
 	if !r.IsSet("positions") {
 		if r.IsSet("position_tolerance") {
 			return cli.Usage("flag --position_tolerance needs --positions FILE")

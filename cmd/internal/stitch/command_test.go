@@ -21,7 +21,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"stitch": clitest.Of(Command), "mosaic": program(mosaic), "scan": program(scan)})
+	stitch := clitest.Of(Command)
+	clitest.Main(m, map[string]func(){"stitch": stitch, "linum-stitch-3d-refined": stitch, "linum-estimate-global-transform": stitch, "mosaic": program(mosaic), "scan": program(scan)})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }

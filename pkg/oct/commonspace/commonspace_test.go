@@ -61,7 +61,7 @@ func input(t *testing.T, c golden.Case) (Input, Options) {
 			t.Fatal(err)
 		}
 	}
-	files, err := slicefiles.FindAny(octtest.Ctx, dir)
+	files, err := slicefiles.FindAny(octtest.Ctx, dir, "*")
 	if err != nil {
 		t.Fatal(err)
 	}

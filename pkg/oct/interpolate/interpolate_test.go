@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
@@ -178,4 +179,103 @@ func checkPlanes(t *testing.T, got, expected []float64, want goldenCase, shape [
 	}
 }
 
-var _ = slices.Equal[[]int]
+// disc is a slice whose planes show a textured disc, with 0 around it, that moves by (2, 1) pixels per plane gap.
+func disc(t *testing.T, shape [3]int, dy, dx float64) *ngff.Image {
+	t.Helper()
+	im, _ := octtest.Made(t, shape[:], []int{4, 16, 16}, nil, nil, func(i int) float32 {
+		x, y := float64(i%shape[2])-dx, float64(i/shape[2]%shape[1])-dy
+		if math.Hypot(x-30, y-28) > 20 {
+			return 0
+		}
+		return float32(100 + 40*math.Sin(x/3)*math.Cos(y/4) + 30*math.Sin((x+y)/7))
+	})
+	return im
+}
+
+// The voxels depend neither on workers, nor on memory, nor on chunks, by any method.
+func TestSameVoxels(t *testing.T) {
+	before, after := disc(t, [3]int{9, 60, 64}, 0, 0), disc(t, [3]int{7, 63, 58}, 2, 3)
+	for _, o := range []Options{{Method: Average}, {Method: Weighted}, {Method: ZMorph, Blend: Gaussian}, {Method: ZMorph, Blend: Linear}} {
+		all := DefaultOptions()
+		all.Method, all.Blend = o.Method, o.Blend
+		var first []float32
+		for _, res := range []oct.Resources{{Workers: 1, Mem: 64 << 20}, {Workers: 4, Mem: 64 << 20}, {Workers: 3, Mem: 1 << 20}} {
+			for _, chunks := range [][]int{nil, {7, 21, 32}} {
+				p, err := Decide(octtest.Ctx, before, after, all, res)
+				if err != nil || p.Skipped != "" {
+					t.Fatal(err, p.Skipped, p.Found)
+				}
+				a := written(t, p, oct.Layout{Chunks: chunks}, res).Levels[0].Array
+				if !slices.Equal(a.Shape(), []int{7, 63, 64}) {
+					t.Fatalf("shape %v", a.Shape())
+				}
+				v := octtest.Read(t, a)
+				if first == nil {
+					first = v
+				}
+				octtest.SameBits(t, v, first)
+			}
+		}
+	}
+}
+
+// A disc that lies 4 and 6 pixels further after the gap is in between half-way, at full brightness; the ends are the neighbours' planes.
+func TestTruth(t *testing.T) {
+	before, after := disc(t, [3]int{5, 64, 72}, 0, 0), disc(t, [3]int{5, 64, 72}, 4, 6)
+	half := octtest.Read(t, disc(t, [3]int{1, 64, 72}, 2, 3).Levels[0].Array)
+	for _, metric := range []filter.Metric{filter.MeanSquares, filter.Correlation, filter.MutualInformation} {
+		for _, blend := range []Blend{Gaussian, Linear} {
+			o := DefaultOptions()
+			o.Metric, o.Blend = metric, blend
+			p, err := Decide(octtest.Ctx, before, after, o, octtest.Small())
+			if err != nil || p.Skipped != "" || !p.Found.Registered {
+				t.Fatalf("%s: %v, %q, %+v", metric, err, p.Skipped, p.Found)
+			}
+			v := octtest.Read(t, written(t, p, oct.Layout{}, octtest.Small()).Levels[0].Array)
+			sum, n := 0.0, 0
+			for i, w := range half {
+				if w > 0 && math.Hypot(float64(i%72)-33, float64(i/72)-30) < 17 {
+					sum, n = sum+math.Abs(float64(v[2*64*72+i]-w)), n+1
+				}
+			}
+			if mean := sum / float64(n); mean > 2.5 {
+				t.Errorf("%s, %s: mean difference %.3g of values around 100", metric, blend, mean)
+			}
+			first, last := octtest.Read(t, before.Levels[0].Array), octtest.Read(t, after.Levels[0].Array)
+			octtest.SameBits(t, v[:64*72], first[4*64*72:])
+			octtest.SameBits(t, v[4*64*72:], last[:64*72])
+		}
+	}
+}
+
+func TestSkips(t *testing.T) {
+	empty, _ := octtest.Made(t, []int{3, 64, 72}, []int{3, 16, 16}, nil, nil, func(int) float32 { return 0 })
+	noise, _ := octtest.Made(t, []int{3, 64, 72}, []int{3, 16, 16}, nil, nil, func(i int) float32 { return float32((i * 7919 % 1009) * (i * 31 % 97)) })
+	one := disc(t, [3]int{3, 64, 72}, 0, 0)
+	for _, c := range []struct {
+		after *ngff.Image
+		want  string
+	}{{empty, NoForeground}, {noise, LowOverlap}} {
+		p, err := Decide(octtest.Ctx, one, c.after, DefaultOptions(), octtest.Small())
+		if err != nil || p.Skipped != c.want {
+			t.Errorf("%v, skipped %q, want %s", err, p.Skipped, c.want)
+			continue
+		}
+		text, err := p.Diagnostics(Paths{Before: "a", After: "b", Output: "c"})
+		var d map[string]any
+		if err != nil || json.Unmarshal(text, &d) != nil || d["fallback_reason"] != c.want || d["output_path"] != nil || d["method_used"] != nil || d["interpolation_failed"] != true {
+			t.Errorf("%v: %s", err, text)
+		}
+		if _, there := d["top_boundary_residual_mean"]; there {
+			t.Errorf("residuals of a gap that stays: %s", text)
+		}
+	}
+	other := disc(t, [3]int{3, 64, 72}, 0, 0)
+	other.VoxelSize[1] = 9
+	if _, err := Decide(octtest.Ctx, one, other, DefaultOptions(), octtest.Small()); err == nil || !strings.Contains(err.Error(), "voxel size is 9 µm along y") {
+		t.Errorf("other voxels: %v", err)
+	}
+	if _, err := Decide(octtest.Ctx, one, one, DefaultOptions(), oct.Resources{Workers: 1, Mem: 1 << 10}); err == nil || !strings.Contains(err.Error(), "--mem grants") {
+		t.Errorf("too little memory: %v", err)
+	}
+}

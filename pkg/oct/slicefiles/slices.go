@@ -32,16 +32,21 @@ var (
 // error, and so is a folder without slices; these errors wrap [oct.ErrInput]. The folder may be in a bucket,
 // s3://bucket/path; opts are for its store.
 func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
-	return find(ctx, dir, sliceName, "slice_z<NN>*.ome.zarr", opts)
+	return find(ctx, dir, sliceName, "*", "slice_z<NN>*.ome.zarr", opts)
 }
 
-// FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics. Of several z with digits the last counts.
-func FindAny(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
-	return find(ctx, dir, anyName, "*z<NN>*.ome.zarr", opts)
+// FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics, that matches glob, a pattern of [filepath.Match]. Of several
+// z with digits the last counts.
+func FindAny(ctx context.Context, dir, glob string, opts ...store.HTTPOption) ([]File, error) {
+	want := "*z<NN>*.ome.zarr"
+	if glob != "*" {
+		want = glob
+	}
+	return find(ctx, dir, anyName, glob, want, opts)
 }
 
-// find lists the files whose name matches, with their number as its first group; want names them in errors.
-func find(ctx context.Context, dir string, name *regexp.Regexp, want string, opts []store.HTTPOption) ([]File, error) {
+// find lists the files whose name matches both patterns, with their number as the first group of name; want names them in errors.
+func find(ctx context.Context, dir string, name *regexp.Regexp, glob, want string, opts []store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)
 	if err != nil {
 		return nil, oct.InputFault(err)
@@ -49,7 +54,7 @@ func find(ctx context.Context, dir string, name *regexp.Regexp, want string, opt
 	var out []File
 	for _, n := range names {
 		m := name.FindStringSubmatch(n)
-		if m == nil {
+		if ok, _ := filepath.Match(glob, n); m == nil || !ok {
 			continue
 		}
 		id, err := strconv.Atoi(m[1])

@@ -1,0 +1,192 @@
+package stitch
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/npy"
+)
+
+// A TileMatrix maps the indices (i, j) of a tile to its place (y, x) in pixels, as linumpy has it: its columns are the steps to the next
+// tile down and to the right.
+type TileMatrix Matrix
+
+// PerTile returns a matrix that acts on nominal positions as one that acts on the indices of tiles (y, x) pixels large.
+func (m Matrix) PerTile(tile [2]int, overlap float64) (out TileMatrix) {
+	for i, row := range m {
+		for j, v := range row {
+			out[i][j] = v * float64(tile[j]) * (1 - overlap)
+		}
+	}
+	return out
+}
+
+// Nominal is the inverse of [Matrix.PerTile].
+func (m TileMatrix) Nominal(tile [2]int, overlap float64) (out Matrix) {
+	for i, row := range m {
+		for j, v := range row {
+			out[i][j] = v / (float64(tile[j]) * (1 - overlap))
+		}
+	}
+	return out
+}
+
+// WriteNpy writes the matrix as NumPy's .npy, in float64.
+func (m TileMatrix) WriteNpy(w io.Writer) error {
+	if err := npy.WriteHeader(w, npy.Header{Type: dtype.Float64, Shape: []int{2, 2}}); err != nil {
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, m)
+}
+
+// Displacement is the shape of the grid of tiles, as linumpy describes it.
+type Displacement struct {
+	Theta       float64    `json:"theta_deg"` // direction of a row
+	Phi         float64    `json:"phi_deg"`   // angle between rows and columns
+	OverlapX    float64    `json:"Ox_fraction"`
+	OverlapY    float64    `json:"Oy_fraction"`
+	OffDiagonal [2]float64 `json:"off_diagonal_px"`
+	Fallback    bool       `json:"fallback"` // nothing was measured
+	Pairs       int        `json:"n_pairs"`
+	Residual    float64    `json:"lstsq_residual"` // spread of the pairs around the matrix, in pixels
+}
+
+// Model describes the grid that a matrix makes of tiles of a size (y, x).
+func (t Transform) Model(tile [2]int, overlap float64) Displacement {
+	m := t.Matrix.PerTile(tile, overlap)
+	a, b, c, d := m[0][0], m[0][1], m[1][0], m[1][1]
+	theta := math.Atan2(-b, d)
+	return Displacement{Theta: degrees(theta), Phi: degrees(math.Atan2(a, c) + theta), OverlapX: 1 - math.Hypot(b, d)/float64(tile[1]), OverlapY: 1 - math.Hypot(a, c)/float64(tile[0]),
+		OffDiagonal: [2]float64{b, c}, Fallback: t.Pairs == 0, Pairs: t.Pairs, Residual: t.Spread}
+}
+
+func degrees(v float64) float64 { return v * 180 / math.Pi }
+
+// pairCounts is what linumpy reports of all pairs.
+type pairCounts struct {
+	Total   int     `json:"total_pairs"`
+	Valid   int     `json:"valid_pairs"`
+	Clamped int     `json:"clamped_pairs"` // refused, because they lie too far from where they should
+	Mean    float64 `json:"mean_refinement"`
+	Max     float64 `json:"max_refinement"` // by how far tiles were moved, in pixels
+}
+
+func (s *Result) counts() (c pairCounts) {
+	c.Total = len(s.Pairs)
+	for _, p := range s.Pairs {
+		if p.Used {
+			c.Valid++
+		} else if p.Reason == tooFar {
+			c.Clamped++
+		}
+	}
+	for _, t := range s.Tiles {
+		d := math.Hypot(t.Residual[0], t.Residual[1])
+		c.Mean, c.Max = c.Mean+d/float64(len(s.Tiles)), max(c.Max, d)
+	}
+	return c
+}
+
+// Sidecar names what a run of stitch did, for the metrics and the refinements of linumpy's pipeline.
+type Sidecar struct {
+	In, Out    string // paths, as users know them
+	Refinement string // mode, as linumpy names it
+	Estimated  bool   // the matrix was measured
+	Limit      float64
+}
+
+// Metrics returns the metrics of the step.
+func (s *Result) Metrics(c Sidecar, in, out *ngff.Image) *metrics.Step {
+	m := metrics.New("stitch_3d_refined")
+	before, after := in.Levels[0].Array.Shape(), out.Levels[0].Array.Shape()
+	var mm []float64
+	for _, um := range out.VoxelSize {
+		mm = append(mm, um/1000)
+	}
+	n := s.counts()
+	m.Note("input_volume", c.In, "Mosaic grid")
+	m.Note("output_volume", c.Out, "Stitched slice")
+	m.Note("input_shape", before, "Shape of the mosaic grid")
+	m.Note("output_shape", after, "Shape of the slice")
+	m.Note("num_tiles", s.Grid[0]*s.Grid[1], "Number of tiles")
+	m.Note("resolution", mm, "Voxel size (mm)")
+	m.Note("blending_method", string(s.Blending), "Blending of overlaps")
+	m.Note("refinement_mode", c.Refinement, "How tiles are moved to fit their neighbours")
+	m.Note("total_pairs", n.Total, "Pairs of neighbouring tiles that were compared")
+	if n.Total > 0 {
+		limit := metrics.Limits["correlation"]
+		m.Judge("valid_pairs", float64(n.Valid)/float64(n.Total), "", "Share of the pairs that were used", &limit)
+		m.Note("clamped_pairs", n.Clamped, "Pairs that lie too far from where they should")
+		m.Note("mean_refinement", n.Mean, "Mean distance by which tiles were moved (px)")
+		m.Note("max_refinement", n.Max, "Largest distance by which a tile was moved (px)")
+	}
+	if c.Estimated {
+		d := s.Transform.Model(s.Tile, s.Overlap)
+		m.Note("theta_deg", d.Theta, "Direction of rows of tiles (degrees)")
+		m.Note("phi_deg", d.Phi, "Angle between rows and columns of tiles (degrees)")
+		m.Note("Ox_fraction", d.OverlapX, "Overlap along x")
+		m.Note("Oy_fraction", d.OverlapY, "Overlap along y")
+	}
+	m.Note("overlap_reduction", 1-voxels(after)/voxels(before), "Part of the voxels that overlapped")
+	return m
+}
+
+func voxels(shape []int) float64 {
+	n := 1.0
+	for _, k := range shape {
+		n *= float64(k)
+	}
+	return n
+}
+
+// pairOffset is a pair in the refinements.
+type pairOffset struct {
+	DY          float64 `json:"dy"` // displacement beyond that of the matrix, in pixels
+	DX          float64 `json:"dx"`
+	Correlation float64 `json:"correlation"`
+	Used        bool    `json:"used"`
+	Reason      string  `json:"reason,omitempty"`
+}
+
+// WriteRefinements writes how far pairs of neighbours lie from where the matrix puts them, as JSON.
+func (s *Result) WriteRefinements(w io.Writer, c Sidecar) error {
+	base := map[[2]int][2]float64{}
+	for _, t := range s.Tiles {
+		base[t.Tile] = [2]float64{t.Position[0] - t.Residual[0], t.Position[1] - t.Residual[1]}
+	}
+	horizontal, vertical := map[string]pairOffset{}, map[string]pairOffset{}
+	for _, p := range s.Pairs {
+		from, to := base[p.Tiles[0]], base[p.Tiles[1]]
+		to[0], to[1] = p.Measured[0]-(to[0]-from[0]), p.Measured[1]-(to[1]-from[1])
+		in := vertical
+		if p.Tiles[0][0] == p.Tiles[1][0] {
+			in = horizontal
+		}
+		in[fmt.Sprintf("%d,%d", p.Tiles[0][0], p.Tiles[0][1])] = pairOffset{to[0], to[1], p.Correlation, p.Used, p.Reason}
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"horizontal": horizontal, "vertical": vertical, "stats": s.counts(), "displacement_model": s.Transform.Model(s.Tile, s.Overlap),
+		"parameters": map[string]any{"overlap_fraction": s.Overlap, "blending_method": s.Blending, "refinement_mode": c.Refinement, "max_refinement_px": c.Limit},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// TileSize returns the size (y, x) of the tiles of a mosaic grid in pixels.
+func TileSize(in *ngff.Image) (tile [2]int) {
+	shape, chunk := in.Levels[0].Array.Shape(), in.Levels[0].Array.Chunks()
+	for d := range tile {
+		k := len(shape) - 2 + d
+		tile[d] = min(shape[k], chunk[k])
+	}
+	return tile
+}
