@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/align"
 	"strata/cmd/internal/attenuation"
 	"strata/cmd/internal/beamprofile"
 	"strata/cmd/internal/benchczi"
@@ -69,6 +70,8 @@ func command() *cli.Command {
 			shifts.Command(),
 			commonspace.Command(),
 			stack.Command(),
+			biasfield.Command(),
+			align.Command(),
 			preview.Command(),
 			qcreport.Command(),
 			phantom.Command(),

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -72,7 +70,7 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := r.OutputFile(metricsName(r.Arg("OUT")))
+	metrics, err := r.OutputFile(stage.Stem(r.Arg("OUT")) + "_crop.json")
 	if err != nil {
 		return err
 	}
@@ -107,16 +105,4 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	r.Conclude("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
-}
-
-// metricsName returns the name of an output's metrics file.
-func metricsName(out string) string {
-	base := filepath.Clean(out)
-	for _, suffix := range []string{".ome.zarr", ".zarr"} {
-		if rest, ok := strings.CutSuffix(base, suffix); ok {
-			base = rest
-			break
-		}
-	}
-	return base + "_crop.json"
 }

@@ -1,0 +1,16 @@
+package align
+
+import (
+	"testing"
+
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"align": clitest.Of(Command), "linum-align-to-ras": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
