@@ -25,7 +25,8 @@ function up(value, step) { return int((value + step - 0.000001) / step) * step }
 function greater(a, b) { return a + 0 > b + 0 ? a : b }
 function take(   stage, busy) {
   if (tool == "" || code != 0) return
-  stage = tool == "qc-report" ? "preview" : tool
+  stage = tool == "qc-report" ? "preview" : tool ~ /^(shifts|slices)/ && tool !~ /assess/ ? "table" : tool ~ /assess/ ? "assess" : tool
+  gsub(/-/, "_", stage)
   if (!(stage in tasks)) order[++stages] = stage
   tasks[stage]++
   memory[stage] = greater(memory[stage], resident)
@@ -48,7 +49,7 @@ END {
   if (!stages) { print "resources.sh: no record of a task that succeeded" > "/dev/stderr"; exit 3 }
   for (i = 1; i <= stages; i++) {
     s = order[i]
-    if (!index(" aip resample focal stitch crop stack preview ", " " s " ")) continue
+    if (!index(" mosaic aip resample focal flatfield stitch beam_profile crop attenuation normalize assess table common_space interpolate register manual stack bias_field align preview ", " " s " ")) continue
     printf "# %s: %d tasks, at most %.0f MiB resident, %.1f CPUs busy, %.1f s\n", s, tasks[s], memory[s] / 1048576, cpus[s], time[s]
     printf "%s_cpus: %d\n", s, greater(1, up(cpus[s], 1))
     printf "%s_memory: %d MB\n", s, greater(200, up(memory[s] * factor / 1048576, 100))

@@ -34,8 +34,8 @@ $column["status"] != "COMPLETED" { other[$column["status"]]++; next }
   tasks++; all += s
   match(tag, /z[0-9]+/)
   slice = RSTART ? substr(tag, RSTART, RLENGTH) : tag
-  if (process ~ /^(RESAMPLE|FOCAL)$/) mosaic[slice] += s
-  else if (process ~ /^(STITCH|CROP)$/) made[slice] += s
+  if (process ~ /^(MOSAIC|RESAMPLE|FOCAL|FLATFIELD)$/) mosaic[slice] += s
+  else if (process ~ /^(STITCH|BEAM_PROFILE|CROP|ATTENUATION|NORMALIZE)$/) made[slice] += s
   else if (process ~ /^(AIP|PREVIEW)$/ && tag == "volume") after = greater(after, s)
   from = clock($column["submit"]); to = clock($column["complete"])
   if (!first || from < first) first = from
@@ -47,7 +47,10 @@ END {
   for (slice in mosaic) path = greater(path, mosaic[slice])
   path += sum["ESTIMATE"]
   for (slice in made) ends = greater(ends, (sum["ESTIMATE"] ? path : mosaic[slice]) + made[slice])
-  path = greater(path, ends) + sum["STACK"] + after + sum["REPORT"] + sum["VERSIONS"]
+  # One task each, one after the other; of the gaps and of the pairs the longest.
+  n = split("CONFIG ASSESS CLEAN COMMON_SPACE FINALISE EXCLUDE STACK BIAS_FIELD REPORT VERSIONS", one, " ")
+  path = greater(path, ends) + longest["INTERPOLATE"] + longest["REGISTER"] + after
+  for (i = 1; i <= n; i++) path += sum[one[i]]
   printf "%-10s %6s %8s %8s\n", "stage", "tasks", "sum s", "longest"
   for (i = 1; i <= processes; i++) { p = name[i]; printf "%-10s %6d %8.2f %8.2f\n", tolower(p), count[p], sum[p], longest[p] }
   for (status in other) printf "(%d tasks %s)\n", other[status], tolower(status)

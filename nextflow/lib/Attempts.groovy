@@ -26,18 +26,28 @@ class Attempts {
     /** Task → attempt at which its GPU failed. */
     private static final Map<String, Integer> withoutGpu = new ConcurrentHashMap<>()
     /** The stages without which there is no slice, in their order; what others make are pictures of it. */
-    private static final List<String> CHAIN = ['INPUT', 'RESAMPLE', 'FOCAL', 'STITCH', 'CROP']
+    private static final List<String> CHAIN = ['INPUT', 'MOSAIC', 'RESAMPLE', 'FOCAL', 'FLATFIELD', 'STITCH', 'BEAM_PROFILE', 'CROP', 'ATTENUATION', 'NORMALIZE', 'INTERPOLATE']
     /** Slice and stage → why it is missing; of a slice the first cause first. */
     private static final Map<String, List<String>> missing = new ConcurrentSkipListMap<>()
     /** The task that ended the run, if one did: process, tag, exit status and reason. */
     private static final AtomicReference<List<String>> stopped = new AtomicReference<>()
     /** Its lines on standard error begin so. */
-    private static final OWN = ~/(aip|resample|focal|stitch|crop|stack|preview|qc-report): (?!warning: ).*/
+    private static final OWN = ~/(mosaic|aip|resample|focal|flatfield|stitch|beam-profile|crop|attenuation|normalize|shifts|slices|common-space|interpolate|register|manual|stack|bias-field|align|preview|qc-report): (?!warning: ).*/
 
     static void start(Map given) { params = given }
 
     /** Notes slices that the shifts name and the input does not have. */
     static void absent(Collection<String> names, String why) { names.each { lacks('INPUT', it, '-', why) } }
+
+    /** Notes that a slice which is missing is not made up for, and why. */
+    static void notInterpolated(String name, String why) { lacks('INTERPOLATE', name, '-', why) }
+
+    /** Slices that are missing, and were made from those beside them. */
+    private static final Set<String> interpolated = Collections.synchronizedSet(new TreeSet<>())
+
+    static void madeUp(String name) { interpolated << Inputs.slice(name) }
+
+    static Set<String> interpolated() { interpolated }
 
     private static void lacks(String process, String tag, String status, String reason) {
         final int order = CHAIN.indexOf(process)
@@ -64,6 +74,9 @@ class Attempts {
         flags << share(task)
         return flags.join(' ')
     }
+
+    /** The flags of a stage that computes on the CPU only. */
+    static String host(task) { (params.missing_chunks == 'warn' ? '' : "--missing_chunks ${params.missing_chunks} ") + share(task) }
 
     /** The flags of a program that never uses a GPU: the task's CPUs and memory, reading, writing. */
     static String share(task) {

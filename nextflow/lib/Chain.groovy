@@ -1,26 +1,70 @@
 /**
- * The stages of a run, and where what they make goes. A stage that is skipped
+ * The stages of a run, and where what they make goes. A stage that is left out
  * hands on what it was given.
  */
 class Chain {
 
-    /** In the order in which they run; the names are those of the programs. */
-    static final List<String> STAGES = ['aip', 'resample', 'focal', 'stitch', 'crop', 'stack', 'preview', 'qc-report'].asImmutable()
-    /** Those that turn a mosaic grid into a slice, and the folder of what each makes. */
-    private static final Map<String, String> MAKERS = [resample: 'resampled', focal: 'corrected', stitch: 'stitched', crop: 'cropped'].asImmutable()
-
-    /** Those that only draw and write: they use no GPU. */
-    private static final List<String> PICTURES = ['preview', 'qc-report'].asImmutable()
+    /** In the order in which they run; most have the names of their programs. */
+    static final List<String> STAGES = ['aip', 'resample', 'focal', 'flatfield', 'stitch', 'beam-profile', 'crop', 'attenuation', 'normalize', 'assess',
+        'clean-shifts', 'common-space', 'interpolate', 'register', 'manual', 'exclude', 'stack', 'bias-field', 'preview', 'qc-report', 'align'].asImmutable()
+    /** The stages of a chain, by its name; others run when their parameter is true. */
+    private static final Map<String, List<String>> CHAINS = [
+        short: ['aip', 'resample', 'focal', 'stitch', 'crop', 'stack', 'preview', 'qc-report'],
+        full : STAGES - ['focal', 'assess', 'manual', 'bias-field', 'align'],
+    ].asImmutable()
+    /** Those that have another program than their name says. */
+    private static final Map<String, String> PROGRAMS = ['assess': 'slices', 'clean-shifts': 'shifts', 'exclude': 'slices'].asImmutable()
+    /** Those that make a mosaic grid or a slice, and the folder of what each makes. */
+    private static final Map<String, String> MAKERS = [mosaic: 'mosaics', resample: 'resampled', focal: 'corrected', flatfield: 'flatfield', stitch: 'stitched',
+        'beam-profile': 'beam_profile', crop: 'cropped', attenuation: 'attenuation', normalize: 'normalized', 'common-space': 'common_space'].asImmutable()
+    /** Of these, those that make mosaic grids. */
+    private static final List<String> OF_MOSAICS = ['mosaic', 'resample', 'focal', 'flatfield'].asImmutable()
+    /** A stage and what it cannot do without. */
+    private static final Map<String, List<String>> NEEDS = ['interpolate': ['common-space'], 'register': ['common-space'], 'manual': ['register'],
+        'exclude': ['register'], 'bias-field': ['stack'], 'align': ['stack']].asImmutable()
+    /** Those whose program may compute on a GPU. */
+    private static final List<String> ON_GPU = ['aip', 'resample', 'focal', 'stitch', 'crop', 'stack'].asImmutable()
 
     private static Map params = [:]
-    private static Set<String> skipped = []
+    private static Set<String> chosen = []
 
     static void start(Map given) {
         params = given
-        skipped = skip(given.skip) as Set
-        if (direct())
-            skipped.addAll(MAKERS.keySet())
+        chosen = choice(given)
     }
+
+    /** The stages that parameters choose. */
+    private static Set<String> choice(Map given) {
+        final Set<String> left = STAGES.findAll { wanted(given, it) } as LinkedHashSet
+        if (given.raw != null)
+            left << 'mosaic'
+        if (given.slices != null)
+            left.removeAll(MAKERS.keySet() - 'common-space')
+        if (!('stack' in left || 'common-space' in left))
+            left.remove('clean-shifts')
+        STAGES.each { if (!(NEEDS[it] ?: []).every { need -> need in left }) left.remove(it) }
+        return left
+    }
+
+    private static boolean wanted(Map given, String stage) {
+        if (stage in skip(given.skip))
+            return false
+        final own = given[parameter(stage)]
+        if (own != null)
+            return own
+        if (stage == 'register' && given.transforms_dir != null)
+            return false
+        // linumpy's workflow has no table of slices otherwise, and excludes nothing then.
+        if (stage == 'exclude' && given.slice_config == null && !wanted(given, 'assess'))
+            return false
+        return stage in CHAINS[name(given)]
+    }
+
+    /** The name of the chain: that of a run from raw frames is the full one. */
+    private static String name(Map given) { given.chain ?: (given.raw != null ? 'full' : 'short') }
+
+    /** The parameter that puts a stage in or leaves it out. */
+    static String parameter(String stage) { stage.replace('-', '_') }
 
     /** The names in a skip list, as text or as a list; spelled as in STAGES. */
     static List<String> skip(Object list) {
@@ -28,24 +72,60 @@ class Chain {
         return names*.toString()*.trim().findAll()*.replace('_', '-')
     }
 
-    /** What is wrong with a skip list, or null. */
-    static String problem(Object list) {
-        final unknown = skip(list).find { !(it in STAGES) }
+    /** What is wrong with the choice of stages, or null. */
+    static String problem(Map given) {
+        final List<String> names = skip(given.skip)
+        final unknown = names.find { !(it in STAGES) }
         if (unknown)
-            return "there is no stage '${unknown}': the stages are ${STAGES.join(', ')}"
-        return STAGES.every { it in skip(list) } ? 'leaves no stage to run' : null
+            return "parameter skip: there is no stage '${unknown}': the stages are ${STAGES.join(', ')}"
+        final both = names.find { given[parameter(it)] == true }
+        if (both)
+            return "parameter skip: contradicts ${parameter(both)} = true"
+        if (given.raw == null && STAGES.every { !wanted(given, it) })
+            return 'parameter skip: leaves no stage to run'
+        final Set<String> left = choice(given)
+        for (String stage : STAGES.findAll { given[parameter(it)] == true && !(it in left) }) {
+            final List<String> lacks = (NEEDS[stage] ?: []).findAll { !(it in left) }
+            return "parameter ${parameter(stage)}: " + (lacks ? "needs ${lacks.collect { parameter(it) }.join(', ')}, which is left out" :
+                stage == 'clean-shifts' ? 'needs common_space or stack, which are left out' : 'slices that are given are past it')
+        }
+        if (given.register == true && given.transforms_dir != null)
+            return 'parameter transforms_dir: contradicts register = true: give one of them'
+        if ('align' in left && given.align_template == null)
+            return 'parameter align_template: is missing: the image that align puts the volume onto'
+        return null
     }
 
-    /** True when slices were given, and go straight to the stack. */
+    /** True when slices were given, and go past what makes slices. */
     static boolean direct() { params.slices != null }
 
-    static boolean has(String stage) { !(stage in skipped) }
+    static boolean has(String stage) { stage in chosen }
+
+    /** True when the run keeps a table of slices, which several stages add to. */
+    static boolean table() { params.slice_config != null || ['assess', 'common-space', 'exclude'].any { has(it) } }
 
     /** True for a stage whose program may compute on a GPU. */
-    static boolean usesGpu(String stage) { !(stage in PICTURES) }
+    static boolean usesGpu(String stage) { stage in ON_GPU }
+
+    /** What the parameters for the resources of a stage begin with. */
+    static String resources(String stage) {
+        if (stage in ['preview', 'qc-report'])
+            return 'preview'
+        return parameter(stage in ['clean-shifts', 'exclude'] ? 'table' : stage)
+    }
+
+    /** The stages of a run. */
+    static List<String> stages() { (has('mosaic') ? ['mosaic'] : []) + STAGES.findAll { has(it) } }
 
     /** The programs that a run needs. */
-    static List<String> programs() { STAGES.findAll { has(it) } }
+    static List<String> programs() {
+        final List<String> names = stages().collect { PROGRAMS[it] ?: it }
+        if (has('interpolate') || table() && params.slice_config == null)
+            names << 'slices'
+        if (has('mosaic') && params.shifts == null && (has('stack') || has('common-space')))
+            names << 'shifts'
+        return names.unique()
+    }
 
     /** The stage that makes the slices as they go to the stack; null when none does. */
     static String last() { MAKERS.keySet().findAll { has(it) }.with { it ? it.last() : null } }
@@ -63,10 +143,14 @@ class Chain {
 
     /** What a run leaves, and where below outdir. */
     static Map<String, String> results() {
+        final boolean slices = last() && !(last() in OF_MOSAICS)
         final Map<String, String> all = [
             volume     : has('stack') ? 'volume/volume.ome.zarr' : null,
-            slices     : last() in ['stitch', 'crop'] ? 'slices' : null,
-            mosaics    : last() in ['resample', 'focal'] ? MAKERS[last()] : null,
+            corrected  : has('bias-field') ? 'bias_field/volume.ome.zarr' : null,
+            aligned    : has('align') ? 'align/volume_ras.ome.zarr' : null,
+            slices     : slices ? 'slices' : null,
+            mosaics    : last() && !slices ? MAKERS[last()] : null,
+            transforms : has('register') ? 'transforms' : null,
             projections: has('aip') ? 'aip' : null,
             previews   : has('preview') ? 'previews' : null,
             report     : has('qc-report') ? 'qc-report.html' : null,
@@ -81,11 +165,20 @@ class Chain {
             return "multiqc/${path}"
         if (parts.size() == 1)
             return path == 'versions.yml' ? null : path
+        final String rest = parts.tail().join('/')
+        if (parts[0] == 'info')
+            return null
+        if (parts[0] == 'interpolated')
+            return "slices/${rest}"
         final String stage = MAKERS.find { it.value == parts[0] }?.key
-        if (!stage || path.endsWith('.json'))
-            return stage ? "slices/${parts.tail().join('/')}" : path
+        if (path.endsWith('_metrics.json') && (stage || parts[0] in ['shifts', 'slice_config', 'bias_field', 'align']))
+            return "metrics/${stage ? parameter(stage) : parts[0]}/${rest}"
+        if (!stage)
+            return path
+        if (path.endsWith('.json'))
+            return "slices/${rest}"
         if (stage == last())
-            return stage in ['stitch', 'crop'] ? "slices/${parts.tail().join('/')}" : path
+            return stage in OF_MOSAICS ? path : "slices/${rest}"
         return params.publish_intermediates ? path : null
     }
 }

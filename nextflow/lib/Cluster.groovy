@@ -36,7 +36,7 @@ class Cluster {
     }
 
     private static List<String> ofStage(String stage, Map params, Map config, Map<String, Partition> partitions) {
-        final String times = stage in ['preview', 'qc-report'] ? 'preview_time' : "${stage}_time"
+        final String times = "${Chain.resources(stage)}_time"
         final boolean gpu = params.use_gpu && Chain.usesGpu(stage)
         Duration time = Duration.of(params[times].toString())
         final boolean capped = params.max_time && time > Duration.of(params.max_time.toString())

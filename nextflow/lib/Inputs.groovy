@@ -8,7 +8,7 @@ import java.nio.file.attribute.BasicFileAttributes
 import java.security.MessageDigest
 
 /**
- * What a run is given: mosaic grids or slices, shifts, transforms. Every problem is
+ * What a run is given: raw frames, mosaic grids or slices, shifts, transforms. Every problem is
  * an IllegalArgumentException with one line that says what is wrong.
  */
 class Inputs {
@@ -18,8 +18,10 @@ class Inputs {
      * at an address has [] for a path, and the address for a fingerprint: see where.
      */
     final List<List> images
-    /** The shifts between slices, or null when the chain needs none. */
+    /** The shifts between slices, or null when the chain needs none, or makes them. */
     final Path shifts
+    /** Where raw frames are found, or null when the run begins with images. */
+    final Raw raw
 
     /** A larger file is no list of addresses, bytes. */
     private static final long MOST_TEXT = 1 << 20
@@ -31,18 +33,20 @@ class Inputs {
 
     Inputs(Map given) {
         params = given
-        parameter = Chain.direct() ? 'slices' : 'input'
-        final List<String> addresses = Chain.direct() ? [] : addressesIn(params.input.toString())
+        parameter = params.raw != null ? 'raw' : Chain.direct() ? 'slices' : 'input'
+        final List<String> addresses = parameter == 'input' ? addressesIn(params.input.toString()) : []
         final Path folder = addresses ? null : path(params[parameter])
+        raw = parameter == 'raw' ? new Raw(folderOf(folder), params) : null
         final String pattern = Chain.direct() ? 'slice_z*.ome.zarr' : params.input_pattern
-        images = addresses ? far(addresses) : find(folder, pattern)
+        images = raw ? (params.watch ? [] : raw.slices()) : addresses ? far(addresses) : find(folder, pattern)
         if (Chain.has('stitch'))
             images.each { clash(it[0] as String, place(it)) }
-        if (Chain.has('stack')) {
+        if (Chain.has('stack') || Chain.has('common-space')) {
             if (addresses && !Chain.last())
                 throw new IllegalArgumentException("parameter input: images at addresses do not go straight to the stack: leave resample, focal, stitch or crop in the chain, or give slices of this machine")
-            numbered()
-            shifts = findShifts(folder)
+            if (!raw)
+                numbered()
+            shifts = raw && params.shifts == null ? null : findShifts(folder)
         } else {
             shifts = null
         }
@@ -58,6 +62,19 @@ class Inputs {
     static String slice(String name) {
         final number = number(name)
         return number == null ? name : String.format('slice_z%02d', number)
+    }
+
+    /** [name, …] by the numbers of their names: z100 comes after z99. */
+    static List<List> sorted(Collection<List> images) {
+        return images.toSorted { a, b -> (number(a[0] as String) ?: -1) <=> (number(b[0] as String) ?: -1) ?: a[0] <=> b[0] }
+    }
+
+    /** How many slices there are; while they are waited for, so far. */
+    int count() { raw ? raw.count() : images.size() }
+
+    /** Commands that give slices, as a process has them, their names in a folder called slices. */
+    static String links(List names, Object slices) {
+        return [names, [slices].flatten()].transpose().collect { name, slice -> "ln -s '../${slice}' 'slices/${name}.ome.zarr'" }.join('\n    ')
     }
 
     /** At most count of the names (0: all), spread evenly over them. */
@@ -119,7 +136,7 @@ class Inputs {
             if (names.put(name, image))
                 throw new IllegalArgumentException("parameter ${parameter}: two images are called ${name}: ${place(image)} is one")
         }
-        return names.collect { name, image -> [name, image[1], image[2]] }
+        return sorted(names.collect { name, image -> [name, image[1], image[2]] })
     }
 
     /** Where an image lies, for messages. */
@@ -139,6 +156,12 @@ class Inputs {
                 (Chain.direct() ? 'slices' : 'mosaic grids or an OME-Zarr'))
         final List<Path> found = !Chain.direct() && isZarr(input) ? [input] : matching(input, pattern)
         return byName(found.collect { path -> [path.fileName.toString(), path, ''] }).collect { name, path, none -> [name, path, fingerprint(path as Path)] }
+    }
+
+    private static Path folderOf(Path root) {
+        if (!Files.isDirectory(root))
+            throw new IllegalArgumentException("parameter raw: ${root} is a file, should be the folder of the raw frames")
+        return root
     }
 
     private List<Path> matching(Path folder, String pattern) {
@@ -183,13 +206,15 @@ class Inputs {
         final Path beside = folder == null ? null : (isZarr(folder) ? folder.parent : folder).resolve('shifts_xy.csv')
         if (beside != null && Files.isRegularFile(beside))
             return beside
-        if (params.stack_no_xy_shift)
+        if (params.stack_no_xy_shift && !Chain.has('common-space') && !Chain.has('clean-shifts'))
             return null
         throw new IllegalArgumentException("parameter shifts: is not given${beside == null ? ', which images at addresses need' : " and there is no ${beside}"}; --stack_no_xy_shift does without shifts, --skip stack without a volume")
     }
 
     /** The slices that the shifts name and the input does not have, as slice_z<NN>. */
     List<String> absent() {
+        if (raw)
+            return raw.absent()
         if (shifts == null || Files.size(shifts) > MOST_TABLE)
             return []
         // What is wrong with the table stack will say, with the line.
@@ -216,7 +241,6 @@ class Inputs {
      * into a folder: without this -resume would take the old result for the new input.
      */
     static String fingerprint(Path root) {
-        final digest = MessageDigest.getInstance('SHA-256')
         final List<String> files = []
         Files.walkFileTree(root, EnumSet.of(FileVisitOption.FOLLOW_LINKS), Integer.MAX_VALUE, new SimpleFileVisitor<Path>() {
             @Override
@@ -225,7 +249,13 @@ class Inputs {
                 return FileVisitResult.CONTINUE
             }
         })
-        files.sort().each { digest.update(it.getBytes('UTF-8')) }
+        return digest(files.sort())
+    }
+
+    /** A short text that differs when the texts do. */
+    static String digest(List<String> texts) {
+        final digest = MessageDigest.getInstance('SHA-256')
+        texts.each { digest.update(it.getBytes('UTF-8')) }
         return digest.digest().encodeHex().toString().take(16)
     }
 }

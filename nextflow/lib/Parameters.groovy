@@ -38,13 +38,16 @@ class Parameters {
             if (problem)
                 problems << "parameter ${name}: ${problem}".toString()
         }
-        if (params.input == null && params.slices == null)
-            problems << 'parameter input: is missing: the folder of mosaic grids (--input or in -params-file); --slices for slices that are stitched already'
-        if (params.input != null && params.slices != null)
-            problems << 'parameter slices: contradicts input: give one of them'
-        final skip = Chain.problem(params.skip)
-        if (skip && !problems)
-            problems << "parameter skip: ${skip}".toString()
+        final given = ['input', 'slices', 'raw'].findAll { params[it] != null }
+        if (!given)
+            problems << 'parameter input: is missing: the folder of mosaic grids (--input or in -params-file); --raw for raw frames, --slices for slices that are stitched already'
+        if (given.size() > 1)
+            problems << "parameter ${given[1]}: contradicts ${given[0]}: give one of them".toString()
+        if (params.watch && params.raw == null)
+            problems << 'parameter watch: needs raw: the folder to watch'
+        final chain = Chain.problem(params)
+        if (chain && !problems)
+            problems << chain.toString()
         if (!problems && params.require_gpu && !params.use_gpu)
             problems << 'parameter require_gpu: contradicts use_gpu = false'
         return problems

@@ -13,7 +13,8 @@ process CROP {
 
     output:
     tuple val(name), path("cropped/${name}.ome.zarr"), val(''), emit: slice
-    path "cropped/${name}_crop.json", emit: metrics
+    path "cropped/${name}_crop.json", emit: found
+    path "cropped/${name}*_metrics.json", optional: true, emit: metrics
     path "reports/${name}.crop.json", emit: report
     path 'versions.yml', emit: versions
 

@@ -9,7 +9,7 @@ process STACK {
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)
     tuple path(shifts, stageAs: 'shifts/*'), val(shifts_fingerprint)
-    tuple path(transforms, stageAs: 'transforms/*'), val(transforms_fingerprint)
+    tuple path(transforms, stageAs: 'transforms/*'), val(transforms_fingerprint), val(registered)
     tuple path(manual, stageAs: 'manual/*'), val(manual_fingerprint)
     tuple path(config, stageAs: 'config/*'), val(config_fingerprint)
     tuple val(flags), val(program)
@@ -24,18 +24,15 @@ process STACK {
     path 'versions.yml', emit: versions
 
     script:
-    // stack goes by the names: slice_z<NN>.
-    def links = [names, [slices].flatten()].transpose().collect { name, slice ->
-        "ln -s '../${slice}' 'slices/${name}.ome.zarr'"
-    }.join('\n    ')
+    // Transforms of this run come one for each slice, those that are given in one folder.
     def files = [
-        transforms ? "--transforms_dir '${transforms}'" : '',
+        transforms ? "--transforms_dir '${registered ? 'transforms' : transforms}'" : '',
         manual ? "--manual_transforms_dir '${manual}'" : '',
         config ? "--slice_config '${config}'" : '',
     ].findAll().join(' ')
     """
     mkdir -p slices volume reports
-    ${links}
+    ${Inputs.links(names, slices)}
     ${shifts ? "cp '${shifts}' volume/shifts_xy.csv" : "echo fixed_id,moving_id,x_shift,y_shift,x_shift_mm,y_shift_mm > volume/shifts_xy.csv"}
     stack slices volume/shifts_xy.csv volume/volume.ome.zarr \\
         --output_z_matches volume/z_matches.csv --output_stacking_decisions volume/stacking_decisions.csv --output_shifts volume/shifts_found.csv \\

@@ -15,6 +15,7 @@ process STITCH {
     output:
     tuple val(name), path("stitched/${name}.ome.zarr"), val(''), emit: slice
     path "stitch/${name}.json", emit: positions
+    path "stitched/${name}*_metrics.json", optional: true, emit: metrics
     path "reports/${name}.stitch.json", emit: report
     path 'versions.yml', emit: versions
 

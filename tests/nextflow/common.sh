@@ -39,7 +39,7 @@ for s in "${stages[@]}"; do [ "$s" = qc-report ] || printf '%s_cpus: 1\n' "$s"; 
 chain=(-params-file "$tmp/chain.yml")
 results=$launch/chain
 # tasks LOG: how many of each process a run executed, as "2 AIP 1 STACK".
-tasks() { sed -n 's/.*[Ss]ubmitted process > STRATA:\([A-Z]*\).*/\1/p' "$1" | sort | uniq -c | xargs; }
+tasks() { sed -n 's/.*[Ss]ubmitted process > STRATA:\([A-Z_]*\).*/\1/p' "$1" | sort | uniq -c | xargs; }
 
 # images FOLDER: how many OME-Zarr it holds. names_in FOLDER: what it holds, in a line.
 images() { find "$1" -maxdepth 1 -name '*.ome.zarr' | wc -l; }

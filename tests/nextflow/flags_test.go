@@ -11,8 +11,10 @@ import (
 	"testing"
 )
 
-// stages are the programs of the chain.
-var stages = []string{"aip", "resample", "focal", "stitch", "crop", "stack", "preview", "qc-report"}
+// stages are the programs of the chain, with their subcommands.
+var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "attenuation", "normalize",
+	"shifts estimate", "shifts clean", "slices config", "slices assess", "slices exclude", "slices finalise",
+	"common-space", "register", "stack", "bias-field", "preview", "qc-report"}
 
 // withoutParameter are the flags that no parameter sets, and why. "*" stands for
 // every stage.
@@ -62,6 +64,55 @@ var withoutParameter = map[string]string{
 	"preview --thumbnail": "mosaics have none",
 	"preview --title":     "the image's name",
 
+	"mosaic --chunks":       "are the tiles, by which the next stages go",
+	"flatfield --chunks":    "are the tiles, by which the next stages go",
+	"beam-profile --chunks": "are those of stitch",
+	"attenuation --chunks":  "are those of crop",
+	"normalize --chunks":    "are those of crop",
+	"common-space --chunks": "are those of crop",
+	"interpolate --chunks":  "are those of crop",
+	"bias-field --chunks":   "are those of the stack",
+	"align --chunks":        "are those of the stack",
+
+	"mosaic --sharding_factor": "mosaic_shard says it in voxels",
+
+	"mosaic --slice": "one task for each",
+	"mosaic --all":   "one task for each slice",
+	"mosaic --list":  "makes nothing",
+	"mosaic --json":  "goes with --list",
+	"mosaic --tiles": "a task has the tiles of one slice",
+
+	"common-space --no_center_drift": "has no effect",
+	"common-space --slice_config":    "given where there is a table of slices",
+
+	"bias-field --n_serial_slices": "the slices that there are",
+	"bias-field --save_bias_field": "for looking at one volume",
+	"bias-field --n_levels":        "stack_pyramid_resolutions says which",
+
+	"register --all":           "one task for each pair",
+	"register --on_error":      "goes with --all",
+	"register --out_transform": "stack knows the name",
+	"register --out_offsets":   "stack knows the name",
+	"register --screenshot":    "for looking at one pair",
+
+	"flatfield --diagnostics_dir": "metrics lie beside the mosaic",
+	"flatfield --slice_id":        "the mosaic's name",
+
+	"beam-profile --output_plot": "the metrics say it",
+
+	"shifts clean --diagnostics":      "always given",
+	"shifts clean --slice_config_in":  "given where there is a table of slices",
+	"shifts clean --slice_config_out": "given where there is a table of slices",
+
+	"slices config --from":            "always the slices that there are",
+	"slices config --detect_galvo":    "mosaic does",
+	"slices config --tiles_dir":       "goes with --detect_galvo",
+	"slices config --galvo_threshold": "goes with --detect_galvo",
+	"slices assess --pyramid_level":   "slices of the workflow have level 0 only",
+	"slices assess --existing_config": "given where there is a table of slices",
+	"slices assess --update_existing": "a table is begun where there is none",
+	"slices assess --report_only":     "makes nothing",
+
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",
 	"stack --output_stacking_decisions": "always given",
@@ -102,7 +153,21 @@ var otherwise = map[string]string{
 	"* --codec":          "codec",
 	"* --n_levels":       "slices_n_levels",
 
-	"aip --n_levels":      "n_levels",
+	"aip --n_levels": "n_levels",
+
+	"shifts * --threads": "table_cpus",
+	"shifts * --mem":     "table_memory",
+	"slices * --threads": "table_cpus",
+	"slices * --mem":     "table_memory",
+
+	"slices assess --threads": "assess_cpus",
+	"slices assess --mem":     "assess_memory",
+
+	"register --slicing_interval_mm":   "stack_slicing_interval_mm",
+	"register --search_range_mm":       "stack_search_range_mm",
+	"bias-field --pyramid_resolutions": "stack_pyramid_resolutions",
+	"bias-field --make_isotropic":      "stack_make_isotropic",
+
 	"resample --prefetch": "resample_prefetch",
 	"focal --correction":  "focal_correction",
 
@@ -120,8 +185,22 @@ var otherwise = map[string]string{
 
 // otherDefault are the parameters whose default is not the program's, and why.
 var otherDefault = map[string]string{
-	"crop_before_interface": "the stack expects slices that begin at the interface",
-	"slices_n_levels":       "what another stage reads needs no pyramid",
+	"crop_before_interface":                 "the stack expects slices that begin at the interface",
+	"zarr_format":                           "raw frames have none: theirs is 3",
+	"mosaic_resolution":                     "resample brings them to another",
+	"bias_field_histogram_match_per_zplane": "as linumpy's workflow",
+	"bias_field_tissue_threshold":           "as linumpy's workflow",
+	"bias_field_zprofile_smooth_sigma":      "as linumpy's workflow",
+	"slices_assess_min_quality":             "as linumpy's workflow",
+	"slices_assess_roi_size":                "as linumpy's workflow",
+	"slices_assess_exclude_first":           "no slice is left out unasked",
+	"slices_config_exclude_first":           "no slice is left out unasked",
+	"slices_exclude_z_corr_threshold":       "as linumpy's workflow",
+	"common_space_excluded_slice_mode":      "as linumpy's workflow",
+	"register_moving_z_index":               "as linumpy's workflow",
+	"register_max_translation_px":           "as linumpy's workflow",
+
+	"slices_n_levels": "what another stage reads needs no pyramid",
 
 	"stitch_max_refinement_px": "makes the better volume",
 	"stack_blend":              "makes the better volume",
@@ -141,11 +220,11 @@ func joined(values []any) string {
 
 // flags returns the flags of a program with their defaults as text, and what the
 // help says of each.
-func flags(t *testing.T, binary string) (all, text map[string]string) {
+func flags(t *testing.T, binary string, sub ...string) (all, text map[string]string) {
 	t.Helper()
-	out, err := exec.Command(binary, "--help").Output()
+	out, err := exec.Command(binary, append(sub, "--help")...).Output()
 	if err != nil {
-		t.Fatalf("%s --help: %v", binary, err)
+		t.Fatalf("%s %v --help: %v", binary, sub, err)
 	}
 	all, text = map[string]string{}, map[string]string{}
 	section, name := "", ""
@@ -199,7 +278,7 @@ func TestFlagsOfPrograms(t *testing.T) {
 	bin := t.TempDir()
 	args := []string{"build", "-o", bin + "/"}
 	for _, program := range stages {
-		args = append(args, "../../cmd/"+program)
+		args = append(args, "../../cmd/"+strings.Fields(program)[0])
 	}
 	build := exec.Command("go", args...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -217,14 +296,14 @@ func TestFlagsOfPrograms(t *testing.T) {
 		}
 		setBy[e.Sets] = name
 		program, flag, _ := strings.Cut(e.Sets, " --")
-		prefix := strings.ReplaceAll(program, "-", "_") + "_"
+		prefix := strings.NewReplacer("-", "_", " ", "_").Replace(program) + "_"
 		if want := prefix + strings.TrimPrefix(flag, prefix); program != "format" && name != want {
 			t.Errorf("%s sets %s: should be called %s", name, e.Sets, want)
 		}
 	}
 	used := map[string]bool{} // of the lists above
 	listed := func(list map[string]string, program, flag string) (string, bool) {
-		for _, key := range []string{program + " --" + flag, "* --" + flag} {
+		for _, key := range []string{program + " --" + flag, strings.Fields(program)[0] + " * --" + flag, "* --" + flag} {
 			if what, there := list[key]; there {
 				used[key] = true
 				return what, true
@@ -233,7 +312,8 @@ func TestFlagsOfPrograms(t *testing.T) {
 		return "", false
 	}
 	for _, program := range stages {
-		defaults, help := flags(t, filepath.Join(bin, program))
+		name := strings.Fields(program)
+		defaults, help := flags(t, filepath.Join(bin, name[0]), name[1:]...)
 		if len(defaults) == 0 {
 			t.Errorf("%s --help has no options that this test understands", program)
 		}
@@ -251,7 +331,7 @@ func TestFlagsOfPrograms(t *testing.T) {
 			case without:
 				continue
 			case elsewhere:
-				name = strings.ReplaceAll(other, "STAGE", program)
+				name = strings.ReplaceAll(other, "STAGE", strings.ReplaceAll(program, "-", "_"))
 			default:
 				t.Errorf("%s has --%s (default %q), which no parameter sets", program, flag, text)
 				continue

@@ -214,7 +214,7 @@ warm nomatch run "$main" --input "$tmp/foreign"
 ok 'input without mosaics' same "$status $(count "parameter input: no mosaic_grid.* in $tmp/foreign" "$log")" '2 1'
 wrong() { warm wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
 ok 'a stage that is none' same "$(wrong --input "$tmp/block" --skip focal,steak | xargs)" \
-  '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, stitch, crop, stack, preview, qc-report'
+  '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, flatfield, stitch, beam-profile, crop, attenuation, normalize, assess, clean-shifts, common-space, interpolate, register, manual, exclude, stack, bias-field, preview, qc-report, align'
 mkdir "$tmp/a\$b"
 cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$tmp/a\$b/"
 # shellcheck disable=SC2016 # the $ is meant
