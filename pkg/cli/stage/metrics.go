@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"io"
-
 	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
@@ -28,14 +26,6 @@ func WriteMetrics(r *cli.Run, file *atomic.Output, s *metrics.Step) error {
 		return nil
 	}
 	return file.Write(MetricsJSON(s))
-	text, err := s.JSON()
-	if err != nil {
-		return err
-	}
-	return file.Write(func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
 }
 
 // Shown returns a path as metrics name it, without secrets of an address.
