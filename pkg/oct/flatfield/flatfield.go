@@ -6,8 +6,10 @@ import (
 	"context"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"strata/pkg/filter"
+	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
@@ -135,7 +137,9 @@ type apply struct {
 func (a *apply) run(ctx context.Context, out store.Writer, layout oct.Layout) (*ngff.Image, error) {
 	v := a.cut.Volume
 	im, err := a.cut.Map(ctx, out, layout, v.Spec(v.DType), func(_ context.Context, b *blocks.Block) error {
+		start := time.Now()
 		a.divide(b)
+		a.res.Meter.Since(meter.Compute, start)
 		return nil
 	})
 	if err != nil {
