@@ -42,7 +42,9 @@ type wantedRank struct {
 var rankShifts = [...]uint{21, 10, 0}
 
 // RankSetsBytes returns the memory of a [RankSets].
-func RankSetsBytes(sets, percentiles int) int64 { return int64(sets) * int64(8<<10+percentiles*(16<<10)) }
+func RankSetsBytes(sets, percentiles int) int64 {
+	return int64(sets) * int64(8<<10+percentiles*(16<<10))
+}
 
 // NewRankSets prepares for the given number of sets and the percentiles, each 0…100, that are wanted of each.
 func NewRankSets(sets int, percent ...float64) *RankSets {

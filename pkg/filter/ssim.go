@@ -44,8 +44,8 @@ func SSIM(a, b []float32, h, w int) float64 {
 				continue
 			}
 			ma, mb := sum[0]/n, sum[1]/n
-			va := unbiased * (sum[2]/n - float64(ma*ma))
-			vb := unbiased * (sum[3]/n - float64(mb*mb))
+			va := float64(unbiased * (sum[2]/n - float64(ma*ma)))
+			vb := float64(unbiased * (sum[3]/n - float64(mb*mb)))
 			vab := unbiased * (sum[4]/n - float64(ma*mb))
 			total += float64((float64(2*ma*mb)+c1)*(float64(2*vab)+c2)) / float64((float64(ma*ma)+float64(mb*mb)+c1)*(va+vb+c2))
 			for k, v := range columns[x-halfWindow] {

@@ -14,8 +14,11 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
+	"strata/pkg/oct/attenuation"
+	"strata/pkg/oct/beamprofile"
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/focal"
+	"strata/pkg/oct/normalize"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/oct/smooth"
@@ -77,6 +80,18 @@ func TestFailuresKeepNothing(t *testing.T) {
 		},
 		"crop": func(out store.Writer, res oct.Resources) error {
 			_, _, err := crop.Run(octtest.Ctx, in, out, crop.Options{Depth: 60, PercentileMax: 99.9, MaxFraction: 0.5, SigmaXY: 3, SigmaZ: 2}, layout, res)
+			return err
+		},
+		"attenuation": func(out store.Writer, res oct.Resources) error {
+			_, _, err := attenuation.Run(octtest.Ctx, in, out, attenuation.Options{Method: attenuation.Li, Radius: 2, Strength: 1, MinBias: 0.1, SNR: 6, MaskSigma: 1}, layout, res)
+			return err
+		},
+		"beam-profile": func(out store.Writer, res oct.Resources) error {
+			_, _, err := beamprofile.Run(octtest.Ctx, in, out, beamprofile.Options{PercentileMax: 99}, layout, res)
+			return err
+		},
+		"normalize": func(out store.Writer, res oct.Resources) error {
+			_, _, err := normalize.Run(octtest.Ctx, in, out, normalize.Options{PercentileMax: 99, Sigma: 1}, layout, res)
 			return err
 		},
 		"smooth": func(out store.Writer, res oct.Resources) error {

@@ -34,14 +34,14 @@ func RawName(slice int) string { return fmt.Sprintf("z%02d", slice) }
 func (s *Specimen) stage(slice, i, j int) (at [3]float64) {
 	c := &s.cfg
 	m := &c.Matrix
-	det := m[0][0]*m[1][1] - m[0][1]*m[1][0]
+	det := float64(m[0][0]*m[1][1]) - float64(m[0][1]*m[1][0])
 	p := s.shifts[slice] // of the image; where the stage was sent for it
-	p = [2]float64{(m[1][1]*p[0] - m[0][1]*p[1]) / det, (m[0][0]*p[1] - m[1][0]*p[0]) / det}
+	p = [2]float64{(float64(m[1][1]*p[0]) - float64(m[0][1]*p[1])) / det, (float64(m[0][0]*p[1]) - float64(m[1][0]*p[0])) / det}
 	step := s.step()
 	index := [2]int{i, j}
 	for d := range p {
-		um := (p[d] + s.recordedError(slice)[d] + float64(index[d])*step[d]) * c.Voxel[1+d]
-		um += c.Stage * normal(s.seed(seedStage, 2*slice+d), i*c.Tiles[1]+j)
+		um := float64((p[d] + s.recordedError(slice)[d] + float64(float64(index[d])*step[d])) * c.Voxel[1+d])
+		um += float64(c.Stage * normal(s.seed(seedStage, 2*slice+d), i*c.Tiles[1]+j))
 		at[d] = stageOrigin - um/1000
 	}
 	at[2] = float64(slice) * c.Cut / 1000

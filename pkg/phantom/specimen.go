@@ -110,7 +110,7 @@ func (s *Specimen) makeBeam() {
 	}
 	s.beam = make([]float32, s.cfg.Tile[0])
 	for z := range s.beam {
-		d := (float64(z)*s.cfg.Voxel[0] - s.cfg.Focus) / s.cfg.Range
+		d := (float64(float64(z)*s.cfg.Voxel[0]) - s.cfg.Focus) / s.cfg.Range
 		s.beam[z] = float32(1 / (1 + float64(d*d)))
 	}
 }

@@ -20,6 +20,7 @@ func TestSetIsWhole(t *testing.T) {
 		"stitch":   {"average", "average_between", "diffusion", "diffusion_matrix", "estimate", "feather_matrix", "none_matrix", "refine"},
 		"stack": {"accumulate", "blend_refine", "consistency_euler2d", "corr_blend", "corr_skip2_blend", "expected_plain",
 			"fallback_noshift", "transforms_gates"},
+		"register":       {"far_noisy", "identity", "interpolated", "rotate", "shift", "small", "translation_only"},
 		"rehoming":       {"clean", "spike_and_rehome", "tile_multiples"},
 		"auto_exclude":   {"gap_and_missing", "none", "two_runs"},
 		"assess_quality": {"roi_existing", "workflow"},

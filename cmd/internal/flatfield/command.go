@@ -37,10 +37,10 @@ func Command() *cli.Command {
 		Description: "Estimates with BaSiC how the brightness falls off across a tile, from all whole tiles of some planes of an OME-Zarr\n" +
 			"mosaic grid (z, y, x), and divides each tile by it. OUT has the data type, grid and chunks of IN; integers are rounded\n" +
 			"half to even and clamped. Partial tiles at the far edges are divided by the leading part of the flat-field.\n\n" +
-			"Which solver: linum-basic (the default) sorts each pixel's values over the tiles before it fits, plane by plane. Take it\n" +
-			"for mosaics of many tiles with tissue of uneven brightness. basicpy fits the tiles of all planes together and leaves out\n" +
-			"tiles that are almost empty. Take it for few tiles, for mosaics that are mostly empty, or if bright specks need clipping\n" +
-			"(--percentile_max).\n\n" +
+			"Which solver: basicpy (the default) fits the tiles of all planes together and leaves out those that are almost empty. It\n" +
+			"bears tiles that are partly water, a curved focal plane and few tiles. linum-basic sorts each pixel's values over the\n" +
+			"tiles and fits plane by plane. It is a little more exact where all planes lie in tissue, after focal and below the\n" +
+			"interface, but makes matters worse where the tissue's surface crosses the planes: compare the seams in the metrics.\n\n" +
 			"Writes metrics beside OUT, as NAME_metrics.json: how well neighbouring tiles agree in their overlap, before and after.\n" +
 			"NaN voxels count as 0 in the estimate; basicpy makes them 0, linum-basic keeps them. Reads the planes of the estimate\n" +
 			"twice, more often with --percentile_max or --use_darkfield, and IN once.",
@@ -53,8 +53,8 @@ func Command() *cli.Command {
 		Flags:  flags(&c),
 		Examples: []cli.Example{
 			{Command: "flatfield mosaic_grid_3d_z03.ome.zarr even_z03.ome.zarr", Usage: "one flat-field for all planes"},
-			{Command: "flatfield in.ome.zarr out.ome.zarr --solver basicpy --percentile_max 99.9 --smoothness_flatfield 0.05", Usage: "few tiles, some of them empty, with bright specks"},
-			{Command: "flatfield in.ome.zarr out.ome.zarr --per_z_fit --diagnostics_dir diagnostics --slice_id z03", Usage: "illumination that changes with depth; also write diagnostics/z03_diagnostic.png and diagnostics/z03_metrics.json"},
+			{Command: "flatfield in.ome.zarr out.ome.zarr --percentile_max 99.9 --fit_max_samples 500", Usage: "clip bright specks in the estimate, and make it from fewer tiles in less memory"},
+			{Command: "flatfield in.ome.zarr out.ome.zarr --solver linum-basic --per_z_fit --diagnostics_dir diagnostics --slice_id z03", Usage: "illumination that changes with depth; also write diagnostics/z03_diagnostic.png and diagnostics/z03_metrics.json"},
 			{Command: "flatfield in.ome.zarr out.ome.zarr --tile_fov_mm 0.9 --n_extra_rows 8", Usage: "chunks that are not the tiles: tiles of 0.9 mm whose first 8 rows are unusable"},
 		},
 		Aliases: []cli.Alias{
@@ -69,8 +69,8 @@ func Command() *cli.Command {
 func flags(c *flatfield.Options) []cli.Flag {
 	sigma := cli.Between(0, 1<<10)
 	return []cli.Flag{
-		{Name: "solver", Default: "linum-basic", Choices: []string{"linum-basic", "basicpy"},
-			Usage: "how to estimate the flat-field: linum-basic for many tiles of uneven tissue; basicpy for few tiles, or if many are empty"},
+		{Name: "solver", Default: "basicpy", Choices: []string{"basicpy", "linum-basic"},
+			Usage: "how to estimate the flat-field: basicpy in general; linum-basic if all planes lie in tissue and the focal plane is flat"},
 		cli.Bind(&c.MaxIterations, cli.Flag{Name: "max_iterations", Value: "N", Note: "10 with linum-basic, 500 with basicpy", Check: cli.Between(1, 1<<20),
 			Usage: "limit of rounds of reweighting with linum-basic, or of steps in a round with basicpy, at least 1"}),
 		cli.Bind(&c.Smoothness, cli.Flag{Name: "smoothness_flatfield", Value: "LAMBDA", Note: "chosen from the tiles with linum-basic, 1 with basicpy", Check: cli.Between(1e-9, 1e9),

@@ -3,12 +3,12 @@ package flatfield
 import (
 	"testing"
 
-	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"flatfield": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+	run := clitest.Of(Command)
+	clitest.Main(m, map[string]func(){"flatfield": run, "linum-fix-illumination-3d": run, "linum_fix_illumination_basic": run})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }

@@ -54,6 +54,7 @@ func Command() *cli.Command {
 			{Name: "galvo_threshold", Kind: cli.Float, Default: "0.6", Check: cli.Between(0, 1), Usage: "confidence from which on --fix_galvo_shift does so, 0 to 1"},
 			{Name: "fix_camera_shift", Kind: cli.Bool, Usage: "roll the A-lines of each tile so that its brightest one comes first, for data whose camera ran apart from the mirror"},
 			{Name: "preprocess", Kind: cli.Bool, Usage: "exchange and reverse the axes y and x of tiles, for old data"},
+			{Name: "whole_tiles", Kind: cli.Bool, Usage: "store a tile as one chunk, however large it is, as linumpy's programs need it; otherwise tiles that are not resampled have chunks of at most 64 MiB"},
 			{Name: "sharding_factor", Kind: cli.Int, Default: "1", Check: cli.Between(1, 1024), Usage: "number of tiles along y and x that share a file, 1 to 1024; more than 1 needs Zarr format 3"},
 		},
 		Examples: []cli.Example{
@@ -64,7 +65,7 @@ func Command() *cli.Command {
 			{Command: "mosaic part.ome.zarr --tiles raw/z04/tile_x00_y00_z04,raw/z04/tile_x00_y01_z04", Usage: "two tiles"},
 		},
 		Aliases: []cli.Alias{{
-			Name: "linum-create-mosaic-grid-3d", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner", "preprocess": "true"},
+			Name: "linum-create-mosaic-grid-3d", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner", "preprocess": "true", "whole_tiles": "true"},
 			Flags: map[string]string{"from_tiles_list": "tiles"},
 			Ignored: []cli.Flag{
 				{Name: "n_processes", Kind: cli.Int, Ignored: "--threads sets the number of workers"},
@@ -87,7 +88,7 @@ func options(r *cli.Run) mosaic.Options {
 	return mosaic.Options{
 		Resolution: max(0, r.Float("resolution")), Axial: r.Float("axial_resolution"), Corner: r.String("sampling") == "corner",
 		KeepReturn: r.Bool("keep_galvo_return"), Galvo: r.Bool("fix_galvo_shift"), GalvoThreshold: r.Float("galvo_threshold"),
-		Camera: r.Bool("fix_camera_shift"), Legacy: r.Bool("preprocess"), Sharding: r.Int("sharding_factor"),
+		Camera: r.Bool("fix_camera_shift"), Legacy: r.Bool("preprocess"), Sharding: r.Int("sharding_factor"), Whole: r.Bool("whole_tiles"),
 	}
 }
 

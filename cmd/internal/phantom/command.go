@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"strata/pkg/address"
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
@@ -21,10 +22,6 @@ import (
 
 // Command returns the command phantom.
 func Command() *cli.Command {
-	d := phantom.Default()
-	num := func(v float64) string { return fmt.Sprintf("%g", v) }
-	fraction := cli.Between(0, 1)
-	positive := cli.AtLeast(0)
 	return &cli.Command{
 		Name:  "phantom",
 		Usage: "simulate OCT mosaic grids, raw tiles and slide scans whose truth is known",
@@ -38,56 +35,8 @@ func Command() *cli.Command {
 			"from their true positions by --jitter, --rotation and --stage_scale; with --stage_error the recorded positions\n" +
 			"are the true ones with that error. truth/positions.npy holds the true positions. --codec must then be raw or\n" +
 			"zstd.",
-		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
-		Flags: []cli.Flag{
-			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "seed of the random numbers, from 0; another seed makes another specimen"},
-			{Name: "slices", Kind: cli.Int, Default: "1", Check: cli.Between(1, 10000), Usage: "number of slices, 1 to 10000"},
-			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.Between(1, 1<<12), Usage: "number of tiles of a slice, along y and x"},
-			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.Between(1, 1<<14), Usage: "size of a tile in voxels"},
-			{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels to cut off from the last row (y) and the last column (x) of tiles"},
-			{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "data type of the voxels"},
-			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
-			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit in which the metadata state the voxel size"},
-			{Name: "gain", Kind: cli.Float, Note: "a tenth of the data type's range; 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
-			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans (CZI) instead of mosaic grids; changes the defaults to --tile 1,512,512 --dtype uint16 --speckle 0.02 --water 0 --relief 0 --curvature 0"},
-			{Name: "raw", Kind: cli.Bool, Usage: "write raw tiles instead of mosaic grids"},
-			{Name: "galvo_extra", Kind: cli.Int, Default: "20", Check: cli.Between(0, 1<<14), Usage: "A-lines of each frame of --raw that are recorded while the mirror flies back"},
-			{Name: "galvo_return", Kind: cli.Float, Default: "0.15", Check: positive, Usage: "brightness of these A-lines, where those of the image have 1"},
-			{Name: "galvo_shift", Kind: cli.Int, Default: "0", Check: positive, Usage: "A-lines by which frames of --raw begin too late, so that the mirror's way back lies within them; below the tile's length along y"},
-			{Name: "rehome", Kind: cli.Float, Default: "0", Check: fraction, Usage: "probability that the stage lost its home in a slice, so that its recorded positions are off, 0 to 1"},
-			{Name: "rehome_mm", Kind: cli.Float, Default: "2", Check: positive, Usage: "standard deviation along each axis of how far --rehome puts them off, in mm"},
-			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "number of channels of the slide scans of --czi, 1 to 64"},
-			{Name: "noise", Kind: cli.Bool, Usage: "fill tiles with 12-bit white noise instead of tissue, for benchmarks"},
-			{Name: "ideal", Kind: cli.Bool, Usage: "simulate a perfect microscope: no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
-
-			{Name: "overlap", Kind: cli.Float, Default: num(d.Overlap), Check: cli.Between(0, 0.99), Usage: "fraction of a tile that its neighbour covers too, 0 to 0.99"},
-			{Name: "rotation", Kind: cli.Float, Default: "0", Check: cli.Between(-180, 180), Usage: "angle between the axes of stage and image, in degrees, -180 to 180"},
-			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "length of the stage's steps, as a multiple of what they should be"},
-			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "from --rotation and --stage_scale", Usage: "2×2 matrix from stage to image positions (y, x): [[A, B], [C, D]]"},
-			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "standard deviation of tile position errors, in pixels"},
-			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "standard deviation of the error of recorded tile positions, in µm; above 0 they are written to positions_z<NN>.json, or into --czi files"},
-			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "standard deviation of the motor shift between slices, in µm"},
-			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong, 0 to 1"},
-			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval, in µm"},
-			{Name: "water", Kind: cli.Float, Default: num(d.Water), Check: positive, Usage: "depth of water above the tissue, in µm"},
-			{Name: "relief", Kind: cli.Float, Default: num(d.Relief), Check: positive, Usage: "height of the undulation of the tissue surface, in µm"},
-			{Name: "curvature", Kind: cli.Float, Default: num(d.Bowl), Check: positive, Usage: "depth range of the focal-plane curvature over a tile, in µm"},
-			{Name: "attenuation", Kind: cli.Float, Default: num(d.Attenuation), Check: positive, Usage: "attenuation coefficient of tissue, in 1/mm"},
-			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the random texture of tissue, 0 to 1"},
-			{Name: "anatomy", Kind: cli.Float, Default: "1", Check: fraction, Usage: "contrast of cortical layers, white matter, fibre tracts and vessels, 0 to 1; 0 makes random texture alone"},
-			{Name: "speckle", Kind: cli.Float, Default: num(d.Speckle), Check: fraction, Usage: "speckle contrast, 0 to 1; 1 is fully developed speckle"},
-			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "brightness of the detector floor, where tissue has 1"},
-			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue, where tissue has 1"},
-			{Name: "vignette", Kind: cli.Float, Default: num(d.Vignette), Check: fraction, Usage: "darkening of the corners of a tile, 0 to 1"},
-			{Name: "slice_rotation", Kind: cli.Float, Default: "0", Check: cli.Between(0, 180), Usage: "standard deviation of the rotation of slices about their centre, in degrees, 0 to 180"},
-			{Name: "focus", Kind: cli.Float, Default: "150", Check: positive, Usage: "depth of the beam's focus below the first plane, in µm"},
-			{Name: "focus_range", Kind: cli.Float, Default: "0", Check: positive, Usage: "distance from --focus at which the signal is half as bright, in µm; 0: it is the same at all depths"},
-			{Name: "missing_slices", Kind: cli.Ints, Value: "N", Check: positive, Usage: "slices that are not written, from 0"},
-			{Name: "fill_tissue", Kind: cli.Bool, Usage: "fill the field with tissue, without agarose around it"},
-
-			{Name: "truth_surface", Kind: cli.Bool, Usage: "also write the true depth of the tissue surface under every A-line (truth/surface_z<NN>.npy)"},
-			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as a perfect microscope would see it (truth/slice_z<NN>.ome.zarr)"},
-		},
+		Args:     []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
+		Flags:    flags(),
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
 		Hints:    cli.Hints{"chunks": {Note: "the tile"}},
@@ -226,22 +175,8 @@ func run(ctx context.Context, r *cli.Run) error {
 	folder := func(name string) store.Writer {
 		return store.Folder(filepath.Join(out.Work(), name), store.Sync(o.Sync))
 	}
-	for i := range c.Slices {
-		if !s.Present(i) {
-			continue
-		}
-		name := phantom.MosaicName(i) + ".ome.zarr"
-		if c.Raw {
-			name = phantom.RawName(i)
-			err = s.WriteRaw(ctx, filepath.Join(out.Work(), name), i, phantom.Files{Workers: o.Threads, Mem: o.Mem, Progress: task.Add})
-			r.Meter.AddWritten(each)
-		} else if err = s.WriteMosaic(ctx, folder(name), i, st); err == nil {
-			err = zarrout.Complete(ctx, r, folder(name), out.Path())
-		}
-		if err != nil {
-			return err
-		}
-		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
+	if err := writeSlices(ctx, r, s, out, folder, st); err != nil {
+		return err
 	}
 	task.Done()
 	if !r.Bool("truth_slices") {
@@ -256,6 +191,32 @@ func run(ctx context.Context, r *cli.Run) error {
 		if err := zarrout.Complete(ctx, r, truth, out.Path()); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// writeSlices writes the mosaic grids, or raw tiles, of all slices that there are.
+func writeSlices(ctx context.Context, r *cli.Run, s *phantom.Specimen, out *atomic.Output, folder func(string) store.Writer, st phantom.Storage) (err error) {
+	c := s.Config()
+	shape := c.Shape()
+	for i := range c.Slices {
+		if !s.Present(i) {
+			continue
+		}
+		name := phantom.MosaicName(i) + ".ome.zarr"
+		if c.Raw {
+			name = phantom.RawName(i)
+			err = s.WriteRaw(ctx, filepath.Join(out.Work(), name), i, phantom.Files{Workers: st.Workers, Mem: st.Mem, Progress: func(n int64) {
+				r.Meter.AddWritten(n)
+				st.Progress(n)
+			}})
+		} else if err = s.WriteMosaic(ctx, folder(name), i, st); err == nil {
+			err = zarrout.Complete(ctx, r, folder(name), out.Path())
+		}
+		if err != nil {
+			return err
+		}
+		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
 	}
 	return nil
 }

@@ -102,6 +102,47 @@ func TestDCT(t *testing.T) {
 	}
 }
 
+// Weights of each output sum to 1 and keep places: a ramp stays one, at the centres of outputs.
+func TestCentredWeights(t *testing.T) {
+	check := func(what string, n int, out []taps) {
+		t.Helper()
+		for i, o := range out {
+			sum, at := 0.0, 0.0
+			for k, w := range o.weights {
+				if o.first+k >= n && w != 0 {
+					t.Fatalf("%s of %d: output %d takes input %d", what, n, i, o.first+k)
+				}
+				sum += w
+				at += w * (float64(o.first+k) + 0.5)
+			}
+			step := float64(n) / float64(len(out))
+			want := min(max((float64(i)+0.5)*step, 0.5), float64(n)-0.5)
+			if math.Abs(sum-1) > 1e-12 || math.Abs(at-want) > max(1e-9, 0.5*(math.Ceil(step)-step)) {
+				t.Fatalf("%s of %d: output %d has weight %v at %v, want 1 at %v", what, n, i, sum, at, want)
+			}
+		}
+	}
+	for _, n := range []int{1, 2, 36, 127, 128, 129, 150, 256, 400} {
+		check("linear", n, linear(n, Size))
+		check("enlarged", Size, linear(Size, n))
+		if n >= Size {
+			check("areas", n, areas(n))
+		}
+	}
+	// tall and narrow: means along y, linear along x
+	src, dst := make([]float32, 256*50), make([]float32, pixels)
+	for i := range src {
+		src[i] = float32(i/50%2) + float32(i%50)
+	}
+	ShrinkCentred(dst, src, 256, 50)
+	for i, v := range dst {
+		want := 0.5 + min(max((float64(i%Size)+0.5)*50/Size-0.5, 0), 49)
+		if math.Abs(float64(v)-want) > 1e-5 {
+			t.Fatalf("pixel %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
 // Power iteration against gonum's singular value decomposition.
 func TestSingularValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -152,7 +152,7 @@ func (r *Result) climb(m *metric, voxel float64, iterations int) error {
 	for d := range 3 {
 		x[d], x[3+d] = r.Angles[d]*s.radius, r.Translation[d]
 	}
-	value, slope, share, err := s.at(x)
+	value, slope, _, err := s.at(x)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (r *Result) climb(m *metric, voxel float64, iterations int) error {
 			x[k] += step * slope[k] / length
 		}
 		before = slope
-		if value, slope, share, err = s.at(x); err != nil {
+		if value, slope, _, err = s.at(x); err != nil {
 			return err
 		}
 		if value > best {
@@ -184,8 +184,7 @@ func (r *Result) climb(m *metric, voxel float64, iterations int) error {
 	r.Euler = s.euler(x)
 	r.Iterations += used + n
 	r.StepConverged = converged
-	r.Information, _, share, err = s.at(x)
-	r.Share = share
+	r.Information, _, r.Share, err = s.at(x)
 	return err
 }
 

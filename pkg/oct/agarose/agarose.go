@@ -31,8 +31,7 @@ func Bytes(v *blocks.Volume) int64 { return 13 * int64(v.Shape[1]) * int64(v.Sha
 // has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is called with each block that is read, with
 // the voxels as they are stored, from several goroutines; it may be nil.
 func Means(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resources, see func(b *blocks.Block)) ([]float32, error) {
-	chunk := v.Chunk[1] * v.Chunk[2]
-	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 12 * int64(chunk), Down: true, Shrink: true, Work: "averaging A-lines"}, res)
+	c, err := v.Cut(blocks.Plan{Size: v.Chunk, PerVoxel: 12, Down: true, Shrink: true, Work: "averaging A-lines"}, res)
 	if err != nil {
 		return nil, err
 	}

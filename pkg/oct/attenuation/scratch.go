@@ -13,6 +13,7 @@ import (
 type scratch struct {
 	raw     []byte // nil: in the file
 	file    *os.File
+	named   bool             // the file has a name yet, as systems want it while it is open
 	offsets [parts + 1]int64 // of the parts of a column, in bytes
 }
 
@@ -44,7 +45,7 @@ func newScratch(n int, size [3]int, folder string, res oct.Resources) (*scratch,
 	if s.file, err = os.CreateTemp(folder, ".strata-scratch-*"); err != nil {
 		return nil, res, err
 	}
-	_ = os.Remove(s.file.Name()) // it lives as long as it is open; systems that refuse remove it in close
+	s.named = os.Remove(s.file.Name()) != nil // without a name it lives as long as it is open, also of a process that is killed
 	res.Decided("%d MiB of intermediate results in a temporary file in %s", total>>20, folder)
 	return s, res, nil
 }
@@ -56,7 +57,9 @@ func words(size [3]int) int { return (size[2] + 63) / 64 }
 func (s *scratch) close() {
 	if s.file != nil {
 		_ = s.file.Close()
-		_ = os.Remove(s.file.Name())
+		if s.named {
+			_ = os.Remove(s.file.Name())
+		}
 		return
 	}
 	mem.Free(s.raw)

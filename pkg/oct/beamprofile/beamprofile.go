@@ -101,7 +101,7 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 	}
 	r := &Result{Agarose: agarose.Find(means, v.Shape[1], v.Shape[2], 0), PSF: make([]float64, v.Shape[0])}
 	sums := make([][]filter.ExactSum, max(1, res.Workers))
-	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 4 * int64(v.Chunk[1]*v.Chunk[2]), Shrink: true, Work: "averaging planes"}, res)
+	c, err := v.Cut(blocks.Plan{Size: v.Chunk, PerVoxel: 4, Shrink: true, Work: "averaging planes"}, res)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -201,6 +202,17 @@ func TestBad(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+}
+
+// runsOf returns the runs of a mask.
+func runsOf(mask []uint8) runs {
+	p := filter.NewBitPlane(1, len(mask))
+	for x, v := range mask {
+		if v != 0 {
+			p.Set(0, x)
+		}
+	}
+	return p.AppendRuns(nil)
 }
 
 // Masks by runs are those by pixels.

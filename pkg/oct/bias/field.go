@@ -246,6 +246,12 @@ func (a axis) between(voxel int) (i, j int, t float64) {
 	return i, min(i+1, a.n-1), at - float64(i)
 }
 
+// place is where a voxel lies: t of the way from sample i to j.
+type place struct {
+	i, j int32
+	t    float64
+}
+
 // mix sets a to what lies t of the way from a to b.
 func mix(a, b []float64, t float64) {
 	for i, v := range a {
@@ -267,7 +273,11 @@ func (p *plan) evaluator(l *n4.Lattice, z int, along, across axis) func(y int) [
 	mix(plane[0], plane[1], t)
 	row, other := make([]float64, l.Control[2]), make([]float64, l.Control[2])
 	down, right := l.Taps(1, g.y.n, 0, 1), l.Taps(2, g.x.n, 0, 1)
-	coarse, out := make([]float64, g.x.n), make([]float64, across.n)
+	coarse, out, places := make([]float64, g.x.n), make([]float64, across.n), make([]place, across.n)
+	for k := range places {
+		i, j, t := g.x.between(across.at(k))
+		places[k] = place{int32(i), int32(j), t}
+	}
 	return func(y int) []float64 {
 		i, j, t := g.y.between(y)
 		n4.Row(row, plane[0], down[i])
@@ -277,8 +287,9 @@ func (p *plan) evaluator(l *n4.Lattice, z int, along, across axis) func(y int) [
 			coarse[k] = n4.At(row, &right[k])
 		}
 		for k := range out {
-			i, j, t := g.x.between(across.at(k))
-			out[k] = coarse[i] + float64((coarse[j]-coarse[i])*t)
+			p := &places[k]
+			a := coarse[p.i]
+			out[k] = a + float64((coarse[p.j]-a)*p.t)
 		}
 		return out
 	}

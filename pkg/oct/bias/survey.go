@@ -38,11 +38,7 @@ func (p *plan) survey(ctx context.Context) error {
 	}
 	p.mask.planes, p.histograms = make([]runs, p.Shape[0]), make([]profile, p.Shape[0])
 	p.samples.alloc()
-	type scratch struct {
-		plane *filter.PlaneMask
-		mask  []uint8
-	}
-	workers := make([]scratch, p.workers)
+	masks := make([]*filter.BitPlane, p.workers)
 	limits := p.bins()
 	err = p.visit(ctx, visitor{
 		raw: func(_, z int, plane []float32) {
@@ -51,11 +47,10 @@ func (p *plan) survey(ctx context.Context) error {
 			p.samples.take(z, plane, p.Shape[2])
 		},
 		smooth: func(worker, z int, plane []float32) error {
-			s := &workers[worker]
-			if s.plane == nil {
-				*s = scratch{filter.NewPlaneMask(p.Shape[1], p.Shape[2]), make([]uint8, p.area)}
+			if masks[worker] == nil {
+				masks[worker] = filter.NewBitPlane(p.Shape[1], p.Shape[2])
 			}
-			return p.segment(s.plane, s.mask, z, plane)
+			return p.segment(masks[worker], z, plane)
 		},
 	})
 	if err != nil {
@@ -81,8 +76,9 @@ func (p *plan) planMemory(w *writers) error {
 	p.mask.most = p.res.Mem / 16
 	left := p.res.Mem - held - 2*p.mask.most
 	fit := p.fields.bytes(p)
+	mask, scratch := filter.BitPlaneBytes(p.Shape[1], p.Shape[2])
 	survey := func(layer, workers int) int64 {
-		each := 4*plane + filter.PlaneMaskBytes(p.Shape[1], p.Shape[2]) + int64(p.area) // smoothing, a smoothed plane, masks
+		each := 4*plane + mask + scratch // smoothing, a smoothed plane, its mask
 		return p.LayerBytes(layer, workers) + int64(layer+2*reach)*plane + int64(workers)*each
 	}
 	p.workers, p.layer = max(1, p.res.Workers), p.Chunk[0]

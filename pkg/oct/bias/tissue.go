@@ -11,21 +11,6 @@ import (
 // runs is the mask of a plane: the pixels, counted in C order, at which it changes, the first time from outside to tissue.
 type runs []uint32
 
-// runsOf returns the runs of a mask.
-func runsOf(mask []uint8) (r runs) {
-	last := uint8(0)
-	for i, v := range mask {
-		if v != last {
-			r = append(r, uint32(i))
-			last = v
-		}
-	}
-	if last != 0 {
-		r = append(r, uint32(len(mask)))
-	}
-	return r
-}
-
 // expand writes the mask.
 func (r runs) expand(mask []uint8) {
 	clear(mask)
@@ -118,17 +103,11 @@ func (m *tissueMask) coverage() (n int64) {
 }
 
 // segment makes the mask of a smoothed plane.
-func (p *plan) segment(scratch *filter.PlaneMask, mask []uint8, z int, smooth []float32) error {
-	t := float32(p.thresholds[p.sectionOf(z)])
-	for i, v := range smooth {
-		mask[i] = 0
-		if v > t {
-			mask[i] = 1
-		}
-	}
-	scratch.Fill(mask)
-	scratch.Close(mask)
-	if !p.mask.put(z, runsOf(mask)) {
+func (p *plan) segment(mask *filter.BitPlane, z int, smooth []float32) error {
+	mask.Above(smooth, float32(p.thresholds[p.sectionOf(z)]))
+	mask.FillHoles()
+	mask.Close()
+	if !p.mask.put(z, mask.AppendRuns(nil)) {
 		return p.granted.TooLittle(2*p.granted.Mem, "%s: a mask of tissue as ragged as this one (a larger --mask_smoothing_sigma makes it smoother)", p.Where)
 	}
 	return nil

@@ -55,7 +55,7 @@ func (w *writers) abort() {
 
 // bytes returns the memory that writing needs with so many planes at a time.
 func (w *writers) bytes(p *plan, layer int) int64 {
-	n := p.LayerBytes(layer, p.workers) + w.out.Bytes() + int64(p.workers)*(int64(p.area)+32*int64(p.Shape[2]))
+	n := p.LayerBytes(layer, p.workers) + w.out.Bytes() + int64(p.workers)*(int64(p.area)+64*int64(p.Shape[2]))
 	if w.field != nil {
 		n += w.field.Bytes() + 4*int64(p.area)*int64(layer)
 	}

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -209,6 +210,46 @@ func TestBadVolumes(t *testing.T) {
 	}
 	if _, err := Open(octtest.Open(t, flat)); !errors.Is(err, oct.ErrInput) {
 		t.Errorf("an image without z: %v", err)
+	}
+}
+
+// Boxes that are read at once have the voxels of boxes that are read one by one.
+func TestReadBoxes(t *testing.T) {
+	starts, shape := [][3]int{{0, 3, 2}, {4, 3, 2}, {0, 10, 0}, {4, 3, 2}}, [3]int{2, 9, 11}
+	n := shape[0] * shape[1] * shape[2]
+	check := func(v *Volume) {
+		t.Helper()
+		raw := make([]byte, len(starts)*n*v.DType.Size())
+		var got [][]float32
+		for range starts {
+			got = append(got, make([]float32, n))
+		}
+		if err := v.ReadBoxes(octtest.Ctx, got, raw, starts, shape); err != nil {
+			t.Fatal(err)
+		}
+		for i, start := range starts {
+			want := make([]float32, n)
+			if err := v.Read(octtest.Ctx, want, raw, start, shape); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got[i], want) {
+				t.Errorf("%v: box at %v differs", v.DType, start)
+			}
+		}
+	}
+	check(ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5}))
+	check(ramp[float32](t, []int{7, 21, 18}, []int{7, 8, 5}))
+	for _, name := range []string{"zstd:1", "blosc-zstd:1", "gzip:1"} { // whole chunks, blocks, whole chunks
+		chain, err := codec.FromFlag(name, dtype.Uint16, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		im, _ := octtest.Made(t, []int{7, 21, 18}, []int{7, 8, 5}, nil, chain, func(i int) uint16 { return uint16(i * 7919 % 251) })
+		v, err := Open(im)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(v)
 	}
 }
 

@@ -85,6 +85,39 @@ func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, sha
 	return nil
 }
 
+// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is decoded once for all
+// of them. raw holds all boxes.
+func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {
+	n := shape[0] * shape[1] * shape[2]
+	if v.Array.InBlocks() {
+		for i, start := range starts {
+			if err := v.Read(ctx, dst[i], raw, start, shape); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var regions []zarr.Region
+	var bytes [][]byte
+	for i, start := range starts {
+		regions = append(regions, zarr.Region{Start: start[:], Shape: shape[:]})
+		if v.DType == dtype.Float32 {
+			bytes = append(bytes, dtype.Bytes(dst[i][:n]))
+		} else {
+			bytes = append(bytes, raw[i*n*v.DType.Size():][:n*v.DType.Size()])
+		}
+	}
+	if err := v.Array.ReadRegions(ctx, regions, bytes); err != nil {
+		return oct.Readable(err)
+	}
+	if convert := fromStored[v.DType]; convert != nil {
+		for i := range starts {
+			convert(dst[i][:n], bytes[i])
+		}
+	}
+	return nil
+}
+
 // stored returns the bytes per voxel that Read and Map need besides the float32.
 func stored(t dtype.Type) int {
 	if t == dtype.Float32 {

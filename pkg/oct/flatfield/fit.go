@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"strata/pkg/filter"
 	"strata/pkg/filter/basic"
+	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/units"
 	"strata/pkg/work"
@@ -275,7 +277,9 @@ func (f *fitting) solve(ctx context.Context, images []float32, usable []bool, pa
 	if parallel {
 		s.Each = f.res.Each(ctx)
 	}
+	start := time.Now()
 	common, err := s.FlatField(images)
+	f.res.Meter.Since(meter.Compute, start)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"strata/pkg/filter"
+	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
@@ -99,6 +101,9 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err := f.compare(ctx, r); err != nil {
 		return nil, err
 	}
+	if r.After.L1 > r.Before.L1 {
+		res.Warnf("%s: neighbouring tiles differ by %.3g %% after the correction, by %.3g %% before: the flat-field does not suit this mosaic; try the other solver", f.Where, 100*r.After.L1, 100*r.Before.L1)
+	}
 	if r.Image, err = a.run(ctx, out, layout); err != nil {
 		return nil, err
 	}
@@ -132,7 +137,9 @@ type apply struct {
 func (a *apply) run(ctx context.Context, out store.Writer, layout oct.Layout) (*ngff.Image, error) {
 	v := a.cut.Volume
 	im, err := a.cut.Map(ctx, out, layout, v.Spec(v.DType), func(_ context.Context, b *blocks.Block) error {
+		start := time.Now()
 		a.divide(b)
+		a.res.Meter.Since(meter.Compute, start)
 		return nil
 	})
 	if err != nil {

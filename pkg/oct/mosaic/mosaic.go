@@ -32,6 +32,8 @@ type Options struct {
 	Legacy bool
 	// Sharding is the number of tiles along y and x in a shard; up to 1: no shards.
 	Sharding int
+	// Whole stores a tile as one chunk, however large it is, as linumpy's programs need it.
+	Whole bool
 }
 
 // DefaultAxial is the distance of samples in µm that is assumed if nothing states it.
@@ -158,7 +160,7 @@ func (m *Mosaic) regrid() error {
 			continue
 		}
 		// a whole number in all but the last digits is that number
-		scaled := max(1, math.Floor(float64(n)*(voxel[d]/m.how.Resolution)+1e-9))
+		scaled := max(1, math.Floor(float64(float64(n)*(voxel[d]/m.how.Resolution))+1e-9))
 		if scaled > 1<<40 {
 			return oct.LayoutErrorf("--resolution %v µm makes tiles of %.3g voxels of %d: is it meant to be in µm?", m.how.Resolution, scaled, n)
 		}

@@ -286,6 +286,36 @@ func TestBadTiles(t *testing.T) {
 	fails(s, Options{}, oct.ErrInput, "info.txt: no such file")
 }
 
+// Large tiles are stored as chunks along z, all about as large, unless they are to stay whole.
+func TestLargeTiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tiles of 65 MiB")
+	}
+	r := &raw{nx: 600, ny: 500, repeat: 1, depth: 57, places: [][2]int{{0, 0}}} // 65.2 MiB
+	s := r.make(t)
+	var first []float32
+	for _, c := range []struct {
+		how    Options
+		layout oct.Layout
+		res    oct.Resources
+		want   []int
+	}{
+		{Options{}, oct.Layout{Codec: "raw"}, oct.Resources{Workers: 2, Mem: 256 << 20}, []int{29, 600, 500}},
+		{Options{}, oct.Layout{Codec: "raw"}, oct.Resources{Workers: 2, Mem: 80 << 20}, []int{29, 600, 500}},
+		{Options{Whole: true}, oct.Layout{Codec: "raw"}, oct.Resources{Workers: 2, Mem: 256 << 20}, []int{57, 600, 500}},
+		{Options{Sharding: 2}, oct.Layout{Codec: "raw", Chunks: []int{3, 300, 250}}, oct.Resources{Workers: 1, Mem: 64 << 20}, []int{3, 300, 250}},
+	} {
+		_, out, got := written(t, s, c.how, c.layout, c.res)
+		if chunks := out.Image.Levels[0].Array.Chunks(); !slices.Equal(chunks, c.want) {
+			t.Errorf("%+v: chunks %v, want %v", c.how, chunks, c.want)
+		}
+		if first == nil {
+			first = got
+		}
+		octtest.SameBits(t, got, first)
+	}
+}
+
 // A tile that is cut off while it is read is the input's fault; too little memory is not, and says how much is needed.
 func TestWriteFails(t *testing.T) {
 	r := &raw{nx: 64, ny: 64, repeat: 1, depth: 32, places: [][2]int{{0, 0}}}

@@ -45,7 +45,7 @@ func (w *writing) resized() bool { return w.before != w.after }
 func (w *writing) plan(layout oct.Layout) error {
 	plane := int64(mem.Product(4, w.Tile[1], w.Tile[2]))
 	parts := 1
-	if !w.resized() {
+	if !w.resized() && !w.how.Whole {
 		parts = int(min(plane*int64(w.Tile[0])/largeTile+1, int64(w.Tile[0])))
 	}
 	w.chunks = []int{(w.Tile[0] + parts - 1) / parts, w.Tile[1], w.Tile[2]}

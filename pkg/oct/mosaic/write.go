@@ -20,7 +20,8 @@ type Result struct {
 }
 
 // Write writes the mosaic grid as a float32 OME-Zarr image whose chunks are the tiles, voxel (·, i, j) of tile (x, y)
-// being A-line i of frame j (workflow specification, create_mosaic_grid_3d). Tiles of more than 64 MiB are cut along z.
+// being A-line i of frame j (workflow specification, create_mosaic_grid_3d). Tiles of more than 64 MiB are
+// cut along z, unless they are to stay whole or voxels change.
 //
 // Frames that repeat a place are averaged in float32. A tile is rolled and cropped first, then resampled like by package
 // resample: each axis of n voxels becomes one of m = n·voxel size/resolution, rounded down, blurred by a Gaussian of
@@ -56,7 +57,11 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 		}
 	}
 	if layout.Shard == nil && m.how.Sharding > 1 {
-		layout.Shard = []int{w.chunks[0], m.how.Sharding * m.Tile[1], m.how.Sharding * m.Tile[2]}
+		depth := w.chunks[0]
+		if len(layout.Chunks) == len(w.chunks) {
+			depth = layout.Chunks[0]
+		}
+		layout.Shard = []int{depth, m.how.Sharding * m.Tile[1], m.how.Sharding * m.Tile[2]}
 	}
 	var err error
 	if w.out, err = oct.Create(ctx, out, layout, spec, m.Tile[:], res); err != nil {

@@ -113,7 +113,7 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 		if !more && !again {
 			break
 		}
-		c, err := v.Cut(blocks.Plan{Size: v.Chunk, Fixed: 4 * int64(v.Chunk[1]*v.Chunk[2]), Shrink: true, Work: "counting blocks"}, res)
+		c, err := v.Cut(blocks.Plan{Size: v.Chunk, PerVoxel: 4, Shrink: true, Work: "counting blocks"}, res)
 		if err != nil {
 			return nil, err
 		}

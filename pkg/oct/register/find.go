@@ -53,7 +53,23 @@ func (p *pairPlan) find(ctx context.Context) error {
 	if p.found.Refused != "" || p.o.ZSearch == ZCentre {
 		return nil
 	}
-	return p.settle(ctx, target, probes)
+	if err := p.settle(ctx, target, probes); err != nil || p.best == p.ruled {
+		return err
+	}
+	return p.correlateAligned(ctx)
+}
+
+// correlateAligned computes the correlation of the centres under the transform, for a plane that was not found by their correlation
+// as they lie.
+func (p *pairPlan) correlateAligned(ctx context.Context) error {
+	o, err := p.plane(ctx, p.best)
+	if err != nil {
+		return err
+	}
+	moved := &plane{ny: o.ny, nx: o.nx, v: make([]float32, len(o.v))}
+	p.found.Transform.Resample(moved.v, p.target.v, o.ny, o.nx, 0, o.ny, float32(math.NaN()))
+	p.zCorrelation = newCentre(o).correlate(newCentre(moved))
+	return nil
 }
 
 // image prepares a plane.

@@ -82,7 +82,8 @@ type Result struct {
 	Transform filter.Rigid
 	Offsets   registration.Offsets
 	Drift     int // planes between Offsets.FixedZ and the expected plane
-	// ZCorrelation is that of the centres of the planes before they are laid on each other.
+	// ZCorrelation is that of the centres of the planes: as they lie, or under the transform if the plane of the fixed slice was
+	// found under it.
 	ZCorrelation float64
 	// Before, After, Overlap and Peak are those of the planes: see [pairwise.Result].
 	Before, After, Overlap, Peak float64
@@ -132,14 +133,15 @@ type pairPlan struct {
 }
 
 const (
-	// mostPixels is the size of planes that are registered as they are. Larger ones are averaged over squares of pixels: the
-	// accuracy, a few hundredths of a pixel of those, suffices.
-	mostPixels = 1 << 22
 	// perPixel is the memory in bytes that registering two planes takes per pixel.
 	perPixel = 80
 	// besides is the memory of small planes and Fourier transforms.
 	besides = 8 << 20
 )
+
+// mostPixels is the size of planes that are registered as they are. Larger ones are averaged over squares of pixels: the accuracy, a
+// few hundredths of a pixel of those, suffices.
+var mostPixels = 1 << 22
 
 // plan checks a pair and fixes what is to be read.
 func plan(fixed, moving Slice, o Options, res oct.Resources) (*pairPlan, error) {

@@ -103,7 +103,7 @@ func covered(ctx context.Context, s rawtiles.Slice) (a area, err error) {
 			names[d][index] = true
 			centre := info.Stage[d]
 			if !recorded {
-				centre = float64(index) * float64(nominalStep*size)
+				centre = float64(float64(index) * float64(nominalStep*size))
 			}
 			a.low[d] = min(a.low[d], centre-size/2)
 			a.high[d] = max(a.high[d], centre+size/2)

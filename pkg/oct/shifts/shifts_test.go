@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"strata/pkg/metrics"
 	"strata/pkg/registration"
 	"strata/tests/golden"
 )
@@ -53,6 +54,10 @@ type rehoming struct {
 		Reliable int
 	} `json:"shifts_clean"`
 	Spikes  []int
+	Metrics struct {
+		Step    string `json:"step_name"`
+		Metrics map[string]any
+	} `json:"metrics_reference"`
 	Report  Cleaned                           `json:"report_reference"`
 	Analyze struct{ Report, Filtered string } `json:"analyze_shifts"`
 	Config  string                            `json:"slice_config_in"`
@@ -151,6 +156,14 @@ func TestStampGolden(t *testing.T) {
 		t.Errorf("slice 4: %+v", row)
 	}
 	m := c.Metrics("clean.csv")
+	for name := range r.Metrics.Metrics {
+		if v, ok := m.Metric(name); !ok || v.Status != metrics.Info {
+			t.Errorf("metric %s is %q", name, v.Status)
+		}
+	}
+	if m.Name != r.Metrics.Step || len(m.Names()) != len(r.Metrics.Metrics) {
+		t.Errorf("metrics %s, %q", m.Name, m.Names())
+	}
 	for name, want := range map[string]any{"n_total_transitions": 9, "n_tile_corrected": 0, "n_spike_corrected": 2, "n_unreliable": 1} {
 		if got, _ := m.Metric(name); got.Value != want {
 			t.Errorf("%s is %v, want %v", name, got.Value, want)

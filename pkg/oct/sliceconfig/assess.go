@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/work"
@@ -47,9 +49,7 @@ func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources)
 	if err := a.each(ctx, len(in), func(b *buffers, i int) (err error) {
 		s := &scores[i]
 		s.ID, s.Depth = in[i].ID, a.views[i].Shape[0]
-		if s.HasData, err = a.views[i].hasData(ctx, b); err == nil && s.HasData {
-			variances[i], err = a.variance(ctx, b, i)
-		}
+		s.HasData, variances[i], err = a.facts(ctx, b, i)
 		return err
 	}); err != nil {
 		return nil, err
@@ -107,9 +107,10 @@ type assessor struct {
 	options AssessOptions
 	res     oct.Resources
 	views   []*view
-	bytes   int64 // that a worker needs
+	planes  int   // that a worker holds
+	bytes   int64 // that it needs
 	area    int   // largest plane, in pixels
-	raw     int   // bytes of the largest plane as stored
+	element int   // bytes of the largest stored element; 0: all are float32
 }
 
 func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, error) {
@@ -122,15 +123,23 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, err
 			return nil, err
 		}
 		a.views = append(a.views, v)
-		scratch = max(scratch, v.Array.ScratchBytes(false))
+		chunk := mem.Product(v.DType.Size(), v.Chunk[0], v.Chunk[1], v.Chunk[2]) // with planes of several boxes
+		scratch = max(scratch, int64(mem.Sum(int(v.Array.ScratchBytes(false)), chunk)))
 		if n := v.size[0] * v.size[1]; n > a.area {
 			a.area, where = n, v.Where
 		}
-		a.raw = max(a.raw, v.size[0]*v.size[1]*v.DType.Size())
+		if v.DType != dtype.Float32 {
+			a.element = max(a.element, v.DType.Size())
+		}
 	}
-	const vast = 1 << 58 // beyond any memory, and what follows from it can be counted
-	a.bytes = planes*4*min(int64(a.area), vast) + min(int64(a.raw), vast) + min(scratch, vast)
-	if len(in) > 0 && a.bytes > res.Mem {
+	need := func(planes int) int64 {
+		return int64(mem.Sum(int(scratch), mem.Product(planes, a.area, 4+a.element)))
+	}
+	// All planes of two slices at once: a chunk is decoded once for all. If memory is short, fewer of them, then fewer workers.
+	for a.planes = 2 * min(max(o.Depth, 2), 64); a.planes > fewest+1 && need(a.planes) > res.Mem/int64(max(res.Workers, 1)); {
+		a.planes -= 2
+	}
+	if a.bytes = need(a.planes); len(in) > 0 && a.bytes > res.Mem {
 		return nil, res.TooLittle(a.bytes, "%s: comparing planes of %d pixels", where, a.area)
 	}
 	return a, nil
@@ -143,10 +152,10 @@ func (a *assessor) each(ctx context.Context, n int, f func(b *buffers, i int) er
 	}
 	workers := max(1, min(a.res.Workers, n, int(a.res.Mem/max(a.bytes, 1))))
 	all := make([]*buffers, workers)
-	a.res.Decided("%d workers with %d MiB each", workers, a.bytes>>20+1)
+	a.res.Decided("%d workers with %d planes and %d MiB each", workers, a.planes, a.bytes>>20+1)
 	return work.Each(ctx, workers, n, func(worker, i int) error {
 		if all[worker] == nil {
-			all[worker] = newBuffers(a.area, a.raw)
+			all[worker] = newBuffers(a.planes, a.area, a.planes*a.area*a.element)
 		}
 		b := all[worker]
 		b.done = 0

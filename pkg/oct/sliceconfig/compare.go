@@ -3,10 +3,12 @@ package sliceconfig
 import (
 	"context"
 	"math"
+	"slices"
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/zarr"
 )
 
 // view is the part of a slice that is compared: the middle of its planes.
@@ -25,6 +27,7 @@ func newView(s Slice, o AssessOptions) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	volume.Array = volume.Array.With(zarr.Workers(1)) // slices are shared out, not their chunks
 	v := &view{Volume: volume}
 	for d := range v.size {
 		n := v.Shape[d+1]
@@ -40,35 +43,43 @@ func newView(s Slice, o AssessOptions) (*view, error) {
 	return v, nil
 }
 
-// planes is the number of planes that a worker holds as float32.
-const planes = 3
+// fewest is the number of planes that a worker holds at least.
+const fewest = 3
 
 // buffers belong to a worker.
 type buffers struct {
-	plane [planes][]float32
+	plane [][]float32 // an even number, at least fewest
 	raw   []byte
 	done  int64 // bytes of planes, as stored, that were read
 }
 
-func newBuffers(area, raw int) *buffers {
+func newBuffers(planes, area, raw int) *buffers {
 	b := &buffers{raw: make([]byte, raw)}
-	for i := range b.plane {
-		b.plane[i] = make([]float32, area)
+	for range planes {
+		b.plane = append(b.plane, make([]float32, area))
 	}
 	return b
 }
 
-// read reads the middle of plane z, of a size that is at most the view's, into a worker's plane k. Values that are not finite become 0.
-func (v *view) read(ctx context.Context, b *buffers, k, z int, size [2]int) ([]float32, error) {
-	dst := b.plane[k][:size[0]*size[1]]
-	start := [3]int{z, v.start[0] + (v.size[0]-size[0])/2, v.start[1] + (v.size[1]-size[1])/2}
-	if err := v.Read(ctx, dst, b.raw, start, [3]int{1, size[0], size[1]}); err != nil {
+// read reads the middle of planes, of a size that is at most the view's, into a worker's planes from the first on. Values that are not
+// finite become 0.
+func (v *view) read(ctx context.Context, b *buffers, first int, size [2]int, planes ...int) ([][]float32, error) {
+	n := size[0] * size[1]
+	var dst [][]float32
+	var starts [][3]int
+	for i, z := range planes {
+		dst = append(dst, b.plane[first+i][:n])
+		starts = append(starts, [3]int{z, v.start[0] + (v.size[0]-size[0])/2, v.start[1] + (v.size[1]-size[1])/2})
+	}
+	if err := v.ReadBoxes(ctx, dst, b.raw, starts, [3]int{1, size[0], size[1]}); err != nil {
 		return nil, err
 	}
-	b.done += int64(len(dst)) * int64(v.DType.Size())
-	for i, f := range dst {
-		if f-f != 0 {
-			dst[i] = 0
+	b.done += int64(n) * int64(len(planes)) * int64(v.DType.Size())
+	for _, plane := range dst {
+		for i, f := range plane {
+			if f-f != 0 {
+				plane[i] = 0
+			}
 		}
 	}
 	return dst, nil
@@ -77,20 +88,35 @@ func (v *view) read(ctx context.Context, b *buffers, k, z int, size [2]int) ([]f
 // leastStd is the standard deviation from which on a plane holds data.
 const leastStd = 1e-6
 
-// hasData reports whether one of about eight planes is not constant.
-func (v *view) hasData(ctx context.Context, b *buffers) (bool, error) {
-	for z := 0; z < v.Shape[0]; z += max(1, v.Shape[0]/8) {
-		plane, err := v.read(ctx, b, 0, z, v.size)
+// facts returns whether one of about eight planes of a slice is not constant, and the variance of its sampled planes together.
+func (a *assessor) facts(ctx context.Context, b *buffers, i int) (hasData bool, variance float64, err error) {
+	v := a.views[i]
+	var all moments
+	for batch := range slices.Chunk(sampled(v.Shape[0], a.options.Depth), len(b.plane)) {
+		planes, err := v.read(ctx, b, 0, v.size, batch...)
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
-		var m moments
-		m.add(plane)
-		if math.Sqrt(m.variance()) >= leastStd {
-			return true, nil
+		for k, plane := range planes {
+			all.add(plane)
+			hasData = hasData || batch[k] == 0 && holdsData(plane)
 		}
 	}
-	return false, nil
+	for z := 0; z < v.Shape[0] && !hasData; z += max(1, v.Shape[0]/8) {
+		planes, err := v.read(ctx, b, 0, v.size, z)
+		if err != nil {
+			return false, 0, err
+		}
+		hasData = holdsData(planes[0])
+	}
+	return hasData, all.variance(), nil
+}
+
+// holdsData reports whether a plane is not constant.
+func holdsData(plane []float32) bool {
+	var m moments
+	m.add(plane)
+	return math.Sqrt(m.variance()) >= leastStd
 }
 
 // sampled returns the planes of n that are compared, spread from the first to the last; some twice if there are few.
@@ -104,20 +130,6 @@ func sampled(n, samples int) []int {
 		}
 	}
 	return out
-}
-
-// variance returns the variance of the sampled planes of a slice together.
-func (a *assessor) variance(ctx context.Context, b *buffers, i int) (float64, error) {
-	v := a.views[i]
-	var m moments
-	for _, z := range sampled(v.Shape[0], a.options.Depth) {
-		plane, err := v.read(ctx, b, 0, z, v.size)
-		if err != nil {
-			return 0, err
-		}
-		m.add(plane)
-	}
-	return m.variance(), nil
 }
 
 // common returns the largest size of a plane that all views have.
@@ -134,21 +146,21 @@ func (a *assessor) common(first int, others ...int) [2]int {
 // similarity returns the mean structural similarity of the sampled planes of two slices.
 func (a *assessor) similarity(ctx context.Context, b *buffers, i, k int) (float64, error) {
 	size := a.common(i, k)
-	var total, last float64
+	half := len(b.plane) / 2
+	var total float64
 	at := sampled(min(a.views[i].Shape[0], a.views[k].Shape[0]), a.options.Depth)
-	for n, z := range at {
-		if n == 0 || z != at[n-1] {
-			p, err := a.views[i].read(ctx, b, 0, z, size)
-			if err != nil {
-				return 0, err
-			}
-			q, err := a.views[k].read(ctx, b, 1, z, size)
-			if err != nil {
-				return 0, err
-			}
-			last = filter.SSIM(p, q, size[0], size[1])
+	for batch := range slices.Chunk(at, half) {
+		p, err := a.views[i].read(ctx, b, 0, size, batch...)
+		if err != nil {
+			return 0, err
 		}
-		total += last
+		q, err := a.views[k].read(ctx, b, half, size, batch...)
+		if err != nil {
+			return 0, err
+		}
+		for n := range batch {
+			total += filter.SSIM(p[n], q[n], size[0], size[1])
+		}
 	}
 	return total / float64(len(at)), nil
 }
@@ -157,25 +169,25 @@ func (a *assessor) similarity(ctx context.Context, b *buffers, i, k int) (float6
 func (a *assessor) edges(ctx context.Context, b *buffers, i int, near []int) (float64, error) {
 	size := a.common(i, near...)
 	z := a.views[i].Shape[0] / 2
-	own, err := a.views[i].read(ctx, b, 0, z, size)
+	own, err := a.views[i].read(ctx, b, 0, size, z)
 	if err != nil {
 		return 0, err
 	}
 	var mean []float32
 	for n, k := range near {
-		other, err := a.views[k].read(ctx, b, 1+n, min(z, a.views[k].Shape[0]-1), size)
+		other, err := a.views[k].read(ctx, b, 1+n, size, min(z, a.views[k].Shape[0]-1))
 		if err != nil {
 			return 0, err
 		}
 		if n == 0 {
-			mean = other
+			mean = other[0]
 			continue
 		}
 		for p := range mean {
-			mean[p] = mean[p]/2 + other[p]/2
+			mean[p] = mean[p]/2 + other[0][p]/2
 		}
 	}
-	return max(0, filter.EdgeCorrelation(own, mean, size[0], size[1])), nil
+	return max(0, filter.EdgeCorrelation(own[0], mean, size[0], size[1])), nil
 }
 
 // moments adds up values and their squares, relative to the first one.
