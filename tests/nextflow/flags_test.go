@@ -55,6 +55,11 @@ var withoutParameter = map[string]string{
 	"stitch --save_transform": "published by the estimate",
 	"stitch --save_positions": "always given",
 
+	"stitch --metrics":            "always given",
+	"stitch --refinement_mode":    "stitch_max_refinement_px bounds what it does",
+	"stitch --input_transform":    "stitch_transform is of any tool",
+	"stitch --output_refinements": "save_positions says it",
+
 	"stitch --positions":          "of one scan: mosaics of the workflow lie where their motor was sent",
 	"stitch --position_tolerance": "goes with --positions",
 	"stitch --channel":            "mosaics of the workflow have none",
