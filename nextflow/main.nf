@@ -221,6 +221,7 @@ workflow STRATA {
         }
         slices = together(images)
     }
+    def pairs = Channel.value([])
     def transforms = Channel.value(given(params.transforms_dir) + [false])
     if (Chain.has('register')) {
         REGISTER(slices.flatMap { Gaps.pairs(it) }, call('register', [flags('register'), parameters.flag('stack_slicing_interval_mm', params), parameters.flag('stack_search_range_mm', params)]))
@@ -236,6 +237,7 @@ workflow STRATA {
             note(EXCLUDE.out)
         }
         transforms = found.map { [it, '', true] }
+        pairs = found
     }
 
     if (Chain.has('stack')) {
@@ -271,7 +273,7 @@ workflow STRATA {
         def results = file(params.outdir.toString())
         def name = results.name == 'results' && results.parent ? results.parent.name : results.name
         REPORT(inOrder(reports).filter { it }, inOrder(previews), inOrder(projections), inOrder(maps), inOrder(positions),
-            inOrder(crops), inOrder(tables), (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
+            inOrder(crops), inOrder(tables), metrics.toSortedList { a, b -> a.name <=> b.name ?: a.toString() <=> b.toString() }, pairs, (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
         versions = versions.mix(REPORT.out.versions)
     }
 

@@ -12,6 +12,8 @@ process REPORT {
     path positions, stageAs: 'stitch/*'
     path crops, stageAs: 'crop/*'
     path tables, stageAs: 'volume/*'
+    path metrics, stageAs: 'metrics?/*'
+    path transforms, stageAs: 'transforms/*'
     val title
     tuple val(flags), val(program)
 
@@ -25,6 +27,7 @@ process REPORT {
     def quoted = { "'${it.toString().replace("'", "'\\''")}'" }
     def missing = Attempts.table().collect(quoted).join(' ')
     def csv = [tables].flatten().collectEntries { [it.toString().tokenize('/').last(), it] }
+    def measured = [metrics].flatten() + [transforms].flatten().collect { "${it}/pairwise_registration_metrics.json" }
     def parts = [
         '--reports reports',
         previews ? '--previews previews' : '',
@@ -36,6 +39,7 @@ process REPORT {
         csv['shifts_found.csv'] ? "--shifts_found ${quoted(csv['shifts_found.csv'])}" : '',
         csv['z_matches.csv'] ? "--z_matches ${quoted(csv['z_matches.csv'])}" : '',
         csv['stacking_decisions.csv'] ? "--decisions ${quoted(csv['stacking_decisions.csv'])}" : '',
+        measured ? "--metrics ${measured.collect(quoted).join(',')}" : '',
         missing ? '--missing missing_slices.tsv' : '',
     ].findAll().join(' ')
     """

@@ -22,7 +22,7 @@ process STITCH {
     script:
     """
     mkdir -p stitched stitch reports
-    stitch '${Inputs.where(mosaic, fingerprint)}' 'stitched/${name}.ome.zarr' --save_positions 'stitch/${name}.json' \\
+    stitch '${Inputs.where(mosaic, fingerprint)}' 'stitched/${name}.ome.zarr' --save_positions 'stitch/${name}.json' --metrics \\
         --report 'reports/${name}.stitch.json' \\
         ${transform ? "--transform '${transform}'" : ''} \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}

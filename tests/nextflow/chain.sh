@@ -78,7 +78,7 @@ ok '-resume with other shifts: the stack' same "$status $(count 'Submitted proce
 warm skip-some run "$main" "${chain[@]}" --outdir some --skip focal,crop,aip,qc_report -resume
 ok 'skip focal, crop, aip and report: what resample made, and the estimate, are found again' same "$status $(tasks "$log") $(count 'Cached process > STRATA:RESAMPLE' "$log")" \
   '0 5 PREVIEW 1 STACK 4 STITCH 1 VERSIONS 4'
-ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'pipeline_info previews reports slices stitch volume 4'
+ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'metrics pipeline_info previews reports slices stitch volume 4'
 warm skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,preview,qc-report -resume
 ok 'skip stack: the chain ends with the slices' same "$status $(ran "$log") $(diff -r "$launch/slices-only/slices" "$results/slices" | wc -l)" '0 1 0'
 warm handed run "$main" "${chain[@]}" --outdir handed --skip aip,stack,preview,qc-report --intermediate_codec raw --publish_intermediates -resume

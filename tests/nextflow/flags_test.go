@@ -14,7 +14,7 @@ import (
 // stages are the programs of the chain, with their subcommands.
 var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "attenuation", "normalize",
 	"shifts estimate", "shifts clean", "slices config", "slices assess", "slices exclude", "slices finalise",
-	"common-space", "register", "stack", "bias-field", "preview", "qc-report"}
+	"common-space", "interpolate", "register", "stack", "bias-field", "align", "preview", "qc-report"}
 
 // withoutParameter are the flags that no parameter sets, and why. "*" stands for
 // every stage.
@@ -55,6 +55,11 @@ var withoutParameter = map[string]string{
 	"stitch --save_transform": "published by the estimate",
 	"stitch --save_positions": "always given",
 
+	"stitch --metrics":            "always given",
+	"stitch --refinement_mode":    "stitch_max_refinement_px bounds what it does",
+	"stitch --input_transform":    "stitch_transform is of any tool",
+	"stitch --output_refinements": "save_positions says it",
+
 	"stitch --positions":          "of one scan: mosaics of the workflow lie where their motor was sent",
 	"stitch --position_tolerance": "goes with --positions",
 	"stitch --channel":            "mosaics of the workflow have none",
@@ -88,6 +93,20 @@ var withoutParameter = map[string]string{
 	"bias-field --n_serial_slices": "the slices that there are",
 	"bias-field --save_bias_field": "for looking at one volume",
 	"bias-field --n_levels":        "stack_pyramid_resolutions says which",
+
+	"attenuation --scratch": "a task's folder, which --scratch of the workflow chooses",
+
+	"interpolate --slice_id":       "always given",
+	"interpolate --diagnostics":    "always given",
+	"interpolate --manifest_entry": "always given",
+	"interpolate --preview":        "preview draws slices",
+	"interpolate --preview_slice":  "goes with --preview",
+
+	"align --level":                "the program finds the one that is fine enough",
+	"align --initial_rotation":     "for looking at one volume",
+	"align --out_transform":        "beside the volume",
+	"align --store_transform_only": "makes no volume",
+	"align --n_levels":             "stack_pyramid_resolutions says which",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",
@@ -133,8 +152,15 @@ var withoutParameter = map[string]string{
 	"qc-report --focal":     "gets what there is",
 	"qc-report --stitch":    "gets what there is",
 	"qc-report --crop":      "gets what there is",
-	"qc-report --missing":   "gets what there is",
-	"qc-report --trace":     "the engine writes it when the report is there",
+	"qc-report --metrics":   "gets what there is",
+
+	"qc-report --format":        "always a page",
+	"qc-report --no_images":     "qc_report_max_pictures bounds them",
+	"qc-report --overview_png":  "of a picture made by hand",
+	"qc-report --annotated_png": "of a picture made by hand",
+
+	"qc-report --missing": "gets what there is",
+	"qc-report --trace":   "the engine writes it when the report is there",
 }
 
 // otherwise are the flags that a parameter sets on another way than by "sets",
@@ -167,6 +193,9 @@ var otherwise = map[string]string{
 	"register --search_range_mm":       "stack_search_range_mm",
 	"bias-field --pyramid_resolutions": "stack_pyramid_resolutions",
 	"bias-field --make_isotropic":      "stack_make_isotropic",
+	"align --template":                 "align_template",
+	"align --pyramid_resolutions":      "stack_pyramid_resolutions",
+	"align --make_isotropic":           "stack_make_isotropic",
 
 	"resample --prefetch": "resample_prefetch",
 	"focal --correction":  "focal_correction",

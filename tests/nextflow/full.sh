@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# The full chain from raw frames: every stage on a phantom of which a slice is missing, what is measured and decided, what -resume finds
+# again, with every switch off, and slices that appear while the run waits. A part of run.sh. KEEP=1 leaves the folder of the runs.
+set -uo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+finish() {
+  stop_engine
+  if [ -n "${KEEP:-}" ]; then echo "kept: $tmp"; else rm -rf "$tmp"; fi
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+export NXF_HOME=$tmp/home NXF_ANSI_LOG=false
+main=$root/nextflow/main.nf launch=$tmp/launch
+tasks() { sed -n 's/.*[Ss]ubmitted process > STRATA:\([A-Z_]*\).*/\1/p' "$1" | sort | uniq -c | xargs; }
+"$REAL_BIN/phantom" "$tmp/raw" --raw --slices 4 --missing_slices 2 --tiles 2,2 --tile 48,64,64 --interval 80 --galvo_shift 7 -q || exit 1
+cat >"$tmp/full.yml" <<YML
+raw: $tmp/raw
+outdir: full
+resample_resolution: 4
+crop_depth: 120
+stack_slicing_interval_mm: 0.08
+stack_search_range_mm: 0.02
+stack_moving_z_first_index: 1
+register_moving_z_index: 1
+stack_pyramid_resolutions: [4, 8]
+skip: [aip, preview]
+use_gpu: false
+YML
+for s in mosaic resample focal flatfield stitch beam_profile crop attenuation normalize assess common_space interpolate register stack bias_field; do
+  printf '%s_cpus: 1\n%s_memory: 1 GB\n' $s $s
+done >>"$tmp/full.yml"
+start_engine
+
+warm full run "$main" -params-file "$tmp/full.yml"
+results=$launch/full
+ok 'raw frames to a volume: the run succeeds' same $status 0
+ok 'each stage runs for each slice, gap or pair' has <(tasks "$log") \
+  '^3 ATTENUATION 3 BEAM_PROFILE 1 CLEAN 1 COMMON_SPACE 1 CONFIG 3 CROP 1 ESTIMATE 1 FINALISE 3 FLATFIELD 1 INTERPOLATE 3 MOSAIC 3 NORMALIZE [23] REGISTER 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS$'
+ok 'the slice that is missing is named' has "$results/pipeline_info/missing_slices.tsv" '^INPUT.slice_z02.-.not among the raw frames$'
+# A gap is filled, or it is said why not.
+gap() {
+  if grep -q ',true,' "$results/interpolate/slice_z02_manifest.csv"; then
+    has "$log" 'slice_z02: INTERPOLATE: interpolate: [a-z_]+$' && [ ! -e "$results/slices/slice_z02_interpolated.ome.zarr" ]
+  else
+    has "$log" 'made up for by interpolation: slice_z02' && filled "$results"/slices/slice_z02_interpolated.ome.zarr/zarr.json "$results"/transforms/slice_z02_interpolated/transform.tfm
+  fi
+}
+ok 'and made up for, or it is said why not' gap
+ok 'the volume is valid OME-Zarr' "$REAL_BIN/zarr-tool" validate "$results/volume/volume.ome.zarr"
+measured() {
+  local s i
+  for s in flatfield beam_profile attenuation normalize; do
+    for i in 0 1 3; do [ -n "$(find "$results/metrics/$s" -name "*z0${i}*_metrics.json" -size +0)" ] || { echo "$s of $i"; return 1; }; done
+  done
+  filled "$results"/{metrics/common_space/common_space_alignment_metrics.json,metrics/shifts/rehoming_detection_metrics.json} \
+    "$results"/transforms/slice_z0{1,3}/{transform.tfm,offsets.txt,pairwise_registration_metrics.json} "$results"/shifts/shifts_xy{,_clean}.csv \
+    "$results"/slice_config/slice_config.csv "$results"/qc-report.html
+}
+ok 'what the stages measured is there' measured
+ok 'the table has a row for each slice' same "$(tail -n +2 "$results/slice_config/slice_config.csv" | cut -d , -f 1,2 | tr -d '\r' | xargs)" '00,true 01,true 03,true'
+# By hand, what a slice goes through; the programs' own tests say that they are right.
+by_hand() {
+  local work=$tmp/hand
+  mkdir "$work" &&
+    "$REAL_BIN/mosaic" "$tmp/raw" "$work/m.ome.zarr" --slice 1 --resolution -1 -q && "$REAL_BIN/resample" "$work/m.ome.zarr" "$work/r.ome.zarr" --resolution 4 --n_levels 0 -q &&
+    "$REAL_BIN/flatfield" "$work/r.ome.zarr" "$work/f.ome.zarr" --n_levels 0 -q &&
+    "$REAL_BIN/stitch" "$work/f.ome.zarr" "$work/s.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 --n_levels 0 -q &&
+    "$REAL_BIN/beam-profile" "$work/s.ome.zarr" "$work/b.ome.zarr" --n_levels 0 -q &&
+    "$REAL_BIN/crop" "$work/b.ome.zarr" "$work/c.ome.zarr" --depth 120 --crop_before_interface --n_levels 0 -q &&
+    "$REAL_BIN/attenuation" "$work/c.ome.zarr" "$work/a.ome.zarr" --n_levels 0 -q && "$REAL_BIN/normalize" "$work/a.ome.zarr" "$work/n.ome.zarr" --n_levels 0 -q || return 1
+  same_image "$work/n.ome.zarr" "$(find "$launch/work" -path '*normalized/slice_z01.ome.zarr' -print -quit)"
+}
+ok 'a slice is what the programs make of it by hand' by_hand
+ok 'shifts go along the axes of the mosaics' same "$(awk -F , 'NR == 2 { printf "%.3f %.3f", $5, $6 }' "$results/shifts/shifts_xy.csv")" \
+  "$(tr -d ' \n' <"$tmp/raw/truth.json" | sed 's/.*"recorded_shift_px":\[\([^]]*\)\].*/&/; s/"pairs":\[{"fixed_id":0,"moving_id":1,"true_shift_px":\[/\n/; s/^[^\n]*\n//' | awk -F '[],]' '{ printf "%.3f %.3f", $2 * 0.002, $1 * 0.002; exit }')"
+
+warm resumed run "$main" -params-file "$tmp/full.yml" -resume
+ok '-resume executes nothing' same "$status $(tasks "$log")" '0 '
+warm switched run "$main" -params-file "$tmp/full.yml" --outdir on --focal --assess --bias_field -resume
+ok 'with the switches on: stages are added, mosaics are found again' has <(echo "$status $(tasks "$log")") '^0 .*1 ASSESS .*1 BIAS_FIELD .*3 FOCAL '
+ok 'and mosaics are not made again' fails has <(tasks "$log") 'MOSAIC|RESAMPLE'
+ok 'the corrected volume is valid' "$REAL_BIN/zarr-tool" validate "$launch/on/bias_field/volume.ome.zarr"
+off=(--outdir off)
+for s in resample focal flatfield stitch beam_profile crop attenuation normalize assess clean_shifts common_space interpolate register manual exclude stack bias_field qc_report align; do off+=("--$s" false); done
+warm off run "$main" -params-file "$tmp/full.yml" "${off[@]}" -resume
+ok 'with every switch off: the mosaics' same "$status $(tasks "$log") $(find "$launch/off/mosaics" -maxdepth 1 -name '*.ome.zarr' | wc -l)" '0 1 VERSIONS 3'
+warm short run "$main" -params-file "$tmp/full.yml" --outdir short --chain short -stub-run
+ok 'the short chain, from raw frames' same "$status $(tasks "$log")" '0 3 CROP 1 ESTIMATE 3 FOCAL 3 MOSAIC 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS'
+warm needs run "$main" -params-file "$tmp/full.yml" --common_space false --register true
+ok 'a stage that lacks what it needs' same "$status $(sed -n 's/^ERROR ~ //p' "$log")" '2 parameter register: needs common_space, which is left out'
+
+# Slices appear while the run waits; their numbers pass 99.
+tile() { mkdir -p "$tmp/scan/z$1/tile_x00_y00_z$1" && echo 'nx: 4' >"$tmp/scan/z$1/tile_x00_y00_z$1/info.txt"; }
+tile 98
+tile 99
+(while ! grep -qs 'MOSAIC (mosaic_grid_3d_z98)' "$tmp/watch.log"; do sleep 0.5; done; tile 100; tile 101; sleep 1; touch "$tmp/scan/DONE") &
+warm watch run "$main" --raw "$tmp/scan" --outdir watch --watch --watch_settle 1s --watch_interval 1s --skip aip,preview,qc_report -stub-run
+wait $!
+ok 'slices are taken as they appear' same "$status $(sed -n 's/.*process > STRATA:MOSAIC (mosaic_grid_3d_z\([0-9]*\))/\1/p' "$log" | sort -n | xargs)" '0 98 99 100 101'
+ok 'and are neighbours by number' same "$(sed -n 's/.*process > STRATA:REGISTER (\(.*\))/\1/p' "$log" | sort -V | xargs)" 'slice_z99 slice_z100 slice_z101'
+total
