@@ -13,7 +13,9 @@ import (
 func (r *Report) WriteText(w io.Writer) error {
 	v := r.view()
 	out := bufio.NewWriter(w)
-	line := func(format string, args ...any) { fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf(format, args...), " ")) }
+	line := func(format string, args ...any) {
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
 	heading := func(text string) { line("\n%s\n%s", text, strings.Repeat("-", len([]rune(text)))) }
 	line("%s\n%s", r.Title, strings.Repeat("=", len([]rune(r.Title))))
 	if v.Subtitle != "" {

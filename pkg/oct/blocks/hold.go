@@ -24,7 +24,7 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 	}
 	all := dtype.Slice[float32](raw)
 	release = func() { mem.Free(raw) }
-	quiet := res
+	quiet := left
 	quiet.Progress, quiet.Debug = nil, nil
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
