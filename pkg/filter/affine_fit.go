@@ -86,10 +86,8 @@ func (p *affineFit) samples(a Affine, f func(v, m, gx, gy, x, y float64)) (all i
 
 // normal holds the normal equations of a step: of the six parameters of a map, and for the correlation of gain and offset.
 type normal struct {
-	h      [8][8]float64
-	g      [8]float64
-	cost   float64
-	inside int
+	h [8][8]float64
+	g [8]float64
 }
 
 // cost returns what is minimised, and the sums that it is made of; +Inf if too few pixels are inside.

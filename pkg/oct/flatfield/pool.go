@@ -44,9 +44,6 @@ func newMosaic(v *blocks.Volume, c Options) (*mosaic, error) {
 
 func (m *mosaic) tiles() int { return m.ny * m.nx }
 
-// area returns the pixels of a tile that take part in the estimate.
-func (m *mosaic) area() int { return (m.height - m.skip) * m.width }
-
 // choose returns the planes that fields are estimated from: at most samples tiles, but one plane at least.
 func (m *mosaic) choose(samples int) []int {
 	n := max(1, samples/m.tiles())
