@@ -81,11 +81,12 @@ var withoutParameter = map[string]string{
 
 	"mosaic --sharding_factor": "mosaic_shard says it in voxels",
 
-	"mosaic --slice": "one task for each",
-	"mosaic --all":   "one task for each slice",
-	"mosaic --list":  "makes nothing",
-	"mosaic --json":  "goes with --list",
-	"mosaic --tiles": "a task has the tiles of one slice",
+	"mosaic --whole_tiles": "linumpy's programs need it, no stage does",
+	"mosaic --slice":       "one task for each",
+	"mosaic --all":         "one task for each slice",
+	"mosaic --list":        "makes nothing",
+	"mosaic --json":        "goes with --list",
+	"mosaic --tiles":       "a task has the tiles of one slice",
 
 	"common-space --no_center_drift": "has no effect",
 	"common-space --slice_config":    "given where there is a table of slices",
