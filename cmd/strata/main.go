@@ -20,6 +20,7 @@ import (
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/interpolate"
+	"strata/cmd/internal/manual"
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/normalize"
 	"strata/cmd/internal/phantom"
@@ -60,6 +61,7 @@ func command() *cli.Command {
 			commonspace.Command(),
 			interpolate.Command(),
 			register.Command(),
+			manual.Command(),
 			stack.Command(),
 			biasfield.Command(),
 			align.Command(),

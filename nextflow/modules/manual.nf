@@ -19,7 +19,7 @@ process MANUAL {
     """
     mkdir -p slices reports
     ${Inputs.links(names, slices)}
-    manual slices transforms manual \\
+    manual export slices transforms manual \\
         --report reports/slices.manual.json \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
     printf '%s:\\n  manual: "%s"\\n' '${task.process}' "\$(manual --version | sed 's/^manual //')" > versions.yml

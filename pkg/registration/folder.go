@@ -84,6 +84,19 @@ func (f *Folder) Pair(ctx context.Context, id int) (p *Pair, warnings []string, 
 	return p, warnings, nil
 }
 
+// OpenPair reads the registration of one pair from its folder, which has a transform.
+func OpenPair(ctx context.Context, path string) (*Pair, error) {
+	p := &Pair{Folder: path}
+	var warnings []string
+	if err := p.read(ctx, &warnings); err != nil {
+		return nil, err
+	}
+	if p.Transform == nil {
+		return nil, fmt.Errorf("%s: no .tfm file: want the folder that register wrote for a pair", path)
+	}
+	return p, nil
+}
+
 func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	tfm, err := p.file("transform.tfm", "", ".tfm")
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 type Options struct {
 	Entries []Entry // images and pages; the first image is shown first
 	Overlay int     // index of the entry laid over the first one; -1: none
+	Place   any     // where the overlay lies at first, as JSON: a registration.Placed; nil: where its metadata put it
 	// Open opens an image. It is called once for each entry, and never concurrently.
 	Open    func(ctx context.Context, path string) (*ngff.Image, error)
 	Mem     int64    // limit of the buffers, in bytes

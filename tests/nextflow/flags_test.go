@@ -14,7 +14,7 @@ import (
 // stages are the programs of the chain, with their subcommands.
 var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "attenuation", "normalize",
 	"shifts estimate", "shifts clean", "slices config", "slices assess", "slices exclude", "slices finalise",
-	"common-space", "interpolate", "register", "stack", "bias-field", "align", "preview", "qc-report"}
+	"common-space", "interpolate", "register", "manual export", "stack", "bias-field", "align", "preview", "qc-report"}
 
 // withoutParameter are the flags that no parameter sets, and why. "*" stands for
 // every stage.

@@ -2,6 +2,7 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
+	"strata/pkg/document"
 	"strata/pkg/ngff"
+	"strata/pkg/registration"
 	"strata/pkg/view"
 )
 
@@ -42,6 +45,7 @@ func Command() *cli.Command {
 		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: folder, .zip file, file, or http(s):// or s3:// URL; or a folder of images"}},
 		Flags: []cli.Flag{
 			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN at the place that its metadata give: as checkerboard, difference, flicker, curtain, blend or side by side"},
+			{Name: "place", Value: "PATH", Usage: "where --overlay lies at first: a folder that register wrote for the pair, or a file saved by the page; keys move the overlay, and \"Save place\" saves where it lies for manual apply"},
 			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on, 0 to 65535; 0 picks a free one"},
 			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
 			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let web pages of this origin, such as https://hms-dbmi.github.io, read the stored images"},
@@ -53,6 +57,7 @@ func Command() *cli.Command {
 			{Command: "view volume.ome.zarr --open", Usage: "three cuts through a volume"},
 			{Command: "view results", Usage: "all images and reports of a run"},
 			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr", Usage: "how well two slices fit"},
+			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr --place registered/slice_z02", Usage: "how well they are registered, to correct it by hand"},
 			{Command: "view s3://bucket/scan.ome.zarr --port 8080", Usage: "an image in a bucket"},
 			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "also in Neuroglancer"},
 		},
@@ -87,6 +92,14 @@ func run(ctx context.Context, r *cli.Run) error {
 		o.Overlay = len(entries)
 		o.Entries = append(entries, view.Entry{Path: other, Name: shown(other)})
 	}
+	if path := r.String("place"); path != "" {
+		if o.Overlay < 0 {
+			return cli.Usage("--place needs --overlay: it says where the overlay lies")
+		}
+		if o.Place, err = place(ctx, path); err != nil {
+			return cli.BadInput(err)
+		}
+	}
 	o.Mem = r.Options.Mem - r.Options.Reserved
 	v := view.New(o)
 	if err := openFirst(ctx, v, o); err != nil {
@@ -114,6 +127,26 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	r.Log.Info().Msgf("%s: Ctrl-C ends the viewer", count(o.Entries))
 	return v.Serve(ctx, l)
+}
+
+// place reads where an overlay lies: from a registration's folder or a saved file.
+func place(ctx context.Context, path string) (registration.Placed, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		p, err := registration.OpenPair(ctx, path)
+		if err != nil {
+			return registration.Placed{}, err
+		}
+		return registration.PlacedBy(*p.Transform, p.Offsets), nil
+	}
+	text, err := document.Read(ctx, path)
+	if err != nil {
+		return registration.Placed{}, err
+	}
+	p, err := registration.ReadPlacement(bytes.NewReader(text), path)
+	if err != nil {
+		return registration.Placed{}, err
+	}
+	return p.Placed, nil
 }
 
 // openFirst opens the image shown first, and the one laid over it.

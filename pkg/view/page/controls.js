@@ -2,6 +2,8 @@
 import {Histogram} from './histogram.js';
 import {elsewhere} from './elsewhere.js';
 import {next} from './state.js';
+import {micrometres} from './geometry.js';
+import {unplaced} from './place.js';
 
 const $ = id => document.getElementById(id);
 
@@ -40,7 +42,9 @@ export class Controls {
     on('map', 'change', () => this.set('map', $('map').value));
     on('cross', 'change', () => this.set('cross', $('cross').checked));
     on('mode', 'change', () => this.set('mode', $('mode').value));
-    on('overlay', 'change', () => { viewer.state.overlay = +$('overlay').value; viewer.load(); });
+    on('save', 'click', () => viewer.savePlace());
+    on('unplace', 'click', () => viewer.unplace());
+    on('overlay', 'change', () => { viewer.state.overlay = +$('overlay').value; viewer.state.place = null; viewer.load(); });
     on('percentiles', 'change', () => { const v = $('percentiles').value; if (v) { viewer.state.windows = {}; this.set('percentiles', v === 'stated' ? null : v.split(',').map(Number)); } });
     on('reset', 'click', () => { Object.assign(viewer.state, {windows: {}, percentiles: null, gamma: 1, map: 'gray', channels: null}); this.image(); viewer.redraw(); });
     for (const id of ['low', 'high']) on(id, 'change', () => this.setWindow([+$('low').value, +$('high').value]));
@@ -120,6 +124,9 @@ export class Controls {
     $('map').value = state.map;
     $('cross').checked = state.cross;
     $('mode').value = state.mode;
+    $('place').hidden = !this.viewer.overlay;
+    const p = state.place ?? unplaced;
+    $('placed').textContent = `moved by x ${micrometres(p.by[2])}, y ${micrometres(p.by[1])}, z ${micrometres(p.by[0])}, turned by ${+(p.angle * 180 / Math.PI).toFixed(3)}°`;
     for (const b of document.querySelectorAll('#tabs button')) b.setAttribute('aria-pressed', b.dataset.panel === state.panel);
     $('about').textContent = cut ? 'Zoom in: the image has no level that is coarse enough to show all of it.' : `strata view ${this.viewer.server.version}`;
   }

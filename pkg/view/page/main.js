@@ -6,6 +6,7 @@ import {Picture} from './picture.js';
 import {Panel} from './panel.js';
 import {Controls} from './controls.js';
 import {next, read, write} from './state.js';
+import {placeOf, transformOf, under, unplaced} from './place.js';
 
 const api = async address => {
   const r = await fetch(address);
@@ -27,7 +28,7 @@ class Viewer {
     addEventListener('hashchange', () => { if (location.hash !== this.written) { this.state = read(location.hash); this.load(); } });
     addEventListener('resize', () => this.redraw());
     document.addEventListener('keydown', e => this.key(e));
-    setInterval(() => { if (this.overlay && this.state.mode === 'flicker' && !document.hidden) { this.flick = !this.flick; this.redraw(); } }, 500);
+    this.flicker = setInterval(() => { if (this.overlay && this.state.mode === 'flicker' && !document.hidden) { this.flick = !this.flick; this.redraw(); } }, 500);
     await this.load();
   }
 
@@ -53,6 +54,9 @@ class Viewer {
       const overlay = this.images.includes(second) ? await this.picture(second) : null;
       if (turn !== this.turn) return; // another one was chosen meanwhile
       [this.main, this.overlay] = [main, overlay];
+      const {place} = this.server, given = place && overlay && s.overlay === this.server.overlay && s.image === this.images[0];
+      this.begun = given ? placeOf(main.d, overlay.d, place) : unplaced;
+      if (overlay && !s.place && given) s.place = this.begun;
       this.say(null);
       for (const w of main.d.warnings ?? []) console.info(w);
       const all = bounds(main.d), l = main.d.levels[0];
@@ -138,14 +142,47 @@ class Viewer {
     this.asked?.abort();
     const control = this.asked = new AbortController();
     const p = this.pointed ?? this.state.at;
+    const below = m => m === this.overlay && this.state.place ? under(m.d, this.state.place, p) : p;
     const text = `${[2, 1, 0].filter(d => d > 0 || !this.main.d.flat).map(d => `${'zyx'[d]} ${micrometres(p[d])}`).join('  ')}`;
     try {
-      const parts = await Promise.all([this.main, this.overlay].filter(Boolean).map(m => m.values(this.state, p, control.signal)));
+      const parts = await Promise.all([this.main, this.overlay].filter(Boolean).map(m => m.values(this.state, below(m), control.signal)));
       const told = parts.map(v => v ? `voxel ${v.at.join(', ')}: ${v.list.join(', ')}` : 'outside');
       this.controls.readout(text, told);
     } catch (e) {
       if (!control.signal.aborted) this.controls.readout(text, [e.message]);
     }
+  }
+
+  // nudge moves the overlay by voxels along z, y, x, and turns it by degrees.
+  nudge(voxels, degrees = 0) {
+    if (!this.overlay) return;
+    const l = this.overlay.d.levels[0], p = this.state.place ?? unplaced;
+    this.state.place = {by: p.by.map((v, d) => v + voxels[d] * l.size[d]), angle: p.angle + degrees * Math.PI / 180};
+    this.redraw();
+  }
+
+  // unplace puts the overlay back to where it was at first.
+  unplace() { this.state.place = this.begun === unplaced ? null : this.begun; this.redraw(); }
+
+  // placement returns the file that the program manual reads.
+  placement() {
+    const [first, second] = [this.main, this.overlay].map(p => p.d), place = this.state.place ?? unplaced;
+    const t = transformOf(first, second, place, this.server.place?.moving_z ?? 0);
+    return {
+      kind: 'strata placement', fixed: first.name, moving: second.name, transform: t,
+      displacement_um: place.by, rotation_deg: place.angle * 180 / Math.PI,
+    };
+  }
+
+  // savePlace hands the placement to the reader as a file.
+  savePlace() {
+    if (!this.overlay) return;
+    const text = JSON.stringify(this.placement(), null, 2) + '\n';
+    const a = document.createElement('a');
+    a.href = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+    a.download = `${this.overlay.d.name.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/(\.ome)?\.zarr$/, '')}_place.json`;
+    a.click();
+    setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
   }
 
   step(n) {
@@ -179,9 +216,15 @@ class Viewer {
       '[': () => this.step(-1), ']': () => this.step(1), c: () => { s.cross = !s.cross; this.redraw(); },
       m: () => this.controls.next('map'), o: () => this.controls.next('mode'), f: () => { this.flick = !this.flick; this.redraw(); }, '?': () => this.controls.keys(),
     };
-    if (!actions[e.key]) return;
+    const move = {w: [0, -n, 0], s: [0, n, 0], a: [0, 0, -n], d: [0, 0, n], t: [-n, 0, 0], g: [n, 0, 0]}, letter = e.key.toLowerCase();
+    if (this.overlay) {
+      for (const [k, v] of Object.entries(move)) actions[k] = () => this.nudge(v);
+      Object.assign(actions, {q: () => this.nudge([0, 0, 0], -n / 10), e: () => this.nudge([0, 0, 0], n / 10), u: () => this.unplace(), p: () => this.savePlace()});
+    }
+    const action = actions[e.key] ?? (e.shiftKey ? actions[letter] : undefined);
+    if (!action) return;
     e.preventDefault();
-    actions[e.key]();
+    action();
   }
 
   // redraw draws at the next frame, however often it is called.

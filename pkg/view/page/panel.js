@@ -1,5 +1,6 @@
 // One cut on a canvas: drawing, and what mouse, pen and fingers do.
 import {barLength, micrometres, planes} from './geometry.js';
+import {isPlaced, middle} from './place.js';
 
 const square = 64; // of the checkerboard, pixels of the page
 
@@ -61,7 +62,30 @@ export class Panel {
 
   layer(context, picture, view, main, wanted) {
     const layers = picture.layers(this.viewer.state, this.viewer.maps, main);
-    return layers ? picture.draw(context, this.plane.name, view, layers, this.viewer.tiles, wanted) : false;
+    if (!layers) return false;
+    context.save();
+    const cut = picture.draw(context, this.plane.name, main ? view : this.placed(context, picture, view), layers, this.viewer.tiles, wanted);
+    context.restore();
+    return cut;
+  }
+
+  // placed returns the view of the second image, where it was moved to. Cuts along z show the displacement only, not the rotation.
+  placed(context, picture, view) {
+    const {place} = this.viewer.state, {rows, cols, across} = this.plane;
+    if (!place || !isPlaced(place)) return view;
+    const {by, angle} = place, r = view.rectangle;
+    let grow = 0;
+    if (angle && across === 0) {
+      const c = middle(picture.d), x = view.x(c[1] + by[2]), y = view.y(c[0] + by[1]);
+      context.translate(x, y);
+      context.rotate(angle);
+      context.translate(-x, -y);
+      grow = Math.abs(Math.sin(angle)) * (r.right - r.left + r.bottom - r.top);
+    }
+    return {
+      ...view, at: view.at - by[across], x: um => view.x(um + by[cols]), y: um => view.y(um + by[rows]),
+      rectangle: {left: r.left - by[cols] - grow, right: r.right - by[cols] + grow, top: r.top - by[rows] - grow, bottom: r.bottom - by[rows] + grow},
+    };
   }
 
   // lay puts the second image over the first.

@@ -7,7 +7,7 @@ export const next = -2;
 export const initial = {
   image: null, at: null, centre: null, scale: null, // µm; µm for each pixel of the page
   other: null, channels: null, windows: {}, percentiles: null, gamma: 1, map: 'gray', cross: true,
-  overlay: null, mode: 'checkerboard', panel: 'all',
+  overlay: null, mode: 'checkerboard', panel: 'all', place: null, // of the overlay, moved by hand
 };
 
 const numbers = text => {
@@ -32,6 +32,7 @@ export function read(hash) {
     else if (key === 'cross') s.cross = text !== 'off';
     else if (key === 'map') s.map = text;
     else if (key === 'mode' && ['checkerboard', 'difference', 'flicker', 'curtain', 'blend', 'side by side'].includes(text)) s.mode = text;
+    else if (key === 'place') { if (list?.length === 4) s.place = {by: list.slice(0, 3), angle: list[3] * Math.PI / 180}; }
     else if (key === 'panel' && ['all', 'xy', 'xz', 'yz'].includes(text)) s.panel = text;
   }
   return s;
@@ -53,6 +54,7 @@ export function write(s) {
   if (s.map !== 'gray') q.set('map', s.map);
   if (!s.cross) q.set('cross', 'off');
   if (s.overlay !== null) put('overlay', [s.overlay]);
+  if (s.place) put('place', [...s.place.by, s.place.angle * 180 / Math.PI]);
   if (s.mode !== 'checkerboard') q.set('mode', s.mode);
   if (s.panel !== 'all') q.set('panel', s.panel);
   return '#' + q.toString().replaceAll('%2C', ',');

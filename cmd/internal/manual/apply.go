@@ -1,0 +1,106 @@
+package manual
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/document"
+	"strata/pkg/metrics"
+	"strata/pkg/oct/register"
+	"strata/pkg/record"
+	"strata/pkg/registration"
+)
+
+func applyCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "apply",
+		Usage: "make transforms of the places that view saved",
+		Description: "Writes a folder per slice with transform.tfm, offsets.txt and " + register.MetricsName + ", for\n" +
+			"stack --manual_transforms_dir, which prefers them to those of register.",
+		Args: []cli.Arg{
+			{Name: "OUT", Usage: "folder to write"},
+			{Name: "PLACE", Usage: "file that view saved (NAME_place.json)", Many: true},
+		},
+		Shared: cli.Outputs | cli.Resources,
+		Examples: []cli.Example{
+			{Command: "manual apply by-hand/transforms slice_z04_place.json slice_z09_place.json", Usage: "for stack --manual_transforms_dir by-hand/transforms"},
+		},
+		Run: apply,
+	}
+}
+
+func apply(ctx context.Context, r *cli.Run) error {
+	places := map[int]string{}
+	all := map[int]*registration.Placement{}
+	for _, path := range r.Args("PLACE") {
+		if _, err := r.LocalInput(path); err != nil {
+			return err
+		}
+		text, err := document.Read(ctx, path)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		p, err := registration.ReadPlacement(bytes.NewReader(text), path)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		id, _ := p.Slice()
+		if other, ok := places[id]; ok {
+			return cli.BadInput(fmt.Errorf("%s: slice %d has another place in %s: give one", path, id, other))
+		}
+		places[id], all[id] = path, p
+		r.Read(record.Dataset{Path: address.Address(path), Bytes: int64(len(text))})
+	}
+	out, err := r.OutputFolder(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	for id, p := range all {
+		if err := write(filepath.Join(out.Work(), fmt.Sprintf("slice_z%02d", id)), p); err != nil {
+			return err
+		}
+	}
+	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Conclude("%d transforms", len(all))
+	return nil
+}
+
+// write writes the files of a slice.
+func write(dir string, p *registration.Placement) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s := metrics.New("pairwise_registration")
+	s.Note("fixed_volume", p.Fixed, "Fixed slice")
+	s.Note("moving_volume", p.Moving, "Moving slice")
+	s.Note("manual", true, "Placed by hand")
+	s.Mark("translation_x", p.Placed.TX, "pixels", "Translation in X direction", metrics.OK)
+	s.Mark("translation_y", p.Placed.TY, "pixels", "Translation in Y direction", metrics.OK)
+	s.Mark("rotation", p.Placed.Angle*180/math.Pi, "degrees", "Rotation angle", metrics.OK)
+	s.Mark("registration_confidence", 1.0, "", "Confidence: someone looked at it", metrics.OK)
+	text, err := s.JSON()
+	if err != nil {
+		return err
+	}
+	for name, fill := range map[string]func(w io.Writer) error{
+		"transform.tfm":      func(w io.Writer) error { return registration.WriteTransform(w, p.Placed.Rigid()) },
+		"offsets.txt":        p.Placed.Offsets().Write,
+		register.MetricsName: func(w io.Writer) error { _, err := w.Write(text); return err },
+	} {
+		var b bytes.Buffer
+		if err := fill(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package manual
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+	"strata/pkg/oct/slicefiles"
+	"strata/pkg/record"
+	"strata/pkg/registration"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "export",
+		Usage: "write what one needs to check and correct pairs of slices",
+		Description: "Writes into the folder OUT a table of all pairs of neighbours, pairs.csv, the least certain first, and the script\n" +
+			"align.sh, which opens them in view one after another: the moving slice lies on the fixed one where the registration\n" +
+			"puts it. Keys move and turn it; \"Save place\" saves a file for manual apply.",
+		Args: []cli.Arg{
+			{Name: "SLICES", Usage: "folder of slices slice_z<NN>*.ome.zarr on one canvas, which were registered"},
+			{Name: "TRANSFORMS", Usage: "folder of their transforms, as register writes them"},
+			{Name: "OUT", Usage: "folder to write"},
+		},
+		Shared: cli.Outputs | cli.Resources,
+		Examples: []cli.Example{
+			{Command: "manual export slices registered by-hand && by-hand/align.sh", Usage: "look at all pairs, the least certain first"},
+		},
+		Run: export,
+	}
+}
+
+// pair is a line of the table.
+type pair struct {
+	fixed, moving slicefiles.File
+	placed        registration.Placed
+	metrics       *registration.Metrics
+	folder        string // of the transform; "" if there is none
+}
+
+// confidence returns how sure the registration is, below 0 if there is none.
+func (p *pair) confidence() float64 {
+	switch {
+	case p.folder == "":
+		return -1
+	case p.metrics == nil:
+		return 1
+	case p.metrics.Status == "error":
+		return p.metrics.Confidence - 1
+	}
+	return p.metrics.Confidence
+}
+
+func export(ctx context.Context, r *cli.Run) error {
+	for _, name := range []string{"SLICES", "TRANSFORMS"} {
+		if _, err := r.LocalInput(r.Arg(name)); err != nil {
+			return err
+		}
+	}
+	files, err := slicefiles.Find(ctx, r.Arg("SLICES"))
+	if err != nil {
+		return stage.Failed(err)
+	}
+	folder, err := registration.OpenFolder(r.Arg("TRANSFORMS"))
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	var pairs []*pair
+	for i := 1; i < len(files); i++ {
+		p := &pair{fixed: files[i-1], moving: files[i]}
+		found, warnings, err := folder.Pair(ctx, p.moving.ID)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		for _, w := range warnings {
+			r.Warn("%s", w)
+		}
+		if found != nil && found.Transform != nil {
+			p.placed, p.metrics, p.folder = registration.PlacedBy(*found.Transform, found.Offsets), found.Metrics, found.Folder
+		}
+		pairs = append(pairs, p)
+	}
+	slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(a.confidence(), b.confidence()) })
+	out, err := r.OutputFolder(r.Arg("OUT"), "pairs.csv")
+	if err != nil {
+		return err
+	}
+	if err := writePairs(filepath.Join(out.Work(), "pairs.csv"), pairs); err != nil {
+		return err
+	}
+	if err := writeScript(filepath.Join(out.Work(), "align.sh"), pairs); err != nil {
+		return err
+	}
+	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	unsure := slices.IndexFunc(pairs, func(p *pair) bool { return p.confidence() >= 0.6 })
+	if unsure < 0 {
+		unsure = len(pairs)
+	}
+	r.Conclude("%d pairs, %d of them with a confidence below 0.6", len(pairs), unsure)
+	return nil
+}
+
+func writePairs(path string, pairs []*pair) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(f)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+	_ = w.Write([]string{"fixed_id", "moving_id", "status", "confidence", "translation_x_px", "translation_y_px", "rotation_deg", "fixed_z", "moving_z", "transform"})
+	for _, p := range pairs {
+		status, confidence, folder := "no transform", "", ""
+		if p.folder != "" {
+			status, folder = "registered", filepath.Base(p.folder)
+		}
+		if m := p.metrics; m != nil {
+			status, confidence = cmp.Or(m.Status, status), number(m.Confidence)
+		}
+		t := p.placed
+		_ = w.Write([]string{strconv.Itoa(p.fixed.ID), strconv.Itoa(p.moving.ID), status, confidence, number(t.TX), number(t.TY), number(t.Angle * 180 / math.Pi),
+			strconv.Itoa(t.FixedZ), strconv.Itoa(t.MovingZ), folder})
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// writeScript writes the script that opens pairs in view.
+func writeScript(path string, pairs []*pair) error {
+	var b strings.Builder
+	b.WriteString("#!/usr/bin/env bash\n# Opens each pair of slices in view, the least certain first; Ctrl-C goes on to the next. In view: w a s d moves the\n" +
+		"# overlay, q e turns it, t g moves it along z, p saves its place. Then: manual apply OUT PLACES...\n" +
+		"# usage: align.sh [ARGUMENTS OF VIEW]\nset -u\ntrap : INT\n")
+	for _, p := range pairs {
+		fixed, err := filepath.Abs(p.fixed.Path)
+		if err != nil {
+			return err
+		}
+		moving, err := filepath.Abs(p.moving.Path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "echo 'slices %d and %d'\nview %s --overlay %s", p.fixed.ID, p.moving.ID, quoted(fixed), quoted(moving))
+		if p.folder != "" {
+			transform, err := filepath.Abs(p.folder)
+			if err != nil {
+				return err
+			}
+			b.WriteString(" --place " + quoted(transform))
+		}
+		b.WriteString(" \"$@\"\n")
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o777)
+}
+
+// quoted returns a word as a shell reads it.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
