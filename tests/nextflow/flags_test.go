@@ -187,6 +187,8 @@ var otherwise = map[string]string{
 	"slices * --threads": "table_cpus",
 	"slices * --mem":     "table_memory",
 
+	"manual export --threads": "manual_cpus",
+	"manual export --mem":     "manual_memory",
 	"slices assess --threads": "assess_cpus",
 	"slices assess --mem":     "assess_memory",
 

@@ -23,6 +23,7 @@ stack_slicing_interval_mm: 0.08
 stack_search_range_mm: 0.02
 stack_moving_z_first_index: 1
 register_moving_z_index: 1
+slices_assess_min_quality: 0.1
 stack_pyramid_resolutions: [4, 8]
 skip: [aip, preview]
 use_gpu: false
