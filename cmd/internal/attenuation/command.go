@@ -3,14 +3,17 @@ package attenuation
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/attenuation"
+	"strata/pkg/zarr/store"
 )
 
 // Command returns the command attenuation.
@@ -57,10 +60,6 @@ func Command() *cli.Command {
 
 func run(ctx context.Context, r *cli.Run, o attenuation.Options) error {
 	o.Method, o.Scratch = r.String("method"), r.String("scratch")
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
 	switch {
 	case o.Scratch != "":
 		if dir, err := os.Stat(o.Scratch); err != nil || !dir.IsDir() {
@@ -69,24 +68,13 @@ func run(ctx context.Context, r *cli.Run, o attenuation.Options) error {
 	case !cli.InBucket(r.Arg("OUT")):
 		o.Scratch = filepath.Dir(filepath.Clean(r.Arg("OUT")))
 	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, err := stage.Metrics(r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress("attenuation", attenuation.Passes*datasets.Bytes(in.Levels[0].Array))
-	image, result, err := attenuation.Run(ctx, in, out.Store, o, stage.Layout(r), stage.Resources(r, task))
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
-		return err
-	}
-	task.Done()
-	r.Conclude("tissue is %.3g %% of the slice and brightened %.3g times (median), at most %.3g", 100*result.Coverage, result.MedianGain, result.MaxGain)
-	stage.Describe(r, in, r.Arg("IN"), image, out.Path())
-	return nil
+	return stage.Measured{Name: "attenuation", Passes: attenuation.Passes,
+		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
+			image, result, err := attenuation.Run(ctx, in, out, o, stage.Layout(r), res)
+			if err != nil {
+				return nil, nil, "", err
+			}
+			said := fmt.Sprintf("tissue is %.3g %% of the slice and brightened %.3g times (median), at most %.3g", 100*result.Coverage, result.MedianGain, result.MaxGain)
+			return image, result.Step(paths[0], paths[1], o), said, nil
+		}}.Do(ctx, r)
 }

@@ -7,11 +7,13 @@ import (
 	"io"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/beamprofile"
 	"strata/pkg/page"
+	"strata/pkg/zarr/store"
 )
 
 // Command returns the command beam-profile.
@@ -50,39 +52,24 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run, o beamprofile.Options) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, err := stage.Metrics(r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	plot, err := r.OptionalFile("output_plot")
-	if err != nil {
-		return err
-	}
-	task := r.Progress("beam-profile", o.Passes()*datasets.Bytes(in.Levels[0].Array))
-	image, result, err := beamprofile.Run(ctx, in, out.Store, o, stage.Layout(r), stage.Resources(r, task))
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
-		return err
-	}
-	if plot != nil {
-		if err := plot.Write(func(w io.Writer) error { return chart(result).File(w) }); err != nil {
-			return fmt.Errorf("draw profile: %w", err)
-		}
-	}
-	task.Done()
-	r.Conclude("the beam is brightest at plane %d: %.3g times the faintest", result.Peak, 1+result.PSF[result.Peak])
-	stage.Describe(r, in, r.Arg("IN"), image, out.Path())
-	return nil
+	return stage.Measured{Name: "beam-profile", Passes: o.Passes(),
+		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
+			plot, err := r.OptionalFile("output_plot")
+			if err != nil {
+				return nil, nil, "", err
+			}
+			image, result, err := beamprofile.Run(ctx, in, out, o, stage.Layout(r), res)
+			if err != nil {
+				return nil, nil, "", err
+			}
+			if plot != nil {
+				if err := plot.Write(func(w io.Writer) error { return chart(result).File(w) }); err != nil {
+					return nil, nil, "", fmt.Errorf("draw profile: %w", err)
+				}
+			}
+			said := fmt.Sprintf("the beam is brightest at plane %d: %.3g times the faintest", result.Peak, 1+result.PSF[result.Peak])
+			return image, result.Step(paths[0], paths[1], o), said, nil
+		}}.Do(ctx, r)
 }
 
 // chart plots what each plane is divided by.

@@ -3,13 +3,18 @@ package biasfield
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/bias"
+	"strata/pkg/zarr/store"
 )
 
 // Command returns the command bias-field.
@@ -67,38 +72,26 @@ func flags(o *bias.Options) []cli.Flag {
 
 func run(ctx context.Context, r *cli.Run, o bias.Options) error {
 	o.Iterations = r.Ints("n_iterations")
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
+	var saved *ngff.Image
+	err := stage.Measured{Name: "correct", Passes: 3,
+		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
+			if name := r.String("save_bias_field"); name != "" {
+				field, err := zarrout.Create(ctx, r, name)
+				if err != nil {
+					return nil, nil, "", err
+				}
+				o.SavedField = field.Store
+			}
+			result, err := bias.Run(ctx, in, out, o, stage.PyramidLayout(r, o.Analysis), res)
+			if err != nil {
+				return nil, nil, "", err
+			}
+			saved = result.Field
+			said := fmt.Sprintf("%.3g %% of the volume is tissue; its coefficient of variation was %.3g and is %.3g", 100*result.Coverage, result.CVBefore, result.CVAfter)
+			return result.Image, result.Metrics(paths[0], paths[1], o), said, nil
+		}}.Do(ctx, r)
+	if err == nil && saved != nil {
+		r.Wrote(datasets.DescribeImage(saved, r.String("save_bias_field")))
 	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, err := stage.Metrics(r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	if name := r.String("save_bias_field"); name != "" {
-		field, err := zarrout.Create(ctx, r, name)
-		if err != nil {
-			return err
-		}
-		o.SavedField = field.Store
-	}
-	task := r.Progress("correct", 3*datasets.Bytes(in.Levels[0].Array))
-	result, err := bias.Run(ctx, in, out.Store, o, stage.PyramidLayout(r, o.Analysis), stage.Resources(r, task))
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := stage.WriteMetrics(r, metrics, result.Metrics(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
-		return err
-	}
-	task.Done()
-	r.Conclude("%.3g %% of the volume is tissue; its coefficient of variation was %.3g and is %.3g", 100*result.Coverage, result.CVBefore, result.CVAfter)
-	stage.Describe(r, in, r.Arg("IN"), result.Image, out.Path())
-	if result.Field != nil {
-		r.Wrote(datasets.DescribeImage(result.Field, r.String("save_bias_field")))
-	}
-	return nil
+	return err
 }

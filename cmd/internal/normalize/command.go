@@ -3,12 +3,15 @@ package normalize
 
 import (
 	"context"
+	"fmt"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/metrics"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/normalize"
+	"strata/pkg/zarr/store"
 )
 
 // Command returns the command normalize.
@@ -44,28 +47,13 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run, o normalize.Options) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, err := stage.Metrics(r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress("normalize", normalize.Passes*datasets.Bytes(in.Levels[0].Array))
-	image, result, err := normalize.Run(ctx, in, out.Store, o, stage.Layout(r), stage.Resources(r, task))
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), o)); err != nil {
-		return err
-	}
-	task.Done()
-	r.Conclude("%.3g %% of the A-lines are agarose, %.4g above it becomes 1", 100*result.Agarose.Coverage(), result.Divisor)
-	stage.Describe(r, in, r.Arg("IN"), image, out.Path())
-	return nil
+	return stage.Measured{Name: "normalize", Passes: normalize.Passes,
+		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
+			image, result, err := normalize.Run(ctx, in, out, o, stage.Layout(r), res)
+			if err != nil {
+				return nil, nil, "", err
+			}
+			said := fmt.Sprintf("%.3g %% of the A-lines are agarose, %.4g above it becomes 1", 100*result.Agarose.Coverage(), result.Divisor)
+			return image, result.Step(paths[0], paths[1], o), said, nil
+		}}.Do(ctx, r)
 }

@@ -92,19 +92,9 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err := together(r); err != nil {
 		return err
 	}
-	var given stitch.Transform
-	if name := r.String("transform"); name != "" {
-		t, err := stage.ReadFile(ctx, r, name, stitch.ReadTransform)
-		if err != nil {
-			return err
-		}
-		given, opt.Transform = t, t.Matrix
-		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
-			if r.IsSet("overlap") {
-				return cli.Usage("flag --overlap: %s was estimated with an overlap of %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
-			}
-			opt.Overlap = t.Overlap
-		}
+	given, err := transformOf(ctx, r, &opt)
+	if err != nil {
+		return err
 	}
 	if r.IsSet("estimate_only") {
 		return estimate(ctx, r, opt)
@@ -117,7 +107,6 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
 	}
 	if name := r.String("positions"); name != "" {
-		var err error
 		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
 			return err
 		}
@@ -173,6 +162,25 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
+}
+
+// transformOf reads the file of --transform into the options.
+func transformOf(ctx context.Context, r *cli.Run, opt *stitch.Options) (given stitch.Transform, err error) {
+	name := r.String("transform")
+	if name == "" {
+		return given, nil
+	}
+	if given, err = stage.ReadFile(ctx, r, name, stitch.ReadTransform); err != nil {
+		return given, err
+	}
+	opt.Transform = given.Matrix
+	if given.Overlap >= 0 && given.Overlap != opt.Overlap {
+		if r.IsSet("overlap") {
+			return given, cli.Usage("flag --overlap: %s was estimated with an overlap of %g, not %g: leave the flag out, or estimate again", name, given.Overlap, opt.Overlap)
+		}
+		opt.Overlap = given.Overlap
+	}
+	return given, nil
 }
 
 // together returns an error for contradictory flags about the tiles' positions.
