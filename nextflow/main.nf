@@ -173,7 +173,7 @@ workflow STRATA {
         images = NORMALIZE.out.slice
         note(NORMALIZE.out)
     }
-    if (['stitch', 'beam-profile', 'crop', 'attenuation', 'normalize'].any { Chain.has(it) } || Chain.direct())
+    if (['stitch', 'beam-profile', 'attenuation', 'normalize'].any { Chain.has(it) } || Chain.direct())
         projected = projected.mix(images.map { it + ['aip/slices'] })
     def pictured = images
 

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/linum"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
@@ -41,19 +42,19 @@ func perTile(ctx context.Context, r *cli.Run, in *ngff.Image, opt *stitch.Option
 		return err
 	}
 	opt.Estimate = opt.Estimate && r.IsSet("estimate")
-	opt.Transform = stitch.TileMatrix(t.Matrix).Nominal(stitch.TileSize(in), opt.Overlap)
+	opt.Transform = linum.TileMatrix(t.Matrix).Nominal(stitch.TileSize(in), opt.Overlap)
 	return nil
 }
 
 // sidecars are the files of linumpy's pipeline beside a slice.
 type sidecars struct {
-	stitch.Sidecar
+	linum.Sidecar
 	metrics, refinements *atomic.Output
 }
 
 // beside starts the files that flags ask for.
 func beside(r *cli.Run, opt stitch.Options) (s sidecars, err error) {
-	s.Sidecar = stitch.Sidecar{In: stage.Shown(r.Arg("IN")), Out: stage.Shown(r.Args("OUT")[0]), Refinement: r.String("refinement_mode"), Estimated: opt.Estimate, Limit: opt.MaxRefinement}
+	s.Sidecar = linum.Sidecar{In: stage.Shown(r.Arg("IN")), Out: stage.Shown(r.Args("OUT")[0]), Refinement: r.String("refinement_mode"), Estimated: opt.Estimate, Limit: opt.MaxRefinement}
 	if opt.MaxRefinement == 0 {
 		s.Refinement = "none"
 	}
@@ -68,13 +69,13 @@ func beside(r *cli.Run, opt stitch.Options) (s sidecars, err error) {
 
 // write writes them.
 func (s sidecars) write(r *cli.Run, result *stitch.Result, in, out *ngff.Image) error {
-	if err := s.refinements.Write(func(w io.Writer) error { return result.WriteRefinements(w, s.Sidecar) }); err != nil {
+	if err := s.refinements.Write(func(w io.Writer) error { return s.Sidecar.WriteRefinements(w, result) }); err != nil {
 		return err
 	}
 	if s.metrics == nil {
 		return nil
 	}
-	return stage.WriteMetrics(r, s.metrics, result.Metrics(s.Sidecar, in, out))
+	return stage.WriteMetrics(r, s.metrics, s.Sidecar.Metrics(result, in, out))
 }
 
 // ignored lists flags of linumpy's estimate_global_transform that have no meaning here.
@@ -154,8 +155,8 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	task.Done()
 	tile := stitch.TileSize(all[0])
 	if err := diagnostics.Write(func(w io.Writer) error {
-		text, err := json.MarshalIndent(map[string]any{"mosaics": paths, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": t.Matrix.PerTile(tile, opt.Overlap),
-			"displacement_model": t.Model(tile, opt.Overlap), "lstsq_residual": t.Spread}, "", "  ")
+		text, err := json.MarshalIndent(map[string]any{"mosaics": paths, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": linum.PerTile(t.Matrix, tile, opt.Overlap),
+			"displacement_model": linum.Model(t, tile, opt.Overlap), "lstsq_residual": t.Spread}, "", "  ")
 		if err == nil {
 			_, err = w.Write(append(text, '\n'))
 		}
@@ -165,7 +166,7 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	}
 	return out.Write(func(w io.Writer) error {
 		if filepath.Ext(r.Arg("OUT")) == ".npy" {
-			return t.Matrix.PerTile(tile, opt.Overlap).WriteNpy(w)
+			return linum.PerTile(t.Matrix, tile, opt.Overlap).WriteNpy(w)
 		}
 		return stitch.WriteTransform(w, t)
 	})

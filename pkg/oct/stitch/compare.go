@@ -8,8 +8,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// tooFar is the reason not to use a pair that lies farther from its expected displacement than is allowed.
-const tooFar = "too far from where it should be"
+// TooFar is the reason not to use a pair that lies farther from its expected displacement than is allowed.
+const TooFar = "too far from where it should be"
 
 // measure is the result of comparing two neighbours.
 type measure struct {
@@ -88,7 +88,7 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 		return m
 	}
 	if e := math.Hypot(m.d[0]-expected[0], m.d[1]-expected[1]); e > float64(reach)+1.5 {
-		m.reason = tooFar
+		m.reason = TooFar
 		return m
 	}
 	// the likelihood of two noisy planes: its curvature is that of the correlation

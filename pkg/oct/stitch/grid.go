@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/canvas"
 )
@@ -128,4 +129,14 @@ func apart(places []canvas.Place, pairs []pair) (gaps int) {
 		}
 	}
 	return gaps
+}
+
+// TileSize returns the size (y, x) of the tiles of a mosaic grid in pixels.
+func TileSize(in *ngff.Image) (tile [2]int) {
+	shape, chunk := in.Levels[0].Array.Shape(), in.Levels[0].Array.Chunks()
+	for d := range tile {
+		k := len(shape) - 2 + d
+		tile[d] = min(shape[k], chunk[k])
+	}
+	return tile
 }

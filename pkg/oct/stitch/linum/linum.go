@@ -1,4 +1,6 @@
-package stitch
+// Package linum writes what linumpy's stitching leaves beside a slice: the matrix of steps between tiles, metrics, and the displacements of
+// pairs of tiles.
+package linum
 
 import (
 	"encoding/binary"
@@ -11,14 +13,15 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/npy"
+	"strata/pkg/oct/stitch"
 )
 
 // A TileMatrix maps the indices (i, j) of a tile to its place (y, x) in pixels, as linumpy has it: its columns are the steps to the next
 // tile down and to the right.
-type TileMatrix Matrix
+type TileMatrix stitch.Matrix
 
 // PerTile returns a matrix that acts on nominal positions as one that acts on the indices of tiles (y, x) pixels large.
-func (m Matrix) PerTile(tile [2]int, overlap float64) (out TileMatrix) {
+func PerTile(m stitch.Matrix, tile [2]int, overlap float64) (out TileMatrix) {
 	for i, row := range m {
 		for j, v := range row {
 			out[i][j] = v * float64(tile[j]) * (1 - overlap)
@@ -27,8 +30,8 @@ func (m Matrix) PerTile(tile [2]int, overlap float64) (out TileMatrix) {
 	return out
 }
 
-// Nominal is the inverse of [Matrix.PerTile].
-func (m TileMatrix) Nominal(tile [2]int, overlap float64) (out Matrix) {
+// Nominal is the inverse of [PerTile].
+func (m TileMatrix) Nominal(tile [2]int, overlap float64) (out stitch.Matrix) {
 	for i, row := range m {
 		for j, v := range row {
 			out[i][j] = v / (float64(tile[j]) * (1 - overlap))
@@ -58,8 +61,8 @@ type Displacement struct {
 }
 
 // Model describes the grid that a matrix makes of tiles of a size (y, x).
-func (t Transform) Model(tile [2]int, overlap float64) Displacement {
-	m := t.Matrix.PerTile(tile, overlap)
+func Model(t stitch.Transform, tile [2]int, overlap float64) Displacement {
+	m := PerTile(t.Matrix, tile, overlap)
 	a, b, c, d := m[0][0], m[0][1], m[1][0], m[1][1]
 	theta := math.Atan2(-b, d)
 	return Displacement{Theta: degrees(theta), Phi: degrees(math.Atan2(a, c) + theta), OverlapX: 1 - math.Hypot(b, d)/float64(tile[1]), OverlapY: 1 - math.Hypot(a, c)/float64(tile[0]),
@@ -77,12 +80,12 @@ type pairCounts struct {
 	Max     float64 `json:"max_refinement"` // by how far tiles were moved, in pixels
 }
 
-func (s *Result) counts() (c pairCounts) {
+func counts(s *stitch.Result) (c pairCounts) {
 	c.Total = len(s.Pairs)
 	for _, p := range s.Pairs {
 		if p.Used {
 			c.Valid++
-		} else if p.Reason == tooFar {
+		} else if p.Reason == stitch.TooFar {
 			c.Clamped++
 		}
 	}
@@ -102,14 +105,14 @@ type Sidecar struct {
 }
 
 // Metrics returns the metrics of the step.
-func (s *Result) Metrics(c Sidecar, in, out *ngff.Image) *metrics.Step {
+func (c Sidecar) Metrics(s *stitch.Result, in, out *ngff.Image) *metrics.Step {
 	m := metrics.New("stitch_3d_refined")
 	before, after := in.Levels[0].Array.Shape(), out.Levels[0].Array.Shape()
 	var mm []float64
 	for _, um := range out.VoxelSize {
 		mm = append(mm, um/1000)
 	}
-	n := s.counts()
+	n := counts(s)
 	m.Note("input_volume", c.In, "Mosaic grid")
 	m.Note("output_volume", c.Out, "Stitched slice")
 	m.Note("input_shape", before, "Shape of the mosaic grid")
@@ -127,7 +130,7 @@ func (s *Result) Metrics(c Sidecar, in, out *ngff.Image) *metrics.Step {
 		m.Note("max_refinement", n.Max, "Largest distance by which a tile was moved (px)")
 	}
 	if c.Estimated {
-		d := s.Transform.Model(s.Tile, s.Overlap)
+		d := Model(s.Transform, s.Tile, s.Overlap)
 		m.Note("theta_deg", d.Theta, "Direction of rows of tiles (degrees)")
 		m.Note("phi_deg", d.Phi, "Angle between rows and columns of tiles (degrees)")
 		m.Note("Ox_fraction", d.OverlapX, "Overlap along x")
@@ -155,7 +158,7 @@ type pairOffset struct {
 }
 
 // WriteRefinements writes how far pairs of neighbours lie from where the matrix puts them, as JSON.
-func (s *Result) WriteRefinements(w io.Writer, c Sidecar) error {
+func (c Sidecar) WriteRefinements(w io.Writer, s *stitch.Result) error {
 	base := map[[2]int][2]float64{}
 	for _, t := range s.Tiles {
 		base[t.Tile] = [2]float64{t.Position[0] - t.Residual[0], t.Position[1] - t.Residual[1]}
@@ -171,7 +174,7 @@ func (s *Result) WriteRefinements(w io.Writer, c Sidecar) error {
 		in[fmt.Sprintf("%d,%d", p.Tiles[0][0], p.Tiles[0][1])] = pairOffset{to[0], to[1], p.Correlation, p.Used, p.Reason}
 	}
 	text, err := json.MarshalIndent(map[string]any{
-		"horizontal": horizontal, "vertical": vertical, "stats": s.counts(), "displacement_model": s.Transform.Model(s.Tile, s.Overlap),
+		"horizontal": horizontal, "vertical": vertical, "stats": counts(s), "displacement_model": Model(s.Transform, s.Tile, s.Overlap),
 		"parameters": map[string]any{"overlap_fraction": s.Overlap, "blending_method": s.Blending, "refinement_mode": c.Refinement, "max_refinement_px": c.Limit},
 	}, "", "  ")
 	if err != nil {
@@ -179,14 +182,4 @@ func (s *Result) WriteRefinements(w io.Writer, c Sidecar) error {
 	}
 	_, err = w.Write(append(text, '\n'))
 	return err
-}
-
-// TileSize returns the size (y, x) of the tiles of a mosaic grid in pixels.
-func TileSize(in *ngff.Image) (tile [2]int) {
-	shape, chunk := in.Levels[0].Array.Shape(), in.Levels[0].Array.Chunks()
-	for d := range tile {
-		k := len(shape) - 2 + d
-		tile[d] = min(shape[k], chunk[k])
-	}
-	return tile
 }
