@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: demo.sh [nextflow|none]   (make demo ENGINE=…)
-# Makes the mosaics of a phantom in demo-out/ and turns them
+# Makes the raw tiles of a phantom in demo-out/, as a microscope writes them, and turns them
 # into one volume, with projections, pictures and a report: by the workflow, or by
 # the same steps from this shell (none: no Java needed). SLICES: how many (10).
 # In a source tree it builds the programs first. In an installed package, or without Go, it takes
@@ -32,14 +32,15 @@ elif ! command -v strata >/dev/null 2>&1; then
   exit 1
 fi
 
-echo "phantom: $slices slices into $out/mosaics"
-rm -rf "$out"/{mosaics,results,work}
+echo "phantom: $slices slices into $out/raw"
+rm -rf "$out"/{raw,results,work}
 mkdir -p "$out"
-phantom "$out/mosaics" --slices "$slices" --quiet
+# What a real scan has: frames that begin too late, and slices that lie turned on the stage.
+phantom "$out/raw" --raw --slices "$slices" --galvo_shift 7 --slice_rotation 0.5 --quiet
 
 cd "$out"
 started=$(date +%s.%N)
-LEVELS=6,12,25 "$scripts/steps.sh" "$engine" mosaics results
+LEVELS=6,12,25 "$scripts/steps.sh" "$engine" raw results
 wall=$(echo "$(date +%s.%N) $started" | awk '{ printf "%.1f", $1 - $2 }')
 cd ..
 
@@ -47,7 +48,7 @@ echo
 if [ "$engine" = nextflow ]; then
   "$scripts/times.sh" "$out/results/pipeline_info/trace.tsv" "$wall"
 else
-  echo "from mosaics to report: $wall s"
+  echo "from raw tiles to report: $wall s"
 fi
 echo
 results=$PWD/$out/results

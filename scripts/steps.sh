@@ -1,26 +1,35 @@
 #!/usr/bin/env bash
-# usage: steps.sh nextflow|none MOSAICS RESULTS
-# The whole chain on a phantom's mosaics, with the programs of bin/, or else of the PATH: by the workflow,
+# usage: steps.sh nextflow|none INPUT RESULTS
+# The whole chain on a phantom, with the programs of bin/, or else of the PATH: by the workflow,
 # whose tasks have one CPU each, or by the same steps one after another from this
-# shell, each on all CPUs. Both make the same volume. For the demo and the benchmark.
+# shell, each on all CPUs. Both make the same volume. INPUT is a folder of mosaics, for the short chain, or of raw
+# tiles, for the full one. For the demo and the benchmark.
 set -euo pipefail
-engine=$1 mosaics=$2 results=$3
+engine=$1 input=$2 results=$3
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What differs from the programs' own defaults: the phantom's slices are thinner than
 # real ones, and small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm.
 resolution=5 depth=${DEPTH:-260} first=2 levels=${LEVELS:-5,10,25}
+raw=
+for folder in "$input"/z*/tile_*; do [ ! -d "$folder" ] || raw=yes; done
 
 if [ "$engine" = nextflow ]; then
+  stages=(aip resample focal stitch crop stack preview) chain=(--input "$input")
+  if [ -n "$raw" ]; then
+    # The phantom's focal plane is curved: focal, which linumpy's workflow leaves out, comes before flatfield.
+    stages+=(mosaic flatfield beam_profile attenuation normalize common_space interpolate register)
+    chain=(--raw "$input" --focal --register_moving_z_index "$first")
+  fi
   one_cpu=()
-  for stage in aip resample focal stitch crop stack preview; do one_cpu+=("--${stage}_cpus" 1); done
-  exec "$root/scripts/nextflow.sh" run "$root/nextflow/main.nf" --input "$mosaics" --outdir "$results" --publish_mode link --use_gpu false \
+  for stage in "${stages[@]}"; do one_cpu+=("--${stage}_cpus" 1); done
+  exec "$root/scripts/nextflow.sh" run "$root/nextflow/main.nf" "${chain[@]}" --outdir "$results" --publish_mode link --use_gpu false \
     --resample_resolution "$resolution" --crop_depth "$depth" --stack_moving_z_first_index "$first" --stack_blend \
     --stack_pyramid_resolutions "$levels" "${one_cpu[@]}"
 fi
 
 PATH=$root/bin:$PATH
 work=$results/work
-mkdir -p "$work" "$results"/{aip/slices,slices,volume,previews,focal,stitch,reports}
+mkdir -p "$work" "$results"/{aip/slices,volume,previews,focal,stitch,reports,metrics}
 # run PROGRAM NAME ARGUMENTS...: one step, with a record.
 run() {
   local program=$1 name=$2
@@ -30,6 +39,19 @@ run() {
 }
 project() { run aip "$2" "$1" "$results/$3/$2.ome.zarr" --png "$results/$3/$2.png" --no-use_gpu; }
 picture() { run preview "$2" "$1" "$results/previews/$2.png"; }
+# measured PROGRAM NAME IN OUT ARGUMENTS...: a step that leaves metrics beside OUT, which the report shows.
+measured() {
+  run "$1" "$2" "$3" "$4" "${@:5}" --n_levels 0 --overwrite
+  mv "${4%.zarr}_metrics.json" "$results/metrics/$2.$1_metrics.json"
+}
+mosaics=$input shifts=$input/shifts_xy.csv slices=$results/slices
+if [ -n "$raw" ]; then
+  mosaics=$work/mosaics shifts=$results/volume/shifts_xy_clean.csv slices=$work/normalized
+  run mosaic all "$input" "$mosaics" --all --resolution -1 --n_levels 0
+  run shifts estimate estimate "$input" "$results/volume/shifts_xy.csv" --swap_xy
+  run shifts clean clean "$results/volume/shifts_xy.csv" "$shifts"
+fi
+mkdir -p "$slices"
 names=()
 for mosaic in "$mosaics"/mosaic_grid*_z*.ome.zarr; do names+=("$(basename "$mosaic" .ome.zarr)"); done
 # Three of them, spread evenly, as the workflow does.
@@ -46,17 +68,37 @@ for mosaic in "$mosaics"/mosaic_grid*_z*.ome.zarr; do
   run focal "$name" "$work/resampled.ome.zarr" "$work/$name.ome.zarr" --save_map "$results/focal/$name" --n_levels 0 --no-use_gpu
 done
 for name in "${names[@]}"; do
-  slice=slice_${name##*_}
-  run stitch "$slice" "$work/$name.ome.zarr" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 \
+  slice=slice_${name##*_} mosaic=$work/$name.ome.zarr cropped=$slices/slice_${name##*_}.ome.zarr
+  if [ -n "$raw" ]; then
+    measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr"
+    mosaic=$work/even.ome.zarr cropped=$work/cropped.ome.zarr
+  fi
+  run stitch "$slice" "$mosaic" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 \
     --save_positions "$results/stitch/$slice.json" --n_levels 0 --no-use_gpu --overwrite
-  run crop "$slice" "$work/stitched.ome.zarr" "$results/slices/$slice.ome.zarr" --depth "$depth" --crop_before_interface --n_levels 0 --no-use_gpu
-  project "$results/slices/$slice.ome.zarr" "$slice" aip/slices
-  picture "$results/slices/$slice.ome.zarr" "$slice"
+  stitched=$work/stitched.ome.zarr
+  if [ -n "$raw" ]; then
+    measured beam-profile "$slice" "$stitched" "$work/beam.ome.zarr"
+    stitched=$work/beam.ome.zarr
+  fi
+  run crop "$slice" "$stitched" "$cropped" --depth "$depth" --crop_before_interface --n_levels 0 --no-use_gpu --overwrite
+  if [ -n "$raw" ]; then
+    measured attenuation "$slice" "$cropped" "$work/bright.ome.zarr"
+    measured normalize "$slice" "$work/bright.ome.zarr" "$slices/$slice.ome.zarr"
+  fi
+  project "$slices/$slice.ome.zarr" "$slice" aip/slices
+  picture "$slices/$slice.ome.zarr" "$slice"
 done
+along=()
+if [ -n "$raw" ]; then
+  run common-space slices "$slices" "$shifts" "$results/slices" --n_levels 0
+  run register slices --all "$results/slices" "$results/transforms" --moving_z_index "$first" --max_translation_px 200
+  slices=$results/slices along=(--no_xy_shift --transforms_dir "$results/transforms")
+else
+  cp "$shifts" "$results/volume/"
+fi
 rm -rf "$work"
-cp "$mosaics/shifts_xy.csv" "$results/volume/"
-run stack volume "$results/slices" "$results/volume/shifts_xy.csv" "$results/volume/volume.ome.zarr" --moving_z_first_index "$first" --blend --blend_match depth \
-  --pyramid_resolutions "$levels" --no-use_gpu \
+run stack volume "$slices" "$shifts" "$results/volume/volume.ome.zarr" --moving_z_first_index "$first" --blend --blend_match depth \
+  --pyramid_resolutions "$levels" --no-use_gpu "${along[@]}" \
   --output_z_matches "$results/volume/z_matches.csv" --output_stacking_decisions "$results/volume/stacking_decisions.csv" --output_shifts "$results/volume/shifts_found.csv"
 project "$results/volume/volume.ome.zarr" volume aip
 picture "$results/volume/volume.ome.zarr" volume

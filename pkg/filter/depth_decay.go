@@ -8,14 +8,16 @@ import "math"
 type DepthDecay struct {
 	// Tail adds to what lies below an A-line's last voxel what the slope of its deepest voxels predicts.
 	Tail bool
+	// Slope of the logarithm of the signal per plane, for all A-lines in place of their own; 0: their own.
+	Slope float64
 	// Floor is the noise that is subtracted from the signal, not below 0; Least is the signal above which a voxel counts: the mask of an
 	// A-line ends at the deepest one. Without Noise neither is used.
 	Noise        bool
 	Floor, Least float32
 }
 
-// decayPlanes is the number of planes from which the slope at the end of an A-line is taken.
-const decayPlanes = 20
+// DecayPlanes is the number of planes from which the slope at the end of an A-line is taken.
+const DecayPlanes = 20
 
 // Line computes the optical depth of each voxel of an A-line, twice its attenuation times its length, from its signal f: the logarithm
 // of 1 + f/(sum of f below). Sums run over the voxels of mask, whose end the noise may bring forward; f and mask are changed.
@@ -41,7 +43,13 @@ func (d *DepthDecay) Line(x, f []float32, mask []bool) {
 	}
 	below := 0.0
 	if d.Tail {
-		below = tail(f[max(0, n-decayPlanes):])
+		end, slope := f[max(0, n-DecayPlanes):], d.Slope
+		if slope == 0 {
+			slope = Decay(end)
+		}
+		if rise := math.Expm1(max(-slope, 0)); rise > 1e-12 {
+			below = float64(end[len(end)-1]) / rise
+		}
 	}
 	first := 0
 	for first < n && !mask[first] {
@@ -63,15 +71,15 @@ func (d *DepthDecay) Line(x, f []float32, mask []bool) {
 	}
 }
 
-// tail returns the sum below the last voxel of a signal that goes on to fall as its logarithm does.
-func tail(f []float32) float64 {
+// Decay returns the slope of the logarithm of at most [DecayPlanes] values of a signal, per plane.
+func Decay[F float32 | float64](f []F) float64 {
 	largest := 0.0
 	for _, v := range f {
 		largest = max(largest, float64(v))
 	}
 	least := max(1e-12*largest, 1e-30)
 	mean, n := 0.0, float64(len(f))
-	var logs [decayPlanes]float64
+	var logs [DecayPlanes]float64
 	for i, v := range f {
 		logs[i] = math.Log(max(float64(v), least))
 		mean += logs[i]
@@ -86,8 +94,5 @@ func tail(f []float32) float64 {
 	if squares > 0 {
 		slope /= squares
 	}
-	if rise := math.Expm1(max(-slope, 0)); rise > 1e-12 {
-		return float64(f[len(f)-1]) / rise
-	}
-	return 0
+	return slope
 }

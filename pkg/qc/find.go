@@ -116,6 +116,8 @@ func find(run string) (map[string][]found, error) {
 			put("decisions")
 		case ending == ".csv" && strings.Contains(base, "shifts_found"):
 			put("found")
+		case ending == ".csv" && (strings.Contains(base, "shifts_xy_clean") || strings.Contains(base, "shifts_filtered")):
+			// of the shifts as recorded, which are shown
 		case ending == ".csv" && strings.Contains(base, "shifts"):
 			put("shifts")
 		}

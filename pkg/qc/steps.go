@@ -251,16 +251,37 @@ func medianOf(v []float64) float64 {
 
 // stepNotices tells of metrics beyond their limits.
 func (r *Report) stepNotices(add func(grade, where, run, do, format string, args ...any)) {
+	said := map[string]bool{} // by the program itself, in its run record
+	for _, run := range r.Runs {
+		for _, w := range run.Warnings {
+			said[w] = true
+		}
+	}
 	for _, s := range r.Steps {
 		for _, m := range []struct {
 			grade string
 			texts []string
 		}{{"error", s.Errors}, {"warning", s.Warnings}} {
 			for _, t := range m.texts {
+				if said[t] {
+					continue
+				}
 				add(m.grade, stepTitle(s.Step.Name), s.Name, doStep[s.Step.Name], "%s", t)
 			}
 		}
 	}
+}
+
+// adviceOn returns what to do about a warning of a program: that of the step whose metrics say the same, or what is known of its text.
+func (r *Report) adviceOn(text, tool string) string {
+	for _, s := range r.Steps {
+		if slices.Contains(s.Warnings, text) || slices.Contains(s.Errors, text) {
+			if do := doStep[s.Step.Name]; do != "" {
+				return do
+			}
+		}
+	}
+	return adviceFor(text, tool)
 }
 
 // doStep is what to do about metrics of a step that are beyond their limits.

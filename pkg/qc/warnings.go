@@ -64,7 +64,7 @@ func (r *Report) notices() []*Notice {
 			if f := run.Fallback; f != nil && strings.Contains(w, f.Reason) {
 				continue // said above
 			}
-			add("warning", run.Tool, run.slice(), adviceFor(w, run.Tool), "%s", w)
+			add("warning", run.Tool, run.slice(), r.adviceOn(w, run.Tool), "%s", w)
 		}
 		if run.NonFinite > 0 {
 			add("note", run.Tool, run.slice(), "", "%d voxels of the input are NaN or infinite", run.NonFinite)

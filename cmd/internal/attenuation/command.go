@@ -37,6 +37,8 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "method", Default: o.Method, Choices: []string{attenuation.Li, attenuation.Liu, attenuation.Vermeer},
 				Usage: "light below the last plane: from the slope after noise is subtracted (li), from the slope (liu), or none (vermeer)"},
+			{Name: "tail", Default: attenuation.TailSlice, Choices: []string{attenuation.TailSlice, attenuation.TailLine},
+				Usage: "which slope tells of the light below the last plane: that of the mean of the tissue (slice), or of each A-line (line), as linumpy has it, which brightens A-lines whose structure hides the decay"},
 			cli.Bind(&o.Radius, cli.Flag{Name: "k", Value: "N", Check: cli.Between(0, 256), Usage: "estimate from medians of 2N+1 by 2N+1 pixels in each plane; 0 to 256, 0 takes the voxels as they are"}),
 			cli.Bind(&o.Strength, cli.Flag{Name: "strength", Check: cli.Between(0, 10), Usage: "share of the attenuation to undo: 0 changes nothing, 1 undoes all of it"}),
 			cli.Bind(&o.MinBias, cli.Flag{Name: "min_bias", Check: cli.Between(1e-6, 1), Usage: "smallest divisor: 0.05 brightens a voxel at most 20 times"}),
@@ -49,7 +51,7 @@ func Command() *cli.Command {
 			{Command: "attenuation in.ome.zarr out.ome.zarr --strength 1 --k 5", Usage: "undo all of the attenuation, estimated from medians of 11 by 11 pixels"},
 			{Command: "attenuation in.ome.zarr out.ome.zarr -f --n_levels 0 --mem 1GiB --scratch /local", Usage: "a slice larger than memory, with the temporary file on a local disk"},
 		},
-		Aliases: []cli.Alias{{Name: "linum-compensate-attenuation-inplace", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "0"},
+		Aliases: []cli.Alias{{Name: "linum-compensate-attenuation-inplace", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "0", "tail": "line"},
 			Ignored: []cli.Flag{
 				{Name: "zshift", Kind: cli.Int, Ignored: "the mask is found in the slice"},
 				{Name: "use_gpu", Kind: cli.Bool, Ignored: "attenuation computes on the CPU"},
@@ -59,7 +61,7 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run, o attenuation.Options) error {
-	o.Method, o.Scratch = r.String("method"), r.String("scratch")
+	o.Method, o.Tail, o.Scratch = r.String("method"), r.String("tail"), r.String("scratch")
 	switch {
 	case o.Scratch != "":
 		if dir, err := os.Stat(o.Scratch); err != nil || !dir.IsDir() {

@@ -25,9 +25,17 @@ const (
 	Vermeer = "vermeer" // no light below
 )
 
+// The slopes. One A-line's is uncertain: where its structure brightens with depth there seems to be no light below, and it is
+// corrected much more than its neighbours.
+const (
+	TailLine  = "line"  // that of each A-line, as in linumpy
+	TailSlice = "slice" // that of the mean of all A-lines that end in tissue
+)
+
 // Options are the parameters of [Run].
 type Options struct {
 	Method    string
+	Tail      string  // which slope tells of the light below the last plane, for Li and Liu; "": TailLine
 	Radius    int     // of the median's window in pixels; 0: no median
 	Strength  float64 // share of the attenuation that is undone
 	MinBias   float64 // smallest divisor: gains are at most 1/MinBias
@@ -44,6 +52,7 @@ type Result struct {
 	Threshold  float64 // of the smoothed volume: above it lies tissue; NaN: there is none, and all of it is tissue, or nothing
 	Floor      float64 // of the noise; 0 but for Li
 	Coverage   float64 // share of voxels in the mask
+	Decay      float64 // slope of the logarithm of the signal per plane that stands for all A-lines; 0: each has its own
 	MedianGain float64 // in the mask, to four digits; 1 without a mask
 	MaxGain    float64
 }
@@ -90,7 +99,7 @@ const quantileBytes = 3 << 19
 
 // measure finds the optical depth of each voxel.
 func (j *job) measure(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{j.smooth, j.mask, j.median, j.noise, j.depths, j.rims} {
+	for _, step := range []func(context.Context) error{j.smooth, j.mask, j.median, j.noise, j.decay, j.depths, j.rims} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -104,6 +113,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Note("input_volume", in, "path of the input")
 	s.Note("output_volume", out, "path of the output")
 	s.Note("method", o.Method, "estimate of the light below the last plane")
+	s.Note("decay", r.Decay, "slope of the logarithm of the signal per plane at the end of all A-lines; 0: each has its own")
 	s.Note("k", o.Radius, "radius in pixels of the median's window")
 	s.Note("strength", o.Strength, "share of the attenuation that is undone")
 	s.Note("min_bias", o.MinBias, "smallest divisor")

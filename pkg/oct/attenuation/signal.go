@@ -143,7 +143,7 @@ const together = 16
 // depths keeps the optical depth of each voxel in place of its median, ends the mask of A-lines at the noise, and counts it.
 func (j *job) depths(ctx context.Context) error {
 	row := words(j.size)
-	model := filter.DepthDecay{Tail: j.Method != Vermeer, Noise: j.Method == Li, Floor: float32(j.result.Floor),
+	model := filter.DepthDecay{Tail: j.Method != Vermeer, Slope: j.result.Decay, Noise: j.Method == Li, Floor: float32(j.result.Floor),
 		Least: float32(max(j.result.Floor, 1e-6) * math.Pow(10, j.SNR/10))}
 	var inside atomic.Int64
 	bytes := 4*int64(j.voxels()) + 8*int64(j.size[0]*j.size[1]*row) + 4*int64(j.scratch.offsets[heights+1]-j.scratch.offsets[heights])
