@@ -8,8 +8,8 @@ set -euo pipefail
 engine=$1 input=$2 results=$3
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What differs from the programs' own defaults: the phantom's slices are thinner than
-# real ones, and small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm.
-resolution=5 depth=${DEPTH:-260} first=2 levels=${LEVELS:-5,10,25}
+# real ones, show their illumination in fewer tiles, and are small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm.
+resolution=5 depth=${DEPTH:-260} first=2 levels=${LEVELS:-5,10,25} samples=320
 raw=
 for folder in "$input"/z*/tile_*; do [ ! -d "$folder" ] || raw=yes; done
 
@@ -18,7 +18,7 @@ if [ "$engine" = nextflow ]; then
   if [ -n "$raw" ]; then
     # The phantom's focal plane is curved: focal, which linumpy's workflow leaves out, comes before flatfield.
     stages+=(mosaic flatfield beam_profile attenuation normalize common_space interpolate register)
-    chain=(--raw "$input" --focal --register_moving_z_index "$first")
+    chain=(--raw "$input" --focal --flatfield_fit_max_samples "$samples" --register_moving_z_index "$first")
   fi
   one_cpu=()
   for stage in "${stages[@]}"; do one_cpu+=("--${stage}_cpus" 1); done
@@ -70,7 +70,7 @@ done
 for name in "${names[@]}"; do
   slice=slice_${name##*_} mosaic=$work/$name.ome.zarr cropped=$slices/slice_${name##*_}.ome.zarr
   if [ -n "$raw" ]; then
-    measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr"
+    measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr" --fit_max_samples "$samples"
     mosaic=$work/even.ome.zarr cropped=$work/cropped.ome.zarr
   fi
   run stitch "$slice" "$mosaic" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 \

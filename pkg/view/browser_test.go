@@ -174,6 +174,9 @@ func TestPage(t *testing.T) {
 		same("level 0", "xz", [3]float64{48 + 4*float64(d/8), 150, 140 + float64(d)}, grey(shade(12+d/8, 150, 140+d)))
 	}
 	b.shot("cuts")
+	if value[bool](b, "document.getElementById('place').offsetHeight > 0") {
+		t.Error("without an overlay the page offers to move it")
+	}
 
 	// Brightness.
 	b.do("viewer.state.gamma = 2, viewer.redraw()")
