@@ -51,10 +51,10 @@ END {
   n = split("CONFIG ASSESS CLEAN COMMON_SPACE FINALISE EXCLUDE STACK BIAS_FIELD REPORT VERSIONS", one, " ")
   path = greater(path, ends) + longest["INTERPOLATE"] + longest["REGISTER"] + after
   for (i = 1; i <= n; i++) path += sum[one[i]]
-  printf "%-10s %6s %8s %8s\n", "stage", "tasks", "sum s", "longest"
-  for (i = 1; i <= processes; i++) { p = name[i]; printf "%-10s %6d %8.2f %8.2f\n", tolower(p), count[p], sum[p], longest[p] }
+  printf "%-14s %6s %8s %8s\n", "stage", "tasks", "sum s", "longest"
+  for (i = 1; i <= processes; i++) { p = name[i]; printf "%-14s %6d %8.2f %8.2f\n", tolower(p), count[p], sum[p], longest[p] }
   for (status in other) printf "(%d tasks %s)\n", other[status], tolower(status)
-  printf "whole run  %.1f s\n", wall
-  printf "tasks      %.1f s, %d of them added up: %.1f s on %d CPUs at best, %.1f s where one has to wait for the other\n", all, tasks, all / cpus, cpus, path
-  printf "engine     %.1f s, what the run took longer than its tasks on %d CPUs: %.2f s a task\n", wall - all / cpus, cpus, (wall - all / cpus) / tasks
+  printf "whole run      %.1f s\n", wall
+  printf "tasks          %.1f s, %d of them added up: %.1f s on %d CPUs at best, %.1f s where one has to wait for the other\n", all, tasks, all / cpus, cpus, path
+  printf "engine         %.1f s, what the run took longer than its tasks on %d CPUs: %.2f s a task\n", wall - all / cpus, cpus, (wall - all / cpus) / tasks
 }' "$1"

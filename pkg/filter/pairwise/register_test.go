@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"strata/pkg/filter"
+	"strata/tests/race"
 )
 
 const degree = math.Pi / 180
@@ -156,6 +157,7 @@ var scenes = []struct {
 
 // Displacements and rotations of planes of many sizes are found, and what is not found is not claimed.
 func TestTruth(t *testing.T) {
+	race.Leave(t)
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
@@ -192,6 +194,7 @@ func TestTruth(t *testing.T) {
 
 // Planes that have nothing in common are refused, whatever is tried.
 func TestUnrelated(t *testing.T) {
+	race.Leave(t)
 	for k := range 6 {
 		rng := rand.New(rand.NewPCG(5, uint64(k)))
 		ny, nx := 96+rng.IntN(200), 96+rng.IntN(200)

@@ -90,6 +90,7 @@ var shadedShape, shadedTile = []int{12, 83, 125}, []int{12, 20, 24}
 
 // The numbers depend neither on workers, nor on memory, nor on chunks along z, nor on the output's layout.
 func TestSameHowever(t *testing.T) {
+	race.Leave(t)
 	zstd, err := codec.FromFlag("zstd:1", dtype.Uint16, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,7 @@ func TestSameHowever(t *testing.T) {
 
 // Tiles can be others than chunks.
 func TestTileOfItsOwn(t *testing.T) {
+	race.Leave(t)
 	value := func(i int) uint16 { return uint16(shaded(i)) }
 	in, _ := octtest.Made(t, shadedShape, []int{12, 20, 20}, nil, nil, value)
 	same, err := Run(octtest.Ctx, in, store.Memory(), Options{MaxSamples: 100}, oct.Layout{}, octtest.Small())
@@ -183,6 +185,7 @@ func testDivision[T dtype.Element](t *testing.T) {
 }
 
 func TestDivision(t *testing.T) {
+	race.Leave(t)
 	testDivision[uint8](t)
 	testDivision[int8](t)
 	testDivision[uint16](t)
@@ -214,6 +217,7 @@ func TestExtraRows(t *testing.T) {
 
 // Voxels that are no numbers count as 0 in the estimate. basicpy's become 0, linum-basic's stay.
 func TestNonFinite(t *testing.T) {
+	race.Leave(t)
 	bad := map[int]float32{7: float32(math.NaN()), 5000: float32(math.Inf(1)), 83*125*6 + 777: float32(math.Inf(-1))}
 	for _, solver := range []Solver{LinumBasic, BasicPy} {
 		in, _ := octtest.Made(t, shadedShape, shadedTile, nil, nil, func(i int) float32 {

@@ -17,6 +17,7 @@ import (
 	"strata/pkg/oct/octtest"
 	"strata/pkg/rawtiles"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // raw describes tiles that are made up for a test.
@@ -288,9 +289,7 @@ func TestBadTiles(t *testing.T) {
 
 // Large tiles are stored as chunks along z, all about as large, unless they are to stay whole.
 func TestLargeTiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("tiles of 65 MiB")
-	}
+	race.Leave(t)
 	r := &raw{nx: 600, ny: 500, repeat: 1, depth: 57, places: [][2]int{{0, 0}}} // 65.2 MiB
 	s := r.make(t)
 	var first []float32
