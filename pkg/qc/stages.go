@@ -13,7 +13,8 @@ import (
 )
 
 // chain is the order in which the stages run; others follow by their name.
-var chain = []string{"aip", "resample", "focal", "stitch", "crop", "stack", "preview"}
+var chain = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch", "beam-profile", "crop", "attenuation", "normalize", "slices", "shifts",
+	"common-space", "interpolate", "register", "stack", "bias-field", "align", "preview"}
 
 // Stage summarises all runs of one program.
 type Stage struct {
