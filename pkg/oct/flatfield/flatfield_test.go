@@ -19,7 +19,6 @@ import (
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
-	"strata/tests/race"
 )
 
 // shadingLeft returns the root mean square of what remains of the true flat-field after the division by an estimate.
@@ -38,7 +37,9 @@ func shadingLeft(field, truth []float32) float64 {
 
 // The phantom's vignette comes back, with speckle, relief and structured tissue, from a mosaic whose focal plane is flat.
 func TestTruth(t *testing.T) {
-	race.Leave(t)
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
 	p := phantom.Default()
 	p.Tiles, p.Tile, p.Crop, p.FillTissue, p.Water, p.Bowl = [2]int{10, 10}, [3]int{12, 64, 72}, [2]int{5, 9}, true, 20, 0
 	s, in := octtest.Specimen(t, p, nil, nil, nil)
@@ -90,7 +91,9 @@ var shadedShape, shadedTile = []int{12, 83, 125}, []int{12, 20, 24}
 
 // The numbers depend neither on workers, nor on memory, nor on chunks along z, nor on the output's layout.
 func TestSameHowever(t *testing.T) {
-	race.Leave(t)
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
 	zstd, err := codec.FromFlag("zstd:1", dtype.Uint16, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +137,9 @@ func TestSameHowever(t *testing.T) {
 
 // Tiles can be others than chunks.
 func TestTileOfItsOwn(t *testing.T) {
-	race.Leave(t)
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
 	value := func(i int) uint16 { return uint16(shaded(i)) }
 	in, _ := octtest.Made(t, shadedShape, []int{12, 20, 20}, nil, nil, value)
 	same, err := Run(octtest.Ctx, in, store.Memory(), Options{MaxSamples: 100}, oct.Layout{}, octtest.Small())
@@ -185,7 +190,9 @@ func testDivision[T dtype.Element](t *testing.T) {
 }
 
 func TestDivision(t *testing.T) {
-	race.Leave(t)
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
 	testDivision[uint8](t)
 	testDivision[int8](t)
 	testDivision[uint16](t)
@@ -217,7 +224,9 @@ func TestExtraRows(t *testing.T) {
 
 // Voxels that are no numbers count as 0 in the estimate. basicpy's become 0, linum-basic's stay.
 func TestNonFinite(t *testing.T) {
-	race.Leave(t)
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
 	bad := map[int]float32{7: float32(math.NaN()), 5000: float32(math.Inf(1)), 83*125*6 + 777: float32(math.Inf(-1))}
 	for _, solver := range []Solver{LinumBasic, BasicPy} {
 		in, _ := octtest.Made(t, shadedShape, shadedTile, nil, nil, func(i int) float32 {
