@@ -41,15 +41,15 @@ func TestTimes(t *testing.T) {
 	}
 	out := times(file, "100")
 	for _, want := range []string{
-		"focal           2     4.00     3.00\n", "stack           1    60.50    60.50\n", "(1 tasks failed)\n",
-		"whole run  100.0 s\n", "tasks      88.2 s, 14 of them added up: 44.1 s on 2 CPUs at best, 73.2 s where one has to wait for the other\n",
-		"engine     55.9 s, what the run took longer than its tasks on 2 CPUs: 3.99 s a task\n",
+		"focal               2     4.00     3.00\n", "stack               1    60.50    60.50\n", "(1 tasks failed)\n",
+		"whole run      100.0 s\n", "tasks          88.2 s, 14 of them added up: 44.1 s on 2 CPUs at best, 73.2 s where one has to wait for the other\n",
+		"engine         55.9 s, what the run took longer than its tasks on 2 CPUs: 3.99 s a task\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
 	}
-	if out := times(file); !strings.Contains(out, "whole run  90.5 s\n") {
+	if out := times(file); !strings.Contains(out, "whole run      90.5 s\n") {
 		t.Errorf("from the first task to the last are 90.5 s:\n%s", out)
 	}
 }
