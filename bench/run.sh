@@ -200,7 +200,7 @@ workflow() {
     local all=(-f -q --tiles 4,4 --tile "$2" --voxel 10,10,10 --water 0 --relief 0 --curvature 0) z
     mkdir -p "$data/$1/slices"
     # Slices: mosaics whose tiles do not overlap. The third begins where the first ends.
-    bin/phantom "$data/make" "${all[@]}" --slices 3 --overlap 0 --jitter 0 --glitch 0 --truth_slices --interval $((${2%%,*} * 5))
+    bin/phantom "$data/make" "${all[@]}" --slices 3 --overlap 0 --jitter 0 --glitch 0 --truth_slices --n_levels 2 --interval $((${2%%,*} * 5))
     for z in 0 1 2; do mv "$data/make/mosaic_grid_3d_z0$z.ome.zarr" "$data/$1/slices/slice_z0$z.ome.zarr"; done
     mv "$data/make/truth/slice_z00.ome.zarr" "$data/$1/template.ome.zarr"
     mv "$data/make/shifts_xy.csv" "$data/$1/"

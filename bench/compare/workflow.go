@@ -51,7 +51,7 @@ func processCases() []processCase {
 		{name: "interpolate", ours: "interpolate {a} {c}" + other + anyhow, theirs: "interpolate_missing_slice {a} {c}" + other + anyhow, reads: "{a},{c}", passes: "0.1", like: image, alone: processAlone},
 		{name: "register", ours: "register {a} {b} {out}/transform", theirs: "register_pairwise {a} {b} {out}/transform", reads: "{a},{b}", passes: "1", alone: processAlone},
 		{name: "bias-field", ours: "bias-field {a}" + other, theirs: "correct_bias_field --backend cpu --n_processes 2 {a}" + other, slow: true, reads: "{a}", passes: "1", like: image, alone: processAlone},
-		{name: "align", ours: "align {a}" + other + " --template {template} --level 0", reads: "{a},{template}", passes: "1", like: image, alone: processAlone},
+		{name: "align", ours: "align {a}" + other + " --template {template}", reads: "{a},{template}", passes: "1", like: image, alone: processAlone},
 	}
 }
 
