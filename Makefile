@@ -19,6 +19,7 @@ SOAK_HOSTILE ?= 2000
 SOAK_PAGE ?= docs/reliability.md
 QUALITY ?=
 QUALITY_PAGE ?= docs/quality.md
+SCALE_PAGE ?= docs/scale.md
 BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
@@ -31,7 +32,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -102,6 +103,9 @@ soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as r
 
 quality: build ## volumes against the truth of phantoms; writes docs/quality.md
 	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)'
+
+scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
+	@scripts/scale.sh '$(SCALE_PAGE)'
 
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh

@@ -4,7 +4,8 @@
 # and README's tables are written from there. bench/README.md says how peers come here.
 #
 #   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
-#                programs (docs/benchmarks.md); chain: the workflow, a table of the same
+#                programs (docs/benchmarks.md); workflow: those from raw frames to an aligned
+#                volume (docs/benchmarks-workflow.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
 #                (docs/benchmarks-files.md); tiff: TIFF files (docs/benchmarks-tiff.md);
@@ -24,7 +25,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-stages,arrays,remote,files,tiff,czi,chain,zarr},
+parts=,${PARTS:-stages,workflow,arrays,remote,files,tiff,czi,chain,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
@@ -40,8 +41,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote | files | tiff | czi | zarr | large) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, tiff, czi, zarr, large" >&2
+  case $part in arrays | stages | workflow | chain | remote | files | tiff | czi | zarr | large) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, workflow, chain, remote, files, tiff, czi, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -187,6 +188,35 @@ stages() {
     -about "Mosaic grids of ${shape//,/×} float32 in $((tiles * tiles)) tiles of ${tile//,/×}, 3.5×2×2 µm: a virtual specimen (\`phantom\`) as shards of zstd:3, raw and as blosc-zstd:1, structured data and noise; for \`stack\` $slices slices of $((grid * grid)) tiles of ${thin//,/×} each, whose overlaps it has to find."
 }
 
+workflow() {
+  local data=$base/workflow$small rounds=(-least 3 -most 5 -patience 6s) python tiles=(40,100,100 80,200,200) size
+  if [ -n "$smoke" ]; then
+    rounds=(-least 1 -most 1)
+    tiles=(24,24,24 32,32,32)
+  fi
+  mkdir -p "$data"
+  python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages bench/requirements-stages.txt)
+  make_workflow() { # NAME TILE
+    local all=(-f -q --tiles 4,4 --tile "$2" --voxel 10,10,10 --water 0 --relief 0 --curvature 0) z
+    mkdir -p "$data/$1/slices"
+    # Slices: mosaics whose tiles do not overlap. The third begins where the first ends.
+    bin/phantom "$data/make" "${all[@]}" --slices 3 --overlap 0 --jitter 0 --glitch 0 --truth_slices --n_levels 2 --interval $((${2%%,*} * 5))
+    for z in 0 1 2; do mv "$data/make/mosaic_grid_3d_z0$z.ome.zarr" "$data/$1/slices/slice_z0$z.ome.zarr"; done
+    mv "$data/make/truth/slice_z00.ome.zarr" "$data/$1/template.ome.zarr"
+    mv "$data/make/shifts_xy.csv" "$data/$1/"
+    bin/phantom "$data/make" "${all[@]}"
+    mv "$data/make/mosaic_grid_3d_z00.ome.zarr" "$data/$1/mosaic.ome.zarr"
+    bin/phantom "$data/make" "${all[@]}" --raw --slices 2 --galvo_extra 8 --galvo_shift 7
+    mkdir "$data/$1/raw"
+    mv "$data/make"/z0? "$data/$1/raw/"
+    rm -rf "$data/make"
+  }
+  once "$data" small make_workflow small "${tiles[0]}"
+  once "$data" large make_workflow large "${tiles[1]}"
+  measure workflow "$data" -python "$python" -linumpy "${LINUMPY:-}" "${rounds[@]}" \
+    -about "A virtual specimen (\`phantom\`) of 10 µm voxels: three slices, a mosaic grid of 4×4 tiles and raw frames of the same number of voxels, 40×400×400 (26 MB of float32) and 80×800×800 (205 MB). Outputs are blosc-zstd:1, the default, with the pyramids that the programs make by default."
+}
+
 files() {
   local data=$base/files$small bytes=1073741824 rounds=(-least 3 -most 5 -patience 8s) python='' nocuda=''
   if [ -n "$smoke" ]; then
@@ -277,6 +307,7 @@ page() {
 }
 
 if wanted stages; then stages; fi
+if wanted workflow; then workflow; fi
 if wanted chain; then bench/chain.sh "$base/chain$small" "$results/chain.json"; fi
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi

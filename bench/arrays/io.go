@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -17,8 +21,9 @@ import (
 
 // io does the I/O that a stage cannot avoid: it reads and decodes level 0 of the images at path (comma-separated),
 // once for each of passes, and encodes and writes all levels of another image, a finished output of that stage,
-// which is in memory before the clock starts. It computes nothing.
-func (b *bench) io(ctx context.Context, like string, passes []pass) error {
+// which is in memory before the clock starts; or of several (comma-separated). With frames, the files below path are read. It
+// computes nothing.
+func (b *bench) io(ctx context.Context, like string, passes []pass, frames bool) error {
 	var img *output
 	err := b.outside(func() (err error) {
 		img, err = loadOutput(ctx, like)
@@ -33,7 +38,11 @@ func (b *bench) io(ctx context.Context, like string, passes []pass) error {
 	}
 	for _, p := range passes {
 		for path := range strings.SplitSeq(b.path, ",") {
-			if err := b.readAll(ctx, path, p, img); err != nil {
+			read := func() error { return b.readAll(ctx, path, p, img) }
+			if frames {
+				read = func() error { return b.readFiles(path) }
+			}
+			if err := read(); err != nil {
 				return err
 			}
 		}
@@ -99,6 +108,35 @@ func (b *bench) readAll(ctx context.Context, path string, p pass, like *output) 
 	return b.columns(ctx, src, shape)
 }
 
+// readFiles reads all files below a folder.
+func (b *bench) readFiles(dir string) error {
+	var files []string
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.workers(len(files), b.piece, func(i int, buf []byte) (n int, err error) {
+		f, err := os.Open(files[i])
+		if err != nil {
+			return 0, err
+		}
+		defer f.Close()
+		for {
+			k, err := f.Read(buf)
+			if n += k; errors.Is(err, io.EOF) {
+				return n, nil
+			} else if err != nil {
+				return n, err
+			}
+		}
+	})
+}
+
 // readPlanes reads the first planes of an array (z, y, x), chunk by chunk, and decodes no more than the codec
 // must.
 func (b *bench) readPlanes(ctx context.Context, a *zarr.Array, planes int) error {
@@ -135,15 +173,25 @@ type level struct {
 	data   [][]byte // of each chunk, dense
 }
 
-func loadOutput(ctx context.Context, path string) (*output, error) {
-	if path == "" { // the stage writes next to nothing
-		return &output{}, nil
+func loadOutput(ctx context.Context, paths string) (*output, error) {
+	out := &output{}
+	if paths == "" { // the stage writes next to nothing
+		return out, nil
 	}
+	for path := range strings.SplitSeq(paths, ",") {
+		if err := out.load(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// load adds the levels of an image.
+func (o *output) load(ctx context.Context, path string) error {
 	img, err := ngff.Open(ctx, store.Folder(path), "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := &output{}
 	for _, l := range img.Levels {
 		a := l.Array
 		lev := level{spec: zarr.Spec{Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(), Codecs: a.Codecs()}}
@@ -154,16 +202,16 @@ func loadOutput(ctx context.Context, path string) (*output, error) {
 		for _, r := range boxes.Split(a.Shape(), unit) {
 			buf, err := mem.Alloc(a.DType().Size() * volume(r.Shape))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			lev.chunks, lev.data = append(lev.chunks, r), append(lev.data, buf)
 			if err := a.Read(ctx, r, buf); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		out.levels = append(out.levels, lev)
+		o.levels = append(o.levels, lev)
 	}
-	return out, nil
+	return nil
 }
 
 func (o *output) free() {

@@ -75,6 +75,7 @@ func run(ctx context.Context, args []string) error {
 	like := fs.String("like", "", "image whose levels io writes")
 	passes := []pass{{part: 1}}
 	fs.Func("passes", "what io reads: 1,0.5+8,out is all planes, half of them and 8 more, and as many as -like has", func(s string) (err error) { passes, err = parsePasses(s); return })
+	frames := fs.Bool("frames", false, "PATH of io is a folder of files to read, instead of an image")
 	levels := fs.Int("levels", 0, "pyramid levels that ome makes")
 	again := fs.Int("again", 0, "repetitions after the first")
 	shape := fs.String("shape", "", "shape of what write and ome make from the numbers in the file PATH")
@@ -89,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 		"full": b.full, "stream": b.stream, "random": b.random, "slab": b.slab, "open": b.open, "alone": b.alone, "views": b.views,
 		"write": func(ctx context.Context) error { return b.write(ctx, dims) },
 		"ome":   func(ctx context.Context) error { return b.ome(ctx, dims, *levels) },
-		"io":    func(ctx context.Context) error { return b.io(ctx, *like, passes) },
+		"io":    func(ctx context.Context) error { return b.io(ctx, *like, passes, *frames) },
 		"check": b.full,
 		"clear": b.clear,
 	}[args[0]]

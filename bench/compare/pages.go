@@ -42,7 +42,7 @@ const kindsElsewhere = "[Arrays](benchmarks-arrays.md) defines structured data a
 const firstText = "*First* is the first repetition in a new process; the wall time is the median of the later ones, with allocators and thread pools warm. "
 
 func pages() []*page {
-	return []*page{stagesPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
+	return []*page{stagesPage(), workflowPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
 }
 
 func arraysPage() *page {

@@ -44,6 +44,7 @@ type unit struct {
 	header
 	reads  string   // file or folder that is read before, so that it is cached
 	stored string   // what is read lies here too, and is sized up; "": reads, if that is a folder
+	apart  bool     // programs read different parts of it, which is why its size is not stated
 	writes bool     // programs write the folder out: checked, then removed
 	output string   // what they write, where that is not the array of the folder out
 	env    []string // of all of its programs

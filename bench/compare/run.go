@@ -129,7 +129,7 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 // sizeUp records the size of the stored input if programs read an array or images.
 func (u *unit) sizeUp() (err error) {
 	path := cmp.Or(u.stored, u.reads)
-	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() && u.Group != "start" {
+	if info, statErr := os.Stat(path); !u.apart && statErr == nil && info.IsDir() && u.Group != "start" {
 		u.Input, err = size(path)
 	}
 	return err

@@ -181,18 +181,28 @@ type oldProgram struct{ argv, flags, env []string }
 // the environment in it.
 func findLinumpy(dir, stage string) (*oldProgram, error) {
 	script := linumpyScripts[stage]
-	found, err := filepath.Glob(filepath.Join(dir, "scripts", "*", script[0]))
+	old, err := findScript(dir, script[0])
+	if err != nil {
+		return nil, err
+	}
+	old.flags = script[1:]
+	return old, nil
+}
+
+// findScript does so for a script of a name.
+func findScript(dir, name string) (*oldProgram, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "scripts", "*", name))
 	if err == nil && len(found) == 0 {
-		found, err = filepath.Glob(filepath.Join(dir, "scripts", script[0]))
+		found, err = filepath.Glob(filepath.Join(dir, "scripts", name))
 	}
 	if err != nil || len(found) == 0 {
-		return nil, fmt.Errorf("LINUMPY=%s: no %s in scripts", dir, script[0])
+		return nil, fmt.Errorf("LINUMPY=%s: no %s in scripts", dir, name)
 	}
 	for _, env := range []string{".venv", "venv"} {
 		python := filepath.Join(dir, env, "bin", "python")
 		if _, err := os.Stat(python); err == nil {
 			vars := []string{"PYTHONPATH=" + dir, "OMP_NUM_THREADS=2", "LINUMPY_MAX_CPUS=2"}
-			return &oldProgram{argv: []string{python, found[0]}, flags: script[1:], env: vars}, nil
+			return &oldProgram{argv: []string{python, found[0]}, env: vars}, nil
 		}
 	}
 	return nil, fmt.Errorf("LINUMPY=%s: no Python in .venv or venv of it", dir)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"strata/pkg/address"
 	"strata/pkg/atomic"
@@ -139,6 +140,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	written, err := chosen(r, s)
+	if err != nil {
+		return err
+	}
 	if r.Bool("czi") {
 		return runScans(ctx, r, s)
 	}
@@ -167,7 +172,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	shape := c.Shape()
 	each := int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]+c.Extra*c.Tiles[0]) * int64(shape[2])
-	task := r.Progress("make", int64(c.Slices-len(c.Missing))*each)
+	task := r.Progress("make", int64(len(written))*each)
 	st.Progress = task.Add
 	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), r.IsSet("stage_error")); err != nil {
 		return err
@@ -175,7 +180,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	folder := func(name string) store.Writer {
 		return store.Folder(filepath.Join(out.Work(), name), store.Sync(o.Sync))
 	}
-	if err := writeSlices(ctx, r, s, out, folder, st); err != nil {
+	if err := writeSlices(ctx, r, s, written, out, folder, st); err != nil {
 		return err
 	}
 	task.Done()
@@ -184,6 +189,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	st.Progress, st.Shard = nil, nil
 	for i := range c.Slices {
+		if r.IsSet("only_slices") && !slices.Contains(written, i) {
+			continue
+		}
 		truth := folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i))
 		if err := s.WriteTruth(ctx, truth, i, st); err != nil {
 			return err
@@ -195,14 +203,30 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// writeSlices writes the mosaic grids, or raw tiles, of all slices that there are.
-func writeSlices(ctx context.Context, r *cli.Run, s *phantom.Specimen, out *atomic.Output, folder func(string) store.Writer, st phantom.Storage) (err error) {
+// chosen returns the slices whose voxels are written.
+func chosen(r *cli.Run, s *phantom.Specimen) (written []int, err error) {
+	n, only := s.Config().Slices, r.Ints("only_slices")
+	for _, i := range only {
+		if i >= n || !s.Present(i) {
+			return nil, cli.Usage("--only_slices %d: there are %d slices from 0, without those of --missing_slices", i, n)
+		}
+	}
+	if r.IsSet("only_slices") && r.Bool("czi") {
+		return nil, cli.Usage("--only_slices is for mosaic grids and raw tiles, not for --czi")
+	}
+	for i := range n {
+		if s.Present(i) && (len(only) == 0 || slices.Contains(only, i)) {
+			written = append(written, i)
+		}
+	}
+	return written, nil
+}
+
+// writeSlices writes the mosaic grids, or raw tiles, of slices.
+func writeSlices(ctx context.Context, r *cli.Run, s *phantom.Specimen, written []int, out *atomic.Output, folder func(string) store.Writer, st phantom.Storage) (err error) {
 	c := s.Config()
 	shape := c.Shape()
-	for i := range c.Slices {
-		if !s.Present(i) {
-			continue
-		}
+	for _, i := range written {
 		name := phantom.MosaicName(i) + ".ome.zarr"
 		if c.Raw {
 			name = phantom.RawName(i)

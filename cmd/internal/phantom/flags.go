@@ -67,6 +67,7 @@ func stageFlags(d *phantom.Config) []cli.Flag {
 		{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval, in µm"},
 		{Name: "slice_rotation", Kind: cli.Float, Default: "0", Check: cli.Between(0, 180), Usage: "standard deviation of the rotation of slices about their centre, in degrees, 0 to 180"},
 		{Name: "missing_slices", Kind: cli.Ints, Value: "N", Check: positive, Usage: "slices that are not written, from 0"},
+		{Name: "only_slices", Kind: cli.Ints, Value: "N", Check: positive, Note: "all", Usage: "write the voxels of these slices alone, from 0; shifts and truth are still those of --slices, so a specimen that does not fit onto a disk can be made slice by slice"},
 	}
 }
 
