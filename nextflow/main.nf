@@ -58,7 +58,7 @@ workflow STRATA {
     problem = Programs.problem(Chain.programs(), workflow.workDir)
     if (problem && !workflow.stubRun)
         exit 2, problem
-    problems = Cluster.problems(params, workflow.session.config, Chain.programs())
+    problems = Cluster.problems(params, workflow.session.config, Chain.stages())
     if (problems)
         exit 2, problems.join('\n')
     Attempts.start(params)

@@ -122,6 +122,35 @@ ok 'when every slice is missing the run fails' same $((status != 0)) 1
 ok 'and says so' has "$log" "no slice is left: all 1 failed, the first with: aip: .*broken.ome.zarr.*${chunk##*.ome.zarr/}"
 ok 'and the table has the reason' has "$launch/none/pipeline_info/missing_slices.tsv" "^AIP.broken.3.aip: .*broken.ome.zarr"
 
+# Raw tiles that are really broken: of one slice a frame is cut off, of another info.txt promises more frames than there are.
+"$root/bin/phantom" "$tmp/raw" --raw --slices 5 --tiles 2,2 --tile 32,48,48 --interval 60 -q || exit 1
+cut=$tmp/raw/z01/tile_x01_y00_z01/image_00001.bin
+truncate -s -100 "$cut"
+sed -i 's/^ny: .*/ny: 60/' "$tmp/raw/z03/tile_x00_y01_z03/info.txt"
+# shellcheck disable=SC2054 # commas are ours
+raw=(run "$main" --raw "$tmp/raw" --outdir raw --skip aip,resample,flatfield,beam_profile,crop,attenuation,normalize,register,preview,qc_report --stitch_estimate false
+  --stack_slicing_interval_mm 0.06 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1 --stack_pyramid_resolutions 10
+  --mosaic_cpus 1 --stitch_cpus 1 --common_space_cpus 1 --interpolate_cpus 1 --stack_cpus 1)
+warm raw-bad "${raw[@]}"
+ok 'a raw frame that is cut off, info.txt that is wrong: the run stops' same $((status != 0)) 1
+ok 'and names file and slice last' has <(last "$log") '^strata: stopped by MOSAIC \(mosaic_grid_3d_z0[13]\): exit 3: mosaic: tiles/tile_x0._y0._z0[13][/:]'
+warm raw-allowed "${raw[@]}" --allow_missing_slices -resume
+missing=$launch/raw/pipeline_info/missing_slices.tsv
+ok 'with allow_missing_slices the rest makes a volume' same "$status $(tasks "$log" | grep -o '[0-9] COMMON_SPACE\|[0-9] INTERPOLATE\|[0-9] STACK' | xargs)" '0 1 COMMON_SPACE 2 INTERPOLATE 1 STACK'
+ok 'the slice of the frame is named, and the file' has "$missing" "^MOSAIC.mosaic_grid_3d_z01.3.mosaic: tiles/tile_x01_y00_z01/image_00001.bin: .*cut off"
+ok 'that of the counts, too' has "$missing" '^MOSAIC.mosaic_grid_3d_z03.3.mosaic: tiles/tile_x00_y01_z03: 48 frames in 2 files, fewer than the 60 that info.txt says'
+# made_up: each gap is filled with a slice, or it is said why not.
+made_up() {
+  local s
+  for s in slice_z01 slice_z03; do
+    if [ -e "$launch/raw/slices/${s}_interpolated.ome.zarr" ]; then has "$log" "made up for by interpolation:.* $s" || return 1; else has "$missing" "^INTERPOLATE.$s.-.interpolate: " || return 1; fi
+  done
+}
+ok 'each gap is made up for, or it is said why not' made_up
+truncate -s +100 "$cut"
+warm raw-healed "${raw[@]}" --allow_missing_slices -resume
+ok '-resume looks at the files that changed, no other' same "$status $(sed -n 's/.*process > STRATA:MOSAIC (\(.*\))/\1/p' <(grep Submitted "$log") | sort | xargs) $(grep -c '^MOSAIC' "$missing")" '0 mosaic_grid_3d_z01 mosaic_grid_3d_z03 1'
+
 # Killed in the middle: the slices are done, then Nextflow dies while they are stacked.
 faults
 plan stack.slices 'sleep 600'

@@ -78,14 +78,48 @@ ok 'shifts go along the axes of the mosaics' same "$(awk -F , 'NR == 2 { printf 
 
 warm resumed run "$main" -params-file "$tmp/full.yml" -resume
 ok '-resume executes nothing' same "$status $(tasks "$log")" '0 '
-warm switched run "$main" -params-file "$tmp/full.yml" --outdir on --focal --assess --bias_field -resume
-ok 'with the switches on: stages are added, mosaics are found again' has <(echo "$status $(tasks "$log")") '^0 .*1 ASSESS .*1 BIAS_FIELD .*3 FOCAL '
-ok 'and mosaics are not made again' fails has <(tasks "$log") 'MOSAIC|RESAMPLE'
-ok 'the corrected volume is valid' "$REAL_BIN/zarr-tool" validate "$launch/on/bias_field/volume.ome.zarr"
+
+# Switches of the chain that are off by default: the package for aligning by hand, what comes back from it, a template to lay the volume on. With
+# the volume itself as template nothing is to be found but the way in which the axes run.
+# shellcheck disable=SC2054 # commas are ours
+by_eye=(run "$main" -params-file "$tmp/full.yml" --outdir by-eye --manual --align --align_template "$results/volume/volume.ome.zarr" --align_input_orientation IPL --align_template_orientation IPL)
+warm by-eye "${by_eye[@]}" -resume
+ok 'manual and align: they run, and the report; the rest is found again' same "$status $(tasks "$log")" '0 1 ALIGN 1 MANUAL 1 REPORT 1 VERSIONS'
+opened() { (view() { local a; for a; do case $a in /*) [ -e "$a/zarr.json" ] || [ -e "$a/transform.tfm" ] || exit 1 ;; esac; done; echo "$#"; }; export -f view; cd / && bash "$launch/by-eye/manual/align.sh"); }
+ok 'what was published for aligning by hand finds slices and transforms' same "$(opened | grep -c '^[0-9]*$')" "$(tail -n +2 "$launch/by-eye/manual/pairs.csv" | wc -l)"
+ok 'the volume lies on itself' same "$(awk '/^Parameters:/ { for (i = 2; i <= 7; i++) if ($i > 0.01 || $i < -0.01) bad = 1; print NF - 1, bad + 0 }' "$launch/by-eye/align/volume_ras_transform.tfm")" '6 0'
+aligned() { "$REAL_BIN/align" "$launch/by-eye/volume/volume.ome.zarr" "$tmp/ras.ome.zarr" --template "$results/volume/volume.ome.zarr" --input_orientation IPL --template_orientation IPL --pyramid_resolutions 4 8 -q && same_image "$tmp/ras.ome.zarr" "$launch/by-eye/align/volume_ras.ome.zarr"; }
+ok 'with the same bytes as by hand' aligned
+# The place of a slice, as view saves it.
+echo '{"kind": "strata placement", "fixed": "slice_z00", "moving": "slice_z01", "transform": {"angle": 0.002, "tx": 1, "ty": -1, "cx": 40, "cy": 40, "fixed_z": 18, "moving_z": 1}}' >"$tmp/slice_z01_place.json"
+"$REAL_BIN/manual" apply "$tmp/by-hand" "$tmp/slice_z01_place.json" -q || exit 1
+warm by-hand run "$main" -params-file "$tmp/full.yml" --outdir by-hand --manual_transforms_dir "$tmp/by-hand" -resume
+ok 'a slice that was placed by hand: the volume takes it' same "$status $(tasks "$log") $(awk -F , '$1 == 1 { print $4 }' "$launch/by-hand/volume/stacking_decisions.csv")" '0 1 REPORT 1 STACK manual'
+
+# Every switch of the stages on its other side, in one run (switches_test.go tells which are where). With so few tiles a flat-field for
+# each plane has to be smooth.
+cat "$root/tests/nextflow/other.yml" <(grep -v '^skip' "$tmp/full.yml") >"$tmp/other.yml"
+touch "$tmp/before-other"
+warm other run "$main" -params-file "$tmp/other.yml" --outdir other --flatfield_smoothness_flatfield 500 --aip --preview -resume
+ok 'with the switches of all stages on their other side: the run succeeds' has <(echo "$status $(tasks "$log")") \
+  '^0 7 AIP 1 ASSESS .*1 BIAS_FIELD .*3 FOCAL .*3 MOSAIC .*[45] PREVIEW .*1 STACK .*'
+# Joined lines of all commands of that run.
+commands() { find "$launch/work" -name .command.sh -newer "$tmp/before-other" -exec sed -e :a -e '/\\$/{N;s/\\\n//;ba' -e '}' {} +; }
+told() {
+  local name value sets
+  commands >"$tmp/commands"
+  while IFS=': ' read -r name value; do
+    sets=$(sed -n "/^ *\"$name\": {/,/}/s/.*\"sets\": \"\(.*\)\",*$/\1/p" "$root/nextflow/nextflow_schema.json")
+    [ -z "$sets" ] || has "$tmp/commands" "^${sets% --*} .*--$([ "$value" = true ] || echo no-)${sets#* --}( |$)" || return 1
+  done < <(grep -v '^#' "$root/tests/nextflow/other.yml")
+}
+ok 'and each gets to its program' told
+ok 'the corrected volume is valid' "$REAL_BIN/zarr-tool" validate "$launch/other/bias_field/volume.ome.zarr"
 off=(--outdir off)
-for s in resample focal flatfield stitch beam_profile crop attenuation normalize assess clean_shifts common_space interpolate register manual exclude stack bias_field qc_report align; do off+=("--$s" false); done
-warm off run "$main" -params-file "$tmp/full.yml" "${off[@]}" -resume
-ok 'with every switch off: the mosaics' same "$status $(tasks "$log") $(find "$launch/off/mosaics" -maxdepth 1 -name '*.ome.zarr' | wc -l)" '0 1 VERSIONS 3'
+for s in aip resample focal flatfield stitch beam_profile crop attenuation normalize assess clean_shifts common_space interpolate register manual exclude stack bias_field preview qc_report align; do off+=("--$s" false); done
+# All slices are there when it begins, and so is what says that no more will come.
+warm off run "$main" -params-file "$tmp/full.yml" "${off[@]}" --watch --watch_end truth.json --watch_settle 1s --watch_interval 1s -resume
+ok 'with every switch off, waiting for slices: the mosaics' same "$status $(tasks "$log") $(find "$launch/off/mosaics" -maxdepth 1 -name '*.ome.zarr' | wc -l)" '0 1 VERSIONS 3'
 warm short run "$main" -params-file "$tmp/full.yml" --outdir short --chain short -stub-run
 ok 'the short chain, from raw frames' same "$status $(tasks "$log")" '0 3 CROP 1 ESTIMATE 3 FOCAL 3 MOSAIC 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS'
 warm needs run "$main" -params-file "$tmp/full.yml" --common_space false --register true

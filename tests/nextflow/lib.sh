@@ -102,4 +102,4 @@ stages=(aip resample focal stitch crop stack preview qc-report)
 # shellcheck disable=SC2034,SC2054 # for the caller; commas are Nextflow's
 aip_only=(--skip resample,focal,stitch,crop,stack,preview,qc-report)
 mkdir -p "$FAULTY_BIN"
-for program in "${stages[@]}"; do ln -s "$root/tests/nextflow/faults/program" "$FAULTY_BIN/$program"; done
+for program in "${stages[@]}" register; do ln -s "$root/tests/nextflow/faults/program" "$FAULTY_BIN/$program"; done

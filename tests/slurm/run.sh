@@ -174,6 +174,32 @@ before=$(count_jobs)
 warm chain-stub run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/block/mosaic_grid_3d_z00.ome.zarr" --outdir stub --skip 'aip,preview,focal' -stub-run
 ok '-stub-run: the jobs of what is not skipped' same "$status $(($(count_jobs) - before)) $(find "$launch/stub/volume" -name volume.ome.zarr)" "0 7 $launch/stub/volume/volume.ome.zarr"
 
+# --- The full chain from raw tiles ---------------------------------------------------
+
+"$root/bin/phantom" "$tmp/raw" --raw --slices 3 --missing_slices 1 --tiles 2,2 --tile 48,64,64 --interval 80 --galvo_shift 7 -q || exit 1
+"$root/bin/phantom" "$tmp/template" --ideal --tiles 1,1 --tile 40,60,60 --voxel 4,4,4 -q || exit 1
+before=$(count_jobs)
+faults
+plan register.slice_z00 kill
+# shellcheck disable=SC2054 # commas are ours
+full=(-profile slurm --partition main --raw "$tmp/raw" --outdir full --resample_resolution 4 --crop_depth 120 --stack_slicing_interval_mm 0.08 --stack_search_range_mm 0.02
+  --stack_moving_z_first_index 1 --register_moving_z_index 1 --stack_pyramid_resolutions 4,8 --slices_assess_min_quality 0.1 --use_gpu false --scratch "$tmp/disk"
+  --focal --assess --manual --bias_field --align --align_template "$tmp/template/mosaic_grid_3d_z00.ome.zarr")
+for s in mosaic aip resample focal flatfield stitch beam_profile crop attenuation normalize assess common_space interpolate register manual stack bias_field align; do full+=("--${s}_cpus" 1 "--${s}_memory" '500 MB'); done
+warm full run "$main" "${faulty[@]}" "${full[@]}"
+ok 'from raw tiles, with every stage there is: the run succeeds' same "$status" 0
+ok 'every task was a job, and so was the second try of register' same "$(($(count_jobs) - before)) $(attempts register.slice_z00)" "$(($(ran "$log"))) 2"
+ok 'every process of the workflow ran' same "$(sed -n 's/.*Submitted process > STRATA:\([A-Z_]*\).*/\1/p' "$log" | sort -u | wc -l)" "$(grep -c '^include' "$root/nextflow/main.nf")"
+ok 'their memory is asked for, and no GPU' same "$(job register.slice_z00 2 MinMemoryNode) $(job register.slice_z00 2 TresPerNode)" '1000M '
+ok 'the slice that is missing is named' has "$launch/full/pipeline_info/missing_slices.tsv" '^INPUT.slice_z01.-.not among the raw frames$'
+full_results() {
+  filled "$launch/full"/{volume,bias_field}/volume.ome.zarr/zarr.json "$launch/full"/align/volume_ras.ome.zarr/zarr.json "$launch/full"/{manual/pairs.csv,slice_config/slice_config.csv,qc-report.html} \
+    "$launch"/full/transforms/slice_z02/transform.tfm "$launch"/full/metrics/normalize/slice_z0{0,2}.ome_metrics.json
+}
+ok 'volumes, transforms, metrics and report are there' full_results
+ok 'nothing is left on scratch' same "$(ls "$tmp/disk")" ''
+ok 'and the volume is valid' "$REAL_BIN/zarr-tool" validate "$launch/full/volume/volume.ome.zarr"
+
 # --- The BMRC profile ----------------------------------------------------------------
 
 faults

@@ -98,7 +98,7 @@ func export(ctx context.Context, r *cli.Run) error {
 	if err := writePairs(filepath.Join(out.Work(), "pairs.csv"), pairs); err != nil {
 		return err
 	}
-	if err := writeScript(filepath.Join(out.Work(), "align.sh"), pairs); err != nil {
+	if err := writeScript(filepath.Join(out.Work(), "align.sh"), out.Path(), pairs); err != nil {
 		return err
 	}
 	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
@@ -138,28 +138,17 @@ func writePairs(path string, pairs []*pair) error {
 	return f.Close()
 }
 
-// writeScript writes the script that opens pairs in view.
-func writeScript(path string, pairs []*pair) error {
+// writeScript writes the script that opens pairs in view. It finds slices and transforms from folder, where it will lie: it still does when
+// they are moved or copied together, as a workflow does that publishes its results.
+func writeScript(path, folder string, pairs []*pair) error {
 	var b strings.Builder
 	b.WriteString("#!/usr/bin/env bash\n# Opens each pair of slices in view, the least certain first; Ctrl-C goes on to the next. In view: w a s d moves the\n" +
 		"# overlay, q e turns it, t g moves it along z, p saves its place. Then: manual apply OUT PLACES...\n" +
-		"# usage: align.sh [ARGUMENTS OF VIEW]\nset -u\ntrap : INT\n")
+		"# usage: align.sh [ARGUMENTS OF VIEW]\nset -u\ntrap : INT\nhere=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd -P) || exit 1\n")
 	for _, p := range pairs {
-		fixed, err := filepath.Abs(p.fixed.Path)
-		if err != nil {
-			return err
-		}
-		moving, err := filepath.Abs(p.moving.Path)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "echo 'slices %d and %d'\nview %s --overlay %s", p.fixed.ID, p.moving.ID, quoted(fixed), quoted(moving))
+		fmt.Fprintf(&b, "echo 'slices %d and %d'\nview %s --overlay %s", p.fixed.ID, p.moving.ID, from(folder, p.fixed.Path), from(folder, p.moving.Path))
 		if p.folder != "" {
-			transform, err := filepath.Abs(p.folder)
-			if err != nil {
-				return err
-			}
-			b.WriteString(" --place " + quoted(transform))
+			b.WriteString(" --place " + from(folder, p.folder))
 		}
 		b.WriteString(" \"$@\"\n")
 	}
@@ -168,3 +157,33 @@ func writeScript(path string, pairs []*pair) error {
 
 // quoted returns a word as a shell reads it.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// from returns path as the script in folder names it.
+func from(folder, path string) string {
+	base, err := rooted(folder)
+	if err != nil {
+		return quoted(path)
+	}
+	path, err = rooted(path)
+	if err != nil {
+		return quoted(path)
+	}
+	if rel, err := filepath.Rel(base, path); err == nil {
+		return `"$here"/` + quoted(filepath.ToSlash(rel))
+	}
+	return quoted(path)
+}
+
+// rooted returns the absolute path of a file in a folder whose symbolic links are followed, but not the file's own: a slice may be a link to
+// where it was made.
+func rooted(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path, err
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return path, err
+	}
+	return filepath.Join(folder, filepath.Base(path)), nil
+}

@@ -99,6 +99,11 @@ func runAssess(ctx context.Context, r *cli.Run, o sliceconfig.AssessOptions) err
 		decide.CalibrationRatio = r.Float("calibration_thickness_ratio")
 	}
 	verdicts := sliceconfig.Decide(config, scores, decide)
+	for _, s := range scores {
+		if !s.HasData {
+			r.Warn("slice %d has no data: it is empty or constant", s.ID)
+		}
+	}
 	if only {
 		return printScores(r.Stdout, verdicts)
 	}

@@ -102,11 +102,14 @@ func Find(means []float32, ny, nx int, sigma float64) *Mask {
 	return find(means, smooth, means)
 }
 
+// rounding is the relative difference that smoothing leaves between equal means.
+const rounding = 1e-6
+
 // find splits A-lines by the threshold of some of the numbers of smooth.
 func find(means, smooth, counted []float32) *Mask {
 	m := &Mask{Lines: make([]bool, len(means)), Threshold: math.NaN()}
 	t, ok := filter.PositiveOtsu(counted)
-	if !ok {
+	if low, high, _ := filter.PositiveRange(counted); !ok || float64(high)-float64(low) <= float64(rounding*float64(high)) {
 		return m
 	}
 	m.Threshold = t

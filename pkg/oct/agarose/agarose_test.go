@@ -63,6 +63,13 @@ func TestFind(t *testing.T) {
 	if m := Find([]float32{5, 5, 0, 5}, 2, 2, 0); !m.Few() || m.Count != 0 {
 		t.Errorf("a constant image has the threshold %v", m.Threshold)
 	}
+	even := make([]float32, 32*32)
+	for i := range even {
+		even[i] = 7
+	}
+	if m := Find(even, 32, 32, 1); !m.Few() || m.Count != 0 {
+		t.Errorf("a constant image that was smoothed has the threshold %v, %d are agarose", m.Threshold, m.Count)
+	}
 	if m := Find(make([]float32, 4), 2, 2, 3); !m.Few() || m.Count != 0 {
 		t.Errorf("an empty image has the threshold %v", m.Threshold)
 	}

@@ -5,6 +5,8 @@ package interpolate
 import (
 	"context"
 	"math"
+	"slices"
+	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -107,7 +109,8 @@ func (p *Plan) volume(s blocks.Source) *blocks.Volume { return p.before.From(s, 
 func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	plan := blocks.Plan{Work: "interpolating blocks"}
 	var source blocks.Source = mean{p.before, p.after}
-	work := func(context.Context, *blocks.Block) error { return nil }
+	var some atomic.Bool // a voxel has a number
+	work := func(_ context.Context, b *blocks.Block) error { note(&some, b); return nil }
 	switch p.Method {
 	case ZMorph:
 		res.Mem -= int64(mem.Product(2, 4, p.Shape[1], p.Shape[2]))
@@ -118,14 +121,25 @@ func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res
 		plan.Halo[0], plan.Work = len(taps)/2, "smoothing blocks"
 		plan.PerVoxel = 4 // reflected planes and the sums
 		plan.Fixed = int64(mem.Product(8, len(taps), p.Shape[2]))
-		work = func(_ context.Context, b *blocks.Block) error { smooth(b, taps); return nil }
+		work = func(_ context.Context, b *blocks.Block) error { note(&some, b); smooth(b, taps); return nil }
 	}
 	cut, err := p.volume(source).Fit(plan, layout, res)
 	if err != nil {
 		return nil, err
 	}
 	spec := cut.Spec(p.before.DType)
-	return cut.Map(ctx, out, layout, spec, work)
+	image, err := cut.Map(ctx, out, layout, spec, work)
+	if err == nil && !some.Load() {
+		res.Warnf("%s and %s: all voxels are NaN or infinite: the slice between them shows nothing", p.before.Where, p.after.Where)
+	}
+	return image, err
+}
+
+// note notes that a voxel of a block is finite.
+func note(some *atomic.Bool, b *blocks.Block) {
+	if !some.Load() && slices.ContainsFunc(b.Voxels, func(v float32) bool { return v-v == 0 }) {
+		some.Store(true)
+	}
 }
 
 // weightedSigma is the standard deviation of the Gaussian of Weighted along z, in planes.

@@ -20,6 +20,7 @@ type DecideOptions struct {
 // Reasons for an exclusion.
 const (
 	lowQuality = "low_quality"
+	noData     = "no_data" // where no quality is asked for
 	firstSlice = "first_slice_excluded"
 	previously = "previously_excluded"
 )
@@ -52,6 +53,8 @@ func Decide(t *registration.SliceTable, scores []Score, o DecideOptions) []Verdi
 			v.Reason = lowQuality
 		case i < o.ExcludeFirst:
 			v.Reason = firstSlice
+		case !s.HasData:
+			v.Reason = noData
 		case known && !row.Bool(registration.Use):
 			v.Reason = cmp.Or(row.Text(registration.ExcludeReason), row.Text(registration.Notes), previously)
 		}

@@ -393,6 +393,11 @@ func TestAssessNeighbours(t *testing.T) {
 	if text := written(t, config); !strings.Contains(text, "\n00,false,low_quality,0.000,") || !strings.Contains(text, "\n10,true,,,") {
 		t.Error(text)
 	}
+	unasked := new(registration.SliceTable)
+	Decide(unasked, only, DecideOptions{})
+	if text := written(t, unasked); !strings.Contains(text, "\n00,false,no_data,0.000,") || !strings.Contains(text, "\n10,true,,,") {
+		t.Error(text)
+	}
 	step := AssessMetrics("c.csv", Decide(config, only, DecideOptions{}), DecideOptions{})
 	if text, err := step.JSON(); err != nil || !bytes.Contains(text, []byte(`"mean_quality": {
       "value": null`)) {
