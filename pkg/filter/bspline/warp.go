@@ -54,20 +54,20 @@ func (w *Warp) At(x, y float64) (dx, dy float64) {
 	return dx, dy
 }
 
-// Enlarged returns the warp in pixels of which k make one of w's along each axis, pixel i of w covering pixels k·i … k·(i+1)−1.
-func (w *Warp) Enlarged(k float64) *Warp {
+// Enlarged returns the warp in pixels of which k make one of w's along each axis (y, x), pixel i of w covering pixels k·i … k·(i+1)−1.
+func (w *Warp) Enlarged(k [2]float64) *Warp {
 	out := &Warp{Control: w.Control}
 	for d := range 2 {
-		out.Origin[d], out.Spacing[d] = float64(w.Origin[d]*k)+(k-1)/2, w.Spacing[d]*k
+		out.Origin[d], out.Spacing[d] = float64(w.Origin[d]*k[d])+(k[d]-1)/2, w.Spacing[d]*k[d]
 	}
 	for i := range w.DX {
-		out.DX, out.DY = append(out.DX, w.DX[i]*k), append(out.DY, w.DY[i]*k)
+		out.DX, out.DY = append(out.DX, w.DX[i]*k[1]), append(out.DY, w.DY[i]*k[0])
 	}
 	return out
 }
 
 // Reduced is the inverse of [Warp.Enlarged].
-func (w *Warp) Reduced(k float64) *Warp { return w.Enlarged(1 / k) }
+func (w *Warp) Reduced(k [2]float64) *Warp { return w.Enlarged([2]float64{1 / k[0], 1 / k[1]}) }
 
 // Like returns a warp on the same control points that has about the displacements of f: those of the cubic spline that reproduces cubic
 // polynomials (de Boor and Fix's quasi-interpolant).

@@ -47,8 +47,8 @@ func TestWarpAt(t *testing.T) {
 // Rows of taps, larger and smaller pixels and the quasi-interpolant show the same displacements.
 func TestWarpForms(t *testing.T) {
 	w := randomWarp(40, 50, 9, 2)
-	large := w.Enlarged(3)
-	back := large.Reduced(3)
+	large := w.Enlarged([2]float64{3, 3})
+	back := large.Reduced([2]float64{3, 3})
 	for _, p := range [][2]float64{{0, 0}, {49, 39}, {12.3, 30.1}, {20, 7.7}} {
 		dx, dy := w.At(p[0], p[1])
 		if lx, ly := large.At(3*p[0]+1, 3*p[1]+1); math.Abs(lx-3*dx) > 1e-9 || math.Abs(ly-3*dy) > 1e-9 {

@@ -47,7 +47,7 @@ func (p *pairPlan) elastic(r *Result) {
 	}
 	d, k := *p.deformed, float64(p.shrink)
 	if d.Displacement *= k; d.Warp != nil {
-		d.Warp = d.Warp.Enlarged(k)
+		d.Warp = d.Warp.Enlarged([2]float64{k, k})
 		r.Elastic = d.Warp
 	} else {
 		r.Warnings = append(r.Warnings, "no displacements are written: "+d.Refused)

@@ -34,7 +34,7 @@ func (r *Result) Picture(w io.Writer) error {
 		t = filter.Rigid{Angle: t.Angle, TX: t.TX / full, TY: t.TY / full, CX: (t.CX - o) / full, CY: (t.CY - o) / full}
 		moved := &plane{ny: m.ny, nx: m.nx, v: make([]float32, len(m.v))}
 		if r.Elastic != nil {
-			r.Elastic.Reduced(full).Resample(moved.v, m.v, m.ny, m.nx, t, 0, 0, 0)
+			r.Elastic.Reduced([2]float64{full, full}).Resample(moved.v, m.v, m.ny, m.nx, t, 0, 0, 0)
 		} else {
 			t.Resample(moved.v, m.v, m.ny, m.nx, 0, m.ny, 0)
 		}
