@@ -114,6 +114,7 @@ var withoutParameter = map[string]string{
 	"register --out_transform": "stack knows the name",
 	"register --out_offsets":   "stack knows the name",
 	"register --screenshot":    "for looking at one pair",
+	"register --slices_apart":  "the names tell it",
 
 	"flatfield --diagnostics_dir": "metrics lie beside the mosaic",
 	"flatfield --slice_id":        "the mosaic's name",
