@@ -38,24 +38,32 @@ type rigidRow struct {
 
 // scalar makes the pixels of a row from i on.
 func (r *rigidRow) scalar(row, src []float32, i int) {
-	mx, my := float64(r.nx-1), float64(r.ny-1)
 	for ; i < len(row); i++ {
-		x := r.x + float64(r.dx*float64(i))
-		y := r.y + float64(r.dy*float64(i))
-		if !(x >= -0.5 && x <= mx+0.5 && y >= -0.5 && y <= my+0.5) {
-			row[i] = r.fill
-			continue
-		}
-		x, y = min(max(x, 0), mx), min(max(y, 0), my)
-		x0, y0 := int(x), int(y)
-		x1, y1 := min(x0+1, r.nx-1), min(y0+1, r.ny-1)
-		u, v := x-float64(x0), y-float64(y0)
-		a, b := float64(src[y0*r.nx+x0]), float64(src[y0*r.nx+x1])
-		c, d := float64(src[y1*r.nx+x0]), float64(src[y1*r.nx+x1])
-		top := a + float64((b-a)*u)
-		bottom := c + float64((d-c)*u)
-		row[i] = float32(top + float64((bottom-top)*v))
+		row[i] = Linear(src, r.ny, r.nx, r.x+float64(r.dx*float64(i)), r.y+float64(r.dy*float64(i)), r.fill)
 	}
+}
+
+// Linear samples a plane of ny × nx pixels at (x, y) as [Rigid.Resample] does.
+func Linear(src []float32, ny, nx int, x, y float64, fill float32) float32 {
+	mx, my := float64(nx-1), float64(ny-1)
+	if !(x >= -0.5 && x <= mx+0.5 && y >= -0.5 && y <= my+0.5) {
+		return fill
+	}
+	x, y = min(max(x, 0), mx), min(max(y, 0), my)
+	x0, y0 := int(x), int(y)
+	x1, y1 := min(x0+1, nx-1), min(y0+1, ny-1)
+	u, v := x-float64(x0), y-float64(y0)
+	a, b := float64(src[y0*nx+x0]), float64(src[y0*nx+x1])
+	c, d := float64(src[y1*nx+x0]), float64(src[y1*nx+x1])
+	top := a + float64((b-a)*u)
+	bottom := c + float64((d-c)*u)
+	return float32(top + float64((bottom-top)*v))
+}
+
+// Inverse returns the transform that undoes t, about the same centre.
+func (t Rigid) Inverse() Rigid {
+	s, c := math.Sincos(t.Angle)
+	return Rigid{Angle: -t.Angle, TX: -float64(c*t.TX) - float64(s*t.TY), TY: float64(s*t.TX) - float64(c*t.TY), CX: t.CX, CY: t.CY}
 }
 
 // Then returns the transform that samples the input where t samples it for the pixel that a rotation by angle about the centre and

@@ -12,6 +12,7 @@ import (
 
 	"strata/pkg/document"
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/pattern"
 )
 
@@ -20,6 +21,7 @@ import (
 type Pair struct {
 	Folder    string
 	Transform *filter.Rigid
+	Elastic   *bspline.Warp // displacements on top of Transform
 	Offsets   *Offsets
 	Metrics   *Metrics
 }
@@ -33,7 +35,7 @@ func (p *Pair) Confidence() float64 {
 }
 
 // Folder is a folder of pairwise registrations. It has one folder per slice, with the slice number in its
-// name ("slice_z04_normalize"), that holds a .tfm file and optionally offsets (.txt) and
+// name ("slice_z04_normalize"), that holds a .tfm file and optionally offsets (.txt), [ElasticName] and
 // pairwise_registration_metrics.json.
 type Folder struct {
 	path string
@@ -114,6 +116,15 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	}); err != nil {
 		return err
 	}
+	elastic := filepath.Join(p.Folder, ElasticName)
+	if _, err := os.Lstat(elastic); err == nil && tfm != "" {
+		if err := open(ctx, elastic, func(f io.Reader) (err error) {
+			p.Elastic, err = ReadElastic(f, elastic)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
 	txt, err := p.file("offsets.txt", "offset", ".txt")
 	if err != nil {
 		return err
@@ -149,7 +160,7 @@ func (p *Pair) file(usual, part, extension string) (string, error) {
 		if e.Name() == usual {
 			return filepath.Join(p.Folder, usual), nil
 		}
-		if found == "" && strings.Contains(e.Name(), part) && strings.HasSuffix(e.Name(), extension) && e.Name()[0] != '.' {
+		if found == "" && strings.Contains(e.Name(), part) && strings.HasSuffix(e.Name(), extension) && e.Name()[0] != '.' && e.Name() != ElasticName {
 			found = filepath.Join(p.Folder, e.Name())
 		}
 	}

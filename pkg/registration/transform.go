@@ -16,25 +16,9 @@ import (
 // translation along x and y and the centre. Other types give the identity. The warning names what was
 // ignored, or is "".
 func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
-	b, err := document.Lines(r, name)
+	f, err := readTFM(r, name)
 	if err != nil {
 		return t, "", err
-	}
-	f := tfm{name: name}
-	for line := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
-		f.line++
-		if err := f.read(strings.TrimSpace(line)); err != nil {
-			return t, "", fmt.Errorf("%s:%d: %w", name, f.line, err)
-		}
-	}
-	fail := func(format string, args ...any) (filter.Rigid, string, error) {
-		return filter.Rigid{}, "", fmt.Errorf("%s:%d: %w", name, max(f.line, 1), fmt.Errorf(format, args...))
-	}
-	if !f.magic {
-		return fail("no line \"#Insight Transform File V1.0\": not an ITK transform file")
-	}
-	if len(f.types) == 0 {
-		return fail("no line \"Transform: …\"")
 	}
 	kind, _, _ := strings.Cut(f.types[0], "_")
 	if len(f.types) > 1 {
@@ -78,6 +62,28 @@ type tfm struct {
 	types                     []string
 	parameters, fixed         []float64
 	parametersLine, fixedLine int
+}
+
+// readTFM reads an ITK transform file with one transform or more.
+func readTFM(r io.Reader, name string) (*tfm, error) {
+	b, err := document.Lines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &tfm{name: name}
+	for line := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
+		f.line++
+		if err := f.read(strings.TrimSpace(line)); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, f.line, err)
+		}
+	}
+	if !f.magic {
+		return nil, fmt.Errorf("%s:%d: no line \"#Insight Transform File V1.0\": not an ITK transform file", name, max(f.line, 1))
+	}
+	if len(f.types) == 0 {
+		return nil, fmt.Errorf("%s:%d: no line \"Transform: …\"", name, max(f.line, 1))
+	}
+	return f, nil
 }
 
 func (f *tfm) read(line string) (err error) {

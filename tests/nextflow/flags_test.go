@@ -105,6 +105,7 @@ var withoutParameter = map[string]string{
 
 	"align --level":                "the program finds the one that is fine enough",
 	"align --initial_rotation":     "for looking at one volume",
+	"align --preview":              "always given",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",
 	"align --n_levels":             "stack_pyramid_resolutions says which",
@@ -114,6 +115,7 @@ var withoutParameter = map[string]string{
 	"register --out_transform": "stack knows the name",
 	"register --out_offsets":   "stack knows the name",
 	"register --screenshot":    "for looking at one pair",
+	"register --slices_apart":  "the names tell it",
 
 	"flatfield --diagnostics_dir": "metrics lie beside the mosaic",
 	"flatfield --slice_id":        "the mosaic's name",

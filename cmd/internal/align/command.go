@@ -47,6 +47,7 @@ func Command() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas_25um.ome.zarr --input_orientation ILP", Usage: "lay a brain on an atlas"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.tif --initial_rotation 0,0,90 --grid whole", Usage: "start with a quarter turn about z; keep what lies outside the atlas"},
+			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.ome.zarr --preview brain_ras.png", Usage: "with a picture to check it by"},
 			{Command: "align brain.ome.zarr --template atlas.ome.zarr --store_transform_only --out_transform brain.tfm", Usage: "only find the transform, and note it in the volume's metadata"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
@@ -65,6 +66,7 @@ func flags(o *align.Options) []cli.Flag {
 		cli.Bind(&o.Iterations, cli.Flag{Name: "max_iterations", Check: cli.Between(1, 1e6), Usage: "maximum number of steps at each of four resolutions"}),
 		cli.Bind(&o.Grid, cli.Flag{Name: "grid", Choices: align.Grids, Usage: "box of OUT: the template's, or the smallest one that holds the whole volume"}),
 		{Name: "out_transform", Value: "FILE", Note: "beside OUT", Usage: "write the transform to FILE"},
+		{Name: "preview", Value: "FILE", Usage: "write a PNG of three sections of the template, of the volume laid on it, and of both on a checkerboard"},
 		{Name: "store_transform_only", Kind: cli.Bool, Usage: "write no image, but note the transform in the metadata of IN"},
 	}, stage.Pyramid(&o.Analysis, "the volume"))
 }
@@ -92,12 +94,20 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	if err != nil {
 		return err
 	}
+	picture, err := r.OptionalFile("preview")
+	if err != nil {
+		return err
+	}
+	o.Preview = picture != nil
 	task := r.Progress("align", datasets.Bytes(in.Levels[0].Array))
 	result, err := align.Run(ctx, in, template, to.image, o, stage.PyramidLayout(r, o.Analysis), stage.Resources(r, task))
 	if err != nil {
 		return stage.Failed(err)
 	}
 	if err := to.transform.Write(func(w io.Writer) error { return registration.WriteEuler3D(w, &result.Transform.Euler) }); err != nil {
+		return err
+	}
+	if err := picture.Write(result.WritePreview); err != nil {
 		return err
 	}
 	step := result.Metrics(stage.Shown(r.Arg("IN")), stage.Shown(r.String("template")), stage.Shown(r.Arg("OUT")))

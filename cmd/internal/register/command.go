@@ -14,6 +14,7 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
 	"strata/pkg/record"
+	"strata/pkg/registration"
 )
 
 // Command returns the command register.
@@ -39,6 +40,7 @@ func Command() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "register slice_z03.ome.zarr slice_z04.ome.zarr registered/slice_z04", Usage: "one pair, on one canvas already"},
 			{Command: "register --all slices/ registered/ --moving_z_index 4 --max_translation_px 200 -j 16", Usage: "all pairs of a folder"},
+			{Command: "register slice_z03.ome.zarr slice_z04.ome.zarr registered/slice_z04 --elastic", Usage: "with the displacements that are left, which stack --transforms_dir applies"},
 			{Command: "register fixed.ome.zarr moving.ome.zarr out/ --no_rotation --screenshot pair.png", Usage: "translation only, and a picture of the planes before and after"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
@@ -54,6 +56,7 @@ func flags(o *register.Options) []cli.Flag {
 			Usage: "with --all, if a slice cannot be read: stop, or skip its pairs: warn and write the identity with status error for them"},
 
 		cli.Bind(&o.SlicingIntervalMM, cli.Flag{Name: "slicing_interval_mm", Check: notNegative, Value: "MM", Usage: "thickness that the blade cuts off between two slices, in mm"}),
+		cli.Bind(&o.Apart, cli.Flag{Name: "slices_apart", Check: notNegative, Value: "N", Note: "by the numbers z<NN> in the names", Usage: "cuts between FIXED and MOVING, more than 1 if slices between them are missing; --all always goes by the names"}),
 		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected plane of FIXED to search, either way, in mm"}),
 		cli.Bind(&o.MovingZ, cli.Flag{Name: "moving_z_index", Check: notNegative, Value: "PLANE", Usage: "plane of MOVING to register, counted from 0"}),
 		cli.Bind(&o.ZSearch, cli.Flag{Name: "z_search", Choices: register.ZSearches,
@@ -64,6 +67,10 @@ func flags(o *register.Options) []cli.Flag {
 		cli.Bind(&o.Start, cli.Flag{Name: "initial_alignment", Choices: register.Starts,
 			Usage: "where to begin, besides the identity: gradient at displacements that phase correlation shows at several angles, com at the centres of mass, both, or none"}),
 
+		cli.Bind(&o.Elastic, cli.Flag{Name: "elastic", Usage: "also find the smooth displacements that rotation and translation leave, and write them to " + registration.ElasticName + ", which stack applies"}),
+		cli.Bind(&o.ElasticSpacingUM, cli.Flag{Name: "elastic_spacing_um", Check: cli.Above(0), Value: "UM", Usage: "distance between the control points of --elastic, in µm: structures of a deformation below this size are not followed"}),
+		cli.Bind(&o.ElasticMaxPx, cli.Flag{Name: "elastic_max_px", Check: notNegative, Value: "PX", Usage: "write no displacements if one of --elastic is larger than this, in pixels"}),
+
 		{Name: "out_transform", Default: "transform.tfm", Value: "NAME", Check: plainName, Usage: "name of the transform's file in OUT_DIR"},
 		{Name: "out_offsets", Default: "offsets.txt", Value: "NAME", Check: plainName, Usage: "name of the file with the two planes in OUT_DIR"},
 		{Name: "screenshot", Value: "FILE", Usage: "write a PNG with checkerboards of the two planes, before and after; with --all a name, for a file in each folder"},
@@ -72,7 +79,7 @@ func flags(o *register.Options) []cli.Flag {
 
 // plainName refuses paths where the name of a file is wanted.
 func plainName(v any) error {
-	if name := v.(string); name != filepath.Base(name) || strings.HasPrefix(name, ".") || name == register.MetricsName {
+	if name := v.(string); name != filepath.Base(name) || strings.HasPrefix(name, ".") || name == register.MetricsName || name == registration.ElasticName {
 		return fmt.Errorf("must be the name of a file, without a folder")
 	}
 	return nil
@@ -131,6 +138,6 @@ func summary(r *register.Result) string {
 	if r.Refused != "" {
 		return "not registered"
 	}
-	return fmt.Sprintf("plane %d lies on plane %d, moved by (%.2f, %.2f) px and turned by %.3f°, correlation %.3f, confidence %.2f",
-		r.Offsets.MovingZ, r.Offsets.FixedZ, r.Transform.TX, r.Transform.TY, r.Transform.Angle*180/math.Pi, r.After, r.Confidence)
+	return fmt.Sprintf("plane %d lies on plane %d, moved by (%.2f, %.2f) px and turned by %.3f°, correlation %.3f, confidence %.2f%s",
+		r.Offsets.MovingZ, r.Offsets.FixedZ, r.Transform.TX, r.Transform.TY, r.Transform.Angle*180/math.Pi, r.After, r.Confidence, r.ElasticSummary())
 }

@@ -20,6 +20,8 @@ func excludeCommand() *cli.Command {
 			"slice_z<NN>… below TRANSFORMS_DIR). Slices with a correlation below --z_corr_threshold get auto_excluded=true if there\n" +
 			"are at least --consecutive_threshold in a row: stack then places them by their neighbours. One bad slice on its own\n" +
 			"is not excluded. A missing slice, or one without a value, ends a run.\n\n" +
+			"Speckle and noise lower the correlation of good slices too: look at the values of a series (qc-report, z_correlation)\n" +
+			"before you set a threshold. linumpy's workflow has 0.6, which excludes good slices of speckled volumes.\n\n" +
 			"Writes the counts next to OUT, as auto_exclude_metrics.json. Without any metrics, OUT is the table as it was.",
 		Args: []cli.Arg{
 			{Name: "TRANSFORMS_DIR", Usage: "folder of pairwise registrations"},

@@ -1,6 +1,6 @@
 // Package n4 estimates the smooth multiplicative field of a volume by the algorithm N4 (Tustison et al., "N4ITK: improved N3 bias
 // correction", IEEE Transactions on Medical Imaging 29, 2010). [Fit] takes logarithms of intensities and returns the logarithm of the field
-// as a [Lattice], which can be evaluated anywhere.
+// as a [bspline.Lattice], which can be evaluated anywhere.
 //
 // Each round sharpens the histogram of the corrected intensities, takes the difference between these and the sharpened ones as what is left
 // of the field, and approximates it by a cubic B-spline; the rounds of a level end when the field hardly changes, and the next level has
@@ -10,6 +10,8 @@ package n4
 import (
 	"fmt"
 	"math"
+
+	"strata/pkg/filter/bspline"
 )
 
 // Options are the parameters of [Fit].
@@ -70,21 +72,21 @@ type fit struct {
 	Options
 	planes  [][]float32
 	samples [3]int
-	field   *Lattice
+	field   *bspline.Lattice
 	sums    *approximation
 }
 
 // Fit estimates the field of the log intensities in planes of ny × nx voxels, NaN where a voxel does not count. It returns the logarithm of
 // the field and leaves the corrected log intensities in planes. The mean of the field is what the method makes it: the sharpening keeps the
 // mean of the intensities about as it is. Voxels of one intensity, or none, have a field of zeros. An error is one of Each.
-func Fit(planes [][]float32, ny, nx int, o Options) (*Lattice, error) {
+func Fit(planes [][]float32, ny, nx int, o Options) (*bspline.Lattice, error) {
 	for _, c := range o.Control {
 		if c < 4 {
 			panic(fmt.Sprintf("n4: %v control points, want 4 or more along each axis", o.Control))
 		}
 	}
 	f := &fit{Options: o.withDefaults(), planes: planes, samples: [3]int{len(planes), ny, nx}}
-	f.field = NewLattice(f.samples, o.Control)
+	f.field = bspline.New(f.samples, o.Control)
 	low, high, _, err := f.correct(nil)
 	if err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func Fit(planes [][]float32, ny, nx int, o Options) (*Lattice, error) {
 			if err != nil {
 				return nil, err
 			}
-			f.field.add(step)
+			f.field.Add(step)
 			var change float64
 			if low, high, change, err = f.correct(step); err != nil {
 				return nil, err
@@ -124,14 +126,14 @@ func Fit(planes [][]float32, ny, nx int, o Options) (*Lattice, error) {
 
 // correct subtracts a field from the planes. It returns the range of what is left and the standard deviation of the field over the voxels
 // that count; a field of nil is zero.
-func (f *fit) correct(field *Lattice) (low, high, change float64, err error) {
+func (f *fit) correct(field *bspline.Lattice) (low, high, change float64, err error) {
 	type part struct {
 		low, high     float32
 		n             int
 		first, second float64 // sums
 	}
 	parts := make([]part, len(f.planes))
-	var taps [3][]Tap
+	var taps [3][]bspline.Tap
 	if field != nil {
 		for d, n := range f.samples {
 			taps[d] = field.Taps(d, n, 0, 1)
@@ -148,10 +150,10 @@ func (f *fit) correct(field *Lattice) (low, high, change float64, err error) {
 		for y := range f.samples[1] {
 			line := plane[y*f.samples[2]:][:f.samples[2]]
 			if field != nil {
-				Row(row, control, taps[1][y])
+				bspline.Row(row, control, taps[1][y])
 				for x, v := range line {
 					if v == v {
-						d := At(row, &taps[2][x])
+						d := bspline.At(row, &taps[2][x])
 						line[x] = float32(float64(v) - d)
 						p.first += d
 						p.second += float64(d * d)
@@ -233,7 +235,7 @@ func (f *fit) histogram(low, high float64) (*histogram, error) {
 }
 
 // approximate returns the field by which the voxels differ from what is expected of them.
-func (f *fit) approximate(h *histogram, expected []float64) (*Lattice, error) {
+func (f *fit) approximate(h *histogram, expected []float64) (*bspline.Lattice, error) {
 	err := f.rows(false, func(v float64) float64 {
 		i, t := h.place(v)
 		return v - expected[i] - float64((expected[i+1]-expected[i])*t)

@@ -110,6 +110,12 @@ func (r *refiner) length(step [3]float64) float64 {
 // try resamples the moving plane and correlates. t is in pixels of the level.
 func (r *refiner) try(t filter.Rigid) fit {
 	resample(r.warped, r.moving.smooth, r.fixed, r.moving, t)
+	c := r.compare()
+	return fit{t, c, r.sum.n}
+}
+
+// compare correlates the detail of the fixed and the warped plane.
+func (r *refiner) compare() float64 {
 	for i, w := range r.warped {
 		f := r.fixed.smooth[i]
 		r.both[i], r.f[i], r.w[i] = 1, f, w
@@ -122,7 +128,7 @@ func (r *refiner) try(t filter.Rigid) fit {
 	for y := range r.fixed.ny {
 		r.sum.add(r.f[y*r.fixed.nx:][:r.fixed.nx], r.w[y*r.fixed.nx:][:r.fixed.nx])
 	}
-	return fit{t, r.sum.correlation(r.least), r.sum.n}
+	return r.sum.correlation(r.least)
 }
 
 // resample computes a form v of the moving plane under a transform, on the pixels of the fixed one.
@@ -181,14 +187,19 @@ func (l *line) sample(row, v []float32, ny, nx int) {
 			row[i] = nan
 			continue
 		}
-		x0, y0 := min(int(x), nx-2), min(int(y), ny-2)
-		a, b := float32(x-float64(x0)), float32(y-float64(y0))
-		k := y0*nx + x0
-		up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
-		top := up[0] + float32((up[1]-up[0])*a)
-		bottom := down[0] + float32((down[1]-down[0])*a)
-		row[i] = top + float32((bottom-top)*b)
+		row[i] = linear(v, nx, x, y, mx, my)
 	}
+}
+
+// linear samples a plane at a place inside it. mx and my are its last pixel.
+func linear(v []float32, nx int, x, y, mx, my float64) float32 {
+	x0, y0 := min(int(x), int(mx)-1), min(int(y), int(my)-1)
+	a, b := float32(x-float64(x0)), float32(y-float64(y0))
+	k := y0*nx + x0
+	up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
+	top := up[0] + float32((up[1]-up[0])*a)
+	bottom := down[0] + float32((down[1]-down[0])*a)
+	return top + float32((bottom-top)*b)
 }
 
 // step solves for the rotation about the centre and the translation (x, y), in the fixed plane's pixels, by which the agreement

@@ -5,6 +5,9 @@
 // the best are followed from level to level. Whether the planes have anything in common is then judged by how far the phase
 // correlation at the result stands out from that at all other displacements ([Result.Peak]): planes of different tissue correlate
 // as well by chance as noisy planes of the same tissue do.
+//
+// [Elastic] finds the smooth displacements that a rigid transform leaves: the control points of a [bspline.Warp], by Gauss-Newton steps on
+// the same correlation.
 package pairwise
 
 import (
@@ -120,14 +123,17 @@ func begin(fixed, moving *Image, t filter.Rigid, o Options) (*registration, Resu
 		return nil, Result{Transform: r.none, Refused: "the moving plane " + moving.blank}
 	}
 	if o.Each == nil {
-		r.o.Each = func(n int, f func(i int)) error {
-			for i := range n {
-				f(i)
-			}
-			return nil
-		}
+		r.o.Each = inTurn
 	}
 	return r, Result{}
+}
+
+// inTurn calls f for 0 … n−1.
+func inTurn(n int, f func(i int)) error {
+	for i := range n {
+		f(i)
+	}
+	return nil
 }
 
 func (r *registration) refiner(k int) *refiner {

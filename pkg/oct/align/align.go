@@ -4,6 +4,7 @@ package align
 
 import (
 	"context"
+	"image"
 	"math"
 
 	"strata/pkg/dtype"
@@ -38,7 +39,8 @@ type Options struct {
 	Rotation            []float64 // start, in degrees about x, y and z
 	Iterations          int       // maximum number of steps of each resolution
 	Grid                Grid
-	oct.Analysis        // the pyramid
+	Preview             bool // keep a picture for WritePreview
+	oct.Analysis             // the pyramid
 }
 
 // DefaultOptions returns the defaults of the flags.
@@ -54,6 +56,7 @@ type Result struct {
 	Levels       [2]int // that were registered, of the volume and the template
 	VoxelUM      float64
 	orientations [2]orientation
+	preview      *image.Gray
 }
 
 // Metrics returns the metrics of the step.
@@ -149,14 +152,14 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 	}
 	r.Levels = levels
 	res.Decided("registering level %d of the volume, %v voxels, to level %d of the template, %v voxels", levels[0], pair[0].Shape, levels[1], pair[1].Shape)
-	var images [2]*mattes.Volume
+	var images [2]*mattes.Volume // of the volume and the template
 	for i, l := range pair {
-		image, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], res)
+		loaded, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], res)
 		if err != nil {
 			return err
 		}
 		defer release()
-		images[i] = image
+		images[i] = loaded
 	}
 	var err error
 	if r.Transform, err = mattes.Register(images[1], images[0], o); err != nil {
@@ -166,6 +169,9 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 		return oct.BadInput("%s, to %s: %w", v.Where, t.Where, err)
 	}
 	r.VoxelUM = coarse(pair[0])
+	if opt.Preview {
+		r.preview = draw(images[1], images[0], &r.Transform.Euler)
+	}
 	if !r.Transform.StepConverged {
 		res.Warnf("the registration ended after %d steps without a maximum: more --max_iterations may find it", r.Transform.Iterations)
 	}

@@ -33,8 +33,8 @@ func anatomy(p mattes.Vec) float64 {
 	return v * min(1, (1-r)*8)
 }
 
-// image writes an image of uint16 with a pyramid.
-func image(t *testing.T, shape [3]int, um [3]float64, levels int, value func(z, y, x int) float64) *ngff.Image {
+// imageOf writes an image of uint16 with a pyramid.
+func imageOf(t *testing.T, shape [3]int, um [3]float64, levels int, value func(z, y, x int) float64) *ngff.Image {
 	t.Helper()
 	st := store.Memory()
 	chunks := []int{min(16, shape[0]), min(24, shape[1]), min(20, shape[2])}
@@ -91,7 +91,7 @@ func specimen(z, y, x int) float64 {
 }
 
 func template(t *testing.T) *ngff.Image {
-	return image(t, [3]int{32, 42, 48}, [3]float64{50, 50, 50}, 0, func(z, y, x int) float64 {
+	return imageOf(t, [3]int{32, 42, 48}, [3]float64{50, 50, 50}, 0, func(z, y, x int) float64 {
 		return 1000 * anatomy(mattes.Vec{float64(x)*0.05 - truth.Centre[0], float64(y)*0.05 - truth.Centre[1], float64(z)*0.05 - truth.Centre[2]})
 	})
 }
@@ -114,7 +114,7 @@ func run(t *testing.T, in, to *ngff.Image, o Options, layout oct.Layout, res oct
 // A specimen that is turned by 7, −5 and 8° and shifted comes back within 0.3° and half a voxel, with the same bits whatever the workers and
 // the memory; it then lies on the template.
 func TestRun(t *testing.T) {
-	in, to := image(t, volumeShape, [3]float64{volumeUM, volumeUM, volumeUM}, 1, specimen), template(t)
+	in, to := imageOf(t, volumeShape, [3]float64{volumeUM, volumeUM, volumeUM}, 1, specimen), template(t)
 	var first *Result
 	var voxels []float32
 	for _, res := range []oct.Resources{{Workers: 3, Mem: 128 << 20}, {Workers: 1, Mem: 48 << 20}} {
@@ -180,7 +180,7 @@ func TestOrientation(t *testing.T) {
 	coarse := [3]float64{120, 80, 100}
 	n := [3]int{20, 35, 31}
 	at := func(z, y, x int) float64 { return specimen(3*z+1, 2*y, int(2.5*float64(x))) }
-	want := run(t, image(t, n, coarse, 0, at), to, o, oct.Layout{}, octtest.Small())
+	want := run(t, imageOf(t, n, coarse, 0, at), to, o, oct.Layout{}, octtest.Small())
 	voxels := octtest.Read(t, want.Image.Levels[0].Array)
 	for code, index := range map[string]func(i [3]int) (z, y, x int){
 		"IAR": func(i [3]int) (z, y, x int) { return n[0] - 1 - i[0], i[1], i[2] },
@@ -197,7 +197,7 @@ func TestOrientation(t *testing.T) {
 		for d, i := range p.axis {
 			shape[i], um[i] = n[d], coarse[d]
 		}
-		in := image(t, shape, um, 0, func(z, y, x int) float64 { return at(index([3]int{z, y, x})) })
+		in := imageOf(t, shape, um, 0, func(z, y, x int) float64 { return at(index([3]int{z, y, x})) })
 		r := run(t, in, to, o, oct.Layout{}, octtest.Small())
 		if r.Transform.Euler != want.Transform.Euler {
 			t.Errorf("%s: %+v, want %+v", code, r.Transform.Euler, want.Transform.Euler)
@@ -224,7 +224,7 @@ func TestOrientation(t *testing.T) {
 // A volume that is not turned stays as it is in its own box; turned by a quarter about z, x runs along y.
 func TestWhole(t *testing.T) {
 	n := [3]int{11, 24, 28}
-	in := image(t, n, [3]float64{50, 100, 100}, 0, func(z, y, x int) float64 { return float64(z + 13*y + 311*x) })
+	in := imageOf(t, n, [3]float64{50, 100, 100}, 0, func(z, y, x int) float64 { return float64(z + 13*y + 311*x) })
 	v, err := blocks.Open(in)
 	if err != nil {
 		t.Fatal(err)
@@ -265,9 +265,9 @@ func TestWhole(t *testing.T) {
 }
 
 func TestBad(t *testing.T) {
-	in, to := image(t, [3]int{20, 24, 28}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return specimen(2*z, 2*y, 2*x) }), template(t)
-	zero := image(t, [3]int{8, 8, 8}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return 0 })
-	huge := image(t, [3]int{8, 8, 8}, [3]float64{1e9, 1e9, 1e9}, 0, func(z, y, x int) float64 { return float64(z + 2*y + 3*x) })
+	in, to := imageOf(t, [3]int{20, 24, 28}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return specimen(2*z, 2*y, 2*x) }), template(t)
+	zero := imageOf(t, [3]int{8, 8, 8}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return 0 })
+	huge := imageOf(t, [3]int{8, 8, 8}, [3]float64{1e9, 1e9, 1e9}, 0, func(z, y, x int) float64 { return float64(z + 2*y + 3*x) })
 	for name, c := range map[string]struct {
 		in, to *ngff.Image
 		with   func(o *Options)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/filter/n4"
 	"strata/pkg/work"
 )
@@ -101,8 +102,8 @@ func keys(m map[int][]float32) func(yield func(int) bool) {
 
 // fields are the logarithms of the fields that were found: those of the sections, and that of the volume; nil: none.
 type fields struct {
-	sections []*n4.Lattice
-	whole    *n4.Lattice
+	sections []*bspline.Lattice
+	whole    *bspline.Lattice
 }
 
 // options returns the parameters of a field over a depth of planes.
@@ -149,7 +150,7 @@ func (p *plan) fit(ctx context.Context) error {
 	if err := p.logarithms(ctx); err != nil {
 		return err
 	}
-	p.fields.sections = make([]*n4.Lattice, len(p.sections))
+	p.fields.sections = make([]*bspline.Lattice, len(p.sections))
 	if p.opt.Mode != Global {
 		for i := range p.sections {
 			if err := p.fitSection(ctx, i); err != nil {
@@ -172,7 +173,7 @@ func (p *plan) fit(ctx context.Context) error {
 }
 
 // fitTo fits a field to planes with all workers.
-func (p *plan) fitTo(ctx context.Context, planes [][]float32, n [3]int, o n4.Options) (*n4.Lattice, error) {
+func (p *plan) fitTo(ctx context.Context, planes [][]float32, n [3]int, o n4.Options) (*bspline.Lattice, error) {
 	o.Each = func(n int, f func(i int) error) error {
 		return work.Each(ctx, p.workers, n, func(_, i int) error { return f(i) })
 	}
@@ -261,7 +262,7 @@ func mix(a, b []float64, t float64) {
 
 // evaluator returns a function for rows of a log field in plane z of its section or volume: at voxel y, and the voxels of across. Between
 // samples the field is linear: a lattice may be finer than these.
-func (p *plan) evaluator(l *n4.Lattice, z int, along, across axis) func(y int) []float64 {
+func (p *plan) evaluator(l *bspline.Lattice, z int, along, across axis) func(y int) []float64 {
 	g := &p.samples
 	var plane [2][]float64
 	i, j, t := along.between(z)
@@ -280,11 +281,11 @@ func (p *plan) evaluator(l *n4.Lattice, z int, along, across axis) func(y int) [
 	}
 	return func(y int) []float64 {
 		i, j, t := g.y.between(y)
-		n4.Row(row, plane[0], down[i])
-		n4.Row(other, plane[0], down[j])
+		bspline.Row(row, plane[0], down[i])
+		bspline.Row(other, plane[0], down[j])
 		mix(row, other, t)
 		for k := range coarse {
-			coarse[k] = n4.At(row, &right[k])
+			coarse[k] = bspline.At(row, &right[k])
 		}
 		for k := range out {
 			p := &places[k]

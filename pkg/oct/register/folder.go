@@ -39,7 +39,7 @@ func All(ctx context.Context, pairs []Pair, o Options, stop bool, res oct.Resour
 		if p.Fixed.Err != nil || p.Moving.Err != nil {
 			continue
 		}
-		if n, err := Need(p.Fixed.Slice, p.Moving.Slice); err == nil { // else the pair says so when its turn comes
+		if n, err := Need(p.Fixed.Slice, p.Moving.Slice, o); err == nil { // else the pair says so when its turn comes
 			need = max(need, n)
 		}
 	}
@@ -72,6 +72,6 @@ func (p Pair) run(ctx context.Context, o Options, res oct.Resources) (*Result, e
 			return nil, s.Err
 		}
 	}
-	o.SlicingIntervalMM *= float64(1 + p.Missing())
+	o.Apart = 1 + p.Missing()
 	return Run(ctx, p.Fixed.Slice, p.Moving.Slice, o, res)
 }

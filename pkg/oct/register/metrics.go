@@ -31,6 +31,7 @@ func (r *Result) Metrics() *metrics.Step {
 	s.Note("fixed_is_interpolated", r.Fixed.interpolated(), "Parameter: fixed_is_interpolated")
 	s.Note("moving_is_interpolated", r.Moving.interpolated(), "Parameter: moving_is_interpolated")
 	r.transform(s)
+	r.deformation(s)
 	s.Mark("z_drift", r.Drift, "voxels", "Deviation from expected z-index", metrics.OK)
 	s.Note("correlation_before", r.Before, "Correlation of the planes before registration (-1 to 1)")
 	s.Note("registration_correlation", r.After, "Correlation of the planes under the transform that was found (-1 to 1)")
@@ -56,6 +57,7 @@ func (r *Result) parameters() *metrics.Step {
 	s.Note("best_z_offset", r.Offsets.FixedZ, "Best matching z-index in fixed volume")
 	o := r.Options
 	s.Note("slicing_interval_mm", o.SlicingIntervalMM, "Parameter: slicing_interval_mm")
+	s.Note("slices_apart", o.apart(r.Fixed, r.Moving), "Cuts between the two slices")
 	s.Note("search_range_mm", o.SearchRangeMM, "Parameter: search_range_mm")
 	s.Note("enable_rotation", o.Rotation, "Parameter: enable_rotation")
 	s.Note("max_rotation_deg", o.MaxRotationDeg, "Parameter: max_rotation_deg")
@@ -92,7 +94,7 @@ func Failed(fixed, moving Slice, o Options, reason error) *Result {
 	return &Result{Fixed: fixed, Moving: moving, Options: o, Unread: true, Refused: reason.Error(), ZCorrelation: none, Before: none, After: none, Overlap: none, Peak: none}
 }
 
-// Write writes the transform, the offsets and the metrics into a folder; those of a pair that could not be read are no offsets.
+// Write writes the transform, the displacements if there are any, the offsets and the metrics into a folder; those of a pair that could not be read are no offsets.
 func (r *Result) Write(dir, transform, offsets string) error {
 	text, err := r.Metrics().JSON()
 	if err != nil {
@@ -102,6 +104,9 @@ func (r *Result) Write(dir, transform, offsets string) error {
 		transform:   func(w io.Writer) error { return registration.WriteTransform(w, r.Transform) },
 		offsets:     r.Offsets.Write,
 		MetricsName: func(w io.Writer) error { _, err := w.Write(text); return err },
+	}
+	if r.Elastic != nil {
+		files[registration.ElasticName] = func(w io.Writer) error { return registration.WriteElastic(w, r.Elastic) }
 	}
 	if r.Unread {
 		delete(files, offsets)

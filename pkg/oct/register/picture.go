@@ -33,7 +33,11 @@ func (r *Result) Picture(w io.Writer) error {
 		o := (full - 1) / 2
 		t = filter.Rigid{Angle: t.Angle, TX: t.TX / full, TY: t.TY / full, CX: (t.CX - o) / full, CY: (t.CY - o) / full}
 		moved := &plane{ny: m.ny, nx: m.nx, v: make([]float32, len(m.v))}
-		t.Resample(moved.v, m.v, m.ny, m.nx, 0, m.ny, 0)
+		if r.Elastic != nil {
+			r.Elastic.Reduced([2]float64{full, full}).Resample(moved.v, m.v, m.ny, m.nx, t, 0, 0, 0)
+		} else {
+			t.Resample(moved.v, m.v, m.ny, m.nx, 0, m.ny, 0)
+		}
 		fixed, before, after := f.smaller(k), m.smaller(k), moved.smaller(k)
 		out = image.NewGray(image.Rect(0, 0, 2*fixed.nx+gap, fixed.ny))
 		for i := range out.Pix {

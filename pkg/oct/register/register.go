@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/filter/pairwise"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
 )
 
@@ -49,6 +51,7 @@ var (
 // Options of [Run].
 type Options struct {
 	SlicingIntervalMM float64 // thickness that the blade cuts off between two slices
+	Apart             int     // cuts between the two; 0: the difference of the numbers in their names, or 1
 	SearchRangeMM     float64 // how far from the expected plane the search goes, either way
 	MovingZ           int     // plane of the moving slice
 	ZSearch           ZSearch
@@ -56,11 +59,17 @@ type Options struct {
 	MaxRotationDeg    float64
 	MaxTranslationPx  float64
 	Start             Start
+	Elastic           bool    // also find the smooth displacements that are left
+	ElasticSpacingUM  float64 // between their control points
+	ElasticMaxPx      float64 // largest displacement, in pixels
 }
 
 // Defaults returns the options of linumpy's workflow, with our own search along z.
 func Defaults() Options {
-	return Options{SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, ZSearch: ZAligned, Rotation: true, MaxRotationDeg: 5, MaxTranslationPx: 20, Start: StartBoth}
+	return Options{
+		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, ZSearch: ZAligned, Rotation: true, MaxRotationDeg: 5, MaxTranslationPx: 20, Start: StartBoth,
+		ElasticSpacingUM: 500, ElasticMaxPx: 10,
+	}
 }
 
 // Slice is a slice with the path that messages and metrics call it by.
@@ -74,14 +83,29 @@ func (s Slice) interpolated() bool {
 	return strings.Contains(path.Base(strings.TrimRight(s.Path, "/")), "_interpolated")
 }
 
+// apart returns the number of cuts between two slices.
+func (o *Options) apart(fixed, moving Slice) int {
+	if o.Apart > 0 {
+		return o.Apart
+	}
+	a, known := slicefiles.Number(fixed.Path)
+	b, too := slicefiles.Number(moving.Path)
+	if known && too && b > a {
+		return b - a
+	}
+	return 1
+}
+
 // Result is the registration of a pair of slices.
 type Result struct {
 	Fixed, Moving Slice
 	Options       Options
 	// Transform, in pixels of the slices, lays the moving slice on the fixed one. The identity if Refused.
 	Transform filter.Rigid
-	Offsets   registration.Offsets
-	Drift     int // planes between Offsets.FixedZ and the expected plane
+	// Elastic holds the displacements that are left, in pixels of the slices: see [pairwise.ElasticResult]. nil: there are none.
+	Elastic *bspline.Warp
+	Offsets registration.Offsets
+	Drift   int // planes between Offsets.FixedZ and the expected plane
 	// ZCorrelation is that of the centres of the planes: as they lie, or under the transform if the plane of the fixed slice was
 	// found under it.
 	ZCorrelation float64
@@ -91,6 +115,8 @@ type Result struct {
 	Refused                      string // why the planes are not registered; "": they are
 	Unread                       bool   // the pair could not be read: there are no offsets
 	Warnings                     []string
+	// Deformed tells how the displacements were judged, in pixels of the slices; nil: they were not looked for.
+	Deformed *pairwise.ElasticResult
 
 	planes [2]*plane // that were compared last
 	shrunk int       // pixels of the slices per pixel of these
@@ -103,6 +129,9 @@ func Run(ctx context.Context, fixed, moving Slice, o Options, res oct.Resources)
 		return nil, err
 	}
 	if err := p.find(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.deform(ctx); err != nil {
 		return nil, err
 	}
 	return p.result(), nil
@@ -130,11 +159,14 @@ type pairPlan struct {
 	zCorrelation float64
 	best         int // plane of the fixed slice in the end
 	found        pairwise.Result
+	deformed     *pairwise.ElasticResult
 }
 
 const (
 	// perPixel is the memory in bytes that registering two planes takes per pixel.
 	perPixel = 80
+	// perDeformed is the memory in bytes that finding displacements takes per pixel, after that.
+	perDeformed = 240
 	// besides is the memory of small planes and Fourier transforms.
 	besides = 8 << 20
 )
@@ -177,12 +209,16 @@ func (p *pairPlan) need() int64 {
 	pixels := int64(p.ny/p.shrink) * int64(p.nx/p.shrink)
 	scratch := max(p.f.Array.ScratchBytes(false), p.m.Array.ScratchBytes(false))
 	row := int64(p.shrink) * int64(max(p.f.Shape[2], p.m.Shape[2])) * 12
-	return perPixel*pixels + scratch + row + besides
+	each := int64(perPixel)
+	if p.o.Elastic {
+		each = perDeformed
+	}
+	return each*pixels + scratch + row + besides
 }
 
 // Need returns the memory in bytes that [Run] takes for a pair at least.
-func Need(fixed, moving Slice) (int64, error) {
-	p, err := plan(fixed, moving, Defaults(), oct.Resources{Mem: math.MaxInt64})
+func Need(fixed, moving Slice, o Options) (int64, error) {
+	p, err := plan(fixed, moving, o, oct.Resources{Mem: math.MaxInt64})
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +233,11 @@ func (p *pairPlan) depths() {
 		p.warn("%s: there is no plane %d: its last plane, %d, is registered", p.moving.Path, p.movingZ, last)
 		p.movingZ = last
 	}
-	interval, search := planes(p.o.SlicingIntervalMM, p.f.Voxel[0]), planes(p.o.SearchRangeMM, p.f.Voxel[0])
+	apart := p.o.apart(p.fixed, p.moving)
+	interval, search := planes(p.o.SlicingIntervalMM*float64(apart), p.f.Voxel[0]), planes(p.o.SearchRangeMM, p.f.Voxel[0])
+	if at := interval + p.movingZ; apart > 1 && at >= depth {
+		p.warn("%d cuts lie between the slices: plane %d is expected at plane %d of the fixed slice, which ends before that", apart, p.movingZ, at)
+	}
 	clamp := func(z int) int { return min(max(z, 0), depth-1) }
 	p.expected = [2]int{clamp(depth - interval + p.movingZ), clamp(interval + p.movingZ)}
 	p.search = search
@@ -256,6 +296,7 @@ func (p *pairPlan) result() *Result {
 		r.Warnings = append(r.Warnings, "the transform was cut to the largest rotation or translation")
 	}
 	r.Confidence = p.confidence(r)
+	p.elastic(r)
 	return r
 }
 

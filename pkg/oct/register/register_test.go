@@ -3,6 +3,7 @@ package register
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -132,9 +134,15 @@ func sliceOf(t *testing.T, name string, v []float32, shape, chunks [3]int) Slice
 // lies on the first.
 func sections(t *testing.T, seed uint64, angle float64) (fixed, moving Slice, truth filter.Rigid) {
 	t.Helper()
+	return cuts(t, seed, angle, 1, 150, nil)
+}
+
+// cuts is [sections] for the first slice and the one that comes some cuts of um µm after it, which deform deforms if it is not nil.
+func cuts(t *testing.T, seed uint64, angle float64, apart int, um float64, deform *bspline.Warp) (fixed, moving Slice, truth filter.Rigid) {
+	t.Helper()
 	c := phantom.Default()
-	c.Seed, c.Slices, c.Tiles, c.Tile, c.Voxel = seed, 2, [2]int{1, 1}, [3]int{32, 160, 180}, [3]float64{10, 10, 10}
-	c.Cut, c.Water, c.Relief, c.Bowl, c.Shift, c.Glitch, c.FillTissue = 150, 0, 0, 0, 60, 0, true
+	c.Seed, c.Slices, c.Tiles, c.Tile, c.Voxel = seed, apart+1, [2]int{1, 1}, [3]int{32, 160, 180}, [3]float64{10, 10, 10}
+	c.Cut, c.Water, c.Relief, c.Bowl, c.Shift, c.Glitch, c.FillTissue = um, 0, 0, 0, 60, 0, true
 	s, err := phantom.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -143,11 +151,11 @@ func sections(t *testing.T, seed uint64, angle float64) (fixed, moving Slice, tr
 	var both [2][]float32
 	for k := range both {
 		both[k] = make([]float32, shape[0]*shape[1]*shape[2])
-		if err := s.RenderTile(dtype.Bytes(both[k]), k, 0, 0); err != nil {
+		if err := s.RenderTile(dtype.Bytes(both[k]), k*apart, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a, b := s.TilePosition(0, 0, 0), s.TilePosition(1, 0, 0)
+	a, b := s.TilePosition(0, 0, 0), s.TilePosition(apart, 0, 0)
 	truth = filter.Rigid{Angle: angle, TX: a[1] - b[1], TY: a[0] - b[0], CX: 90, CY: 80}
 	// turned about its centre, the slice shows at q what it showed at R⁻¹(q − c) + c; then T(p) = R(p − c) + c + R·d for the shift d
 	sin, cos := math.Sincos(angle)
@@ -156,9 +164,16 @@ func sections(t *testing.T, seed uint64, angle float64) (fixed, moving Slice, tr
 	area := shape[1] * shape[2]
 	for z := range shape[0] {
 		back := filter.Rigid{Angle: -angle, CX: 90, CY: 80}
-		back.Resample(turned[z*area:][:area], both[1][z*area:][:area], shape[1], shape[2], 0, shape[1], 0)
+		to, from := turned[z*area:][:area], both[1][z*area:][:area]
+		if deform == nil {
+			back.Resample(to, from, shape[1], shape[2], 0, shape[1], 0)
+			continue
+		}
+		plain := make([]float32, area)
+		back.Resample(plain, from, shape[1], shape[2], 0, shape[1], 0)
+		deform.Resample(to, plain, shape[1], shape[2], filter.Rigid{}, 0, 0, 0)
 	}
-	return sliceOf(t, "slice_z00", both[0], shape, [3]int{16, 64, 64}), sliceOf(t, "slice_z01", turned, shape, [3]int{16, 64, 64}), truth
+	return sliceOf(t, "slice_z00", both[0], shape, [3]int{16, 64, 64}), sliceOf(t, fmt.Sprintf("slice_z%02d", apart), turned, shape, [3]int{16, 64, 64}), truth
 }
 
 // Slices of the phantom, as the microscope takes them, are found where they were cut: one slicing interval below, displaced and turned.
@@ -178,6 +193,35 @@ func TestPhantom(t *testing.T) {
 		}
 		if z := r.Offsets.FixedZ - 19; max(z, -z) > 1 {
 			t.Errorf("turned by %v°: plane %d, want 19", angle, r.Offsets.FixedZ)
+		}
+	}
+}
+
+// Where slices are missing between two, the plane is expected as many slicing intervals below as there are cuts: by the numbers in their
+// names, or as they are given.
+func TestGap(t *testing.T) {
+	for seed, apart := range []int{2, 3} {
+		fixed, moving, truth := cuts(t, uint64(seed+21), 1.7*math.Pi/180, apart, 80, nil)
+		o := Defaults()
+		o.SlicingIntervalMM, o.SearchRangeMM, o.MovingZ, o.MaxTranslationPx = 0.08, 0.04, 4, 100
+		for _, c := range []struct {
+			name  string
+			apart int
+			right bool
+		}{{moving.Path, 0, true}, {"moved", apart, true}, {"moved", 0, apart > 2}} { // by chance, depth − 3 intervals are near 3 intervals
+			m := moving
+			m.Path, o.Apart = c.name, c.apart
+			r, err := Run(octtest.Ctx, fixed, m, o, octtest.Small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			off, turn := math.Hypot(r.Transform.TX-truth.TX, r.Transform.TY-truth.TY), degrees(r.Transform.Angle-truth.Angle)
+			want := 8*apart + 4
+			t.Logf("%d cuts, %s: %.3f px and %.3f° off, planes %v, want %d, peak %.1f: %s", apart, c.name, off, turn, r.Offsets, want, r.Peak, r.Refused)
+			right := r.Refused == "" && off <= 0.4 && math.Abs(turn) <= 0.3 && max(r.Offsets.FixedZ-want, want-r.Offsets.FixedZ) <= 1
+			if right != c.right {
+				t.Errorf("%d cuts, %s: %.3f px and %.3f° off, plane %d, want %d: %s", apart, c.name, off, turn, r.Offsets.FixedZ, want, r.Refused)
+			}
 		}
 	}
 }

@@ -46,6 +46,18 @@ func FindAny(ctx context.Context, dir, glob string, opts ...store.HTTPOption) ([
 	return find(ctx, dir, anyName(), glob, want, opts)
 }
 
+var anyNumber = regexp.MustCompile(`.*z(\d+)`)
+
+// Number returns the number in the name of a slice: of several z with digits, the last counts.
+func Number(path string) (id int, ok bool) {
+	m := anyNumber.FindStringSubmatch(filepath.Base(strings.TrimRight(path, "/")))
+	if m == nil {
+		return 0, false
+	}
+	id, err := strconv.Atoi(m[1])
+	return id, err == nil && id <= 1e9
+}
+
 // find lists the files whose name matches both patterns, with their number as the first group of name; want names them in errors.
 func find(ctx context.Context, dir string, name *regexp.Regexp, glob, want string, opts []store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)

@@ -29,3 +29,12 @@ func TestFindAny(t *testing.T) {
 		t.Errorf("no mosaic: %v", err)
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for name, want := range map[string]int{"a/z1/slice_z04_normalize.ome.zarr": 4, "slice_z012.ome.zarr/": 12, "z1_z07": 7, "s3://b/slice_z3.ome.zarr": 3, "slice": -1, "z99999999999999999999": -1, "z10/slice": -1} {
+		id, ok := Number(name)
+		if ok != (want >= 0) || ok && id != want {
+			t.Errorf("%s: %d, %v, want %d", name, id, ok, want)
+		}
+	}
+}

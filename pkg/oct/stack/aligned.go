@@ -140,14 +140,10 @@ func (s *surveyor) measurePair(ctx context.Context, m *movingSlice) error {
 			return s.res.TooLittle(2*need, "comparing %d planes of two slices", reach)
 		}
 		a, b := make([]float32, reach*h*w), make([]float32, reach*h*w)
-		var turn *filter.Rigid
-		if m.resampled() {
-			turn = &m.rigid
-		}
 		if err := s.tile(ctx, m.fixed, m.fixedEnd, t.offset, t.shape, nil, a); err != nil {
 			return err
 		}
-		if err := s.tile(ctx, m.slice, m.movingEnd, t.start, t.shape, turn, b); err != nil {
+		if err := s.tile(ctx, m.slice, m.movingEnd, t.start, t.shape, m.motion(), b); err != nil {
 			return err
 		}
 		if search == nil {
@@ -171,7 +167,7 @@ func newPlaneEnd(first, n int) *planeEnd {
 
 // tile reads the planes of an end in a tile, divides out their shading, smooths the speckle and stores the result
 // in to. It adds their brightness to end.
-func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *filter.Rigid, to []float32) error {
+func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *motion, to []float32) error {
 	bin := s.tileBin()
 	pixel := of.voxel[1] * float64(bin[0])
 	local := micrometres(localUM, pixel) | 1
@@ -181,7 +177,7 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 	for k := range 2 {
 		margin[k] = (local/2 + len(taps)/2) * bin[k]
 		if turn != nil {
-			margin[k] += bin[k] * (1 + int(reachOf(turn, start, shape)/float64(bin[k])))
+			margin[k] += bin[k] * (1 + int(turn.reach(start, shape)/float64(bin[k])))
 		}
 		lo[k] = max(start[k]-margin[k], start[k]%bin[k])
 		n[k] = (min(start[k]+shape[k]+margin[k], of.shape[k+1]) - lo[k]) / bin[k] * bin[k]
@@ -191,10 +187,7 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 	y0, x0 := (start[0]-lo[0])/bin[0], (start[1]-lo[1])/bin[1]
 	return s.planes(ctx, of, [3]int{end.first, lo[0], lo[1]}, box, func(z int, v []float32) error {
 		if turn != nil {
-			here, turned := *turn, make([]float32, len(v))
-			here.CX, here.CY = turn.CX-float64(lo[1]), turn.CY-float64(lo[0])
-			here.Resample(turned, v, n[0], n[1], 0, n[0], 0)
-			v = turned
+			v = turn.resample(v, n[0], n[1], lo)
 		}
 		v = binned(nil, v, n[0], n[1], bin)
 		ny, nx := n[0]/bin[0], n[1]/bin[1]
@@ -214,18 +207,6 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 		}
 		return nil
 	})
-}
-
-// reachOf returns the maximum distance by which a transform moves the pixels of a tile.
-func reachOf(t *filter.Rigid, start, shape [2]int) (far float64) {
-	sin, cos := math.Sincos(t.Angle)
-	for _, y := range []int{start[0], start[0] + shape[0]} {
-		for _, x := range []int{start[1], start[1] + shape[1]} {
-			u, v := float64(x)-t.CX, float64(y)-t.CY
-			far = max(far, math.Abs(float64(cos*u)-float64(sin*v)-u+t.TX), math.Abs(float64(sin*u)+float64(cos*v)-v+t.TY))
-		}
-	}
-	return far
 }
 
 func toFloat32(v []float64) []float32 {

@@ -107,7 +107,7 @@ func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGai
 // turn loads planes of a slice and resamples them by its transform, some at a time.
 func (a *assembly) turn(m *movingSlice, k int, to []volume.Plane, anew bool) {
 	s := m.slice
-	turn := volume.Turn{Rigid: m.rigid, NY: s.shape[1], NX: s.shape[2], Part: m.place, DY: m.origin[0], DX: m.origin[1]}
+	turn := volume.Turn{Rigid: m.rigid, Warp: m.warp, NY: s.shape[1], NX: s.shape[2], Part: m.place, DY: m.origin[0], DX: m.origin[1]}
 	raw := a.mem.Raw(turn.NY, turn.NX)
 	for last := k + len(to); len(to) > 0 && a.mem.Err() == nil; {
 		n := wholeChunks(m, k, min(k+len(raw), last), last) - k

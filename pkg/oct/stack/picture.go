@@ -109,11 +109,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var turn *filter.Rigid
-		if m.resampled() {
-			turn = &m.rigid
-		}
-		moving, err := s.picture(ctx, m.slice, m.movingZ+first, n, bin, turn)
+		moving, err := s.picture(ctx, m.slice, m.movingZ+first, n, bin, m.motion())
 		if err != nil {
 			return err
 		}
@@ -124,7 +120,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 }
 
 // picture makes a picture of n planes of a slice, resampled by its transform.
-func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *filter.Rigid) (picture, error) {
+func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *motion) (picture, error) {
 	p := picture{ny: of.shape[1] / bin[0], nx: of.shape[2] / bin[1]}
 	if p.ny == 0 || p.nx == 0 {
 		return picture{}, nil
@@ -149,11 +145,7 @@ func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bi
 	p.v = make([]float32, p.ny*p.nx)
 	filter.Mean(p.v, sums, n)
 	if turn != nil {
-		small := filter.Rigid{Angle: turn.Angle, TX: turn.TX / float64(bin[1]), TY: turn.TY / float64(bin[0]),
-			CX: (turn.CX+0.5)/float64(bin[1]) - 0.5, CY: (turn.CY+0.5)/float64(bin[0]) - 0.5}
-		turned := make([]float32, len(p.v))
-		small.Resample(turned, p.v, p.ny, p.nx, 0, p.ny, 0)
-		p.v = turned
+		p.v = turn.binned(bin).resample(p.v, p.ny, p.nx, [2]int{})
 	}
 	filter.LocalContrast(p.v, p.v, p.ny, p.nx, micrometres(contrastUM, of.voxel[1]*float64(bin[0]))|1)
 	return p, nil

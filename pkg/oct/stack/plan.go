@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
 	"strata/pkg/oct/stack/tables"
@@ -36,8 +37,9 @@ type stackPlan struct {
 type movingSlice struct {
 	slice, fixed *stackSlice
 	transform    pairTransform
-	action       string       // "none", "skip", "identity", "rotation" or "full"
-	rigid        filter.Rigid // what is applied for "rotation" and "full"
+	action       string        // "none", "skip", "identity", "rotation" or "full"
+	rigid        filter.Rigid  // what is applied for "rotation" and "full", and with displacements
+	warp         *bspline.Warp // displacements that are applied on top of it; nil: none
 
 	movingZ        int
 	overlap, blend int // voxels
@@ -71,6 +73,7 @@ type pairTransform struct {
 	loaded     bool
 	manual     bool
 	rigid      filter.Rigid
+	elastic    *bspline.Warp // displacements on top of it; nil: none
 	confidence float64
 	offsets    *registration.Offsets
 
@@ -112,6 +115,7 @@ func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, re
 	}
 	p.place(in, res)
 	p.rotate()
+	p.displace(res)
 	p.overlaps(res)
 	return p, nil
 }

@@ -150,6 +150,10 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.L
 	for _, s := range p.slices {
 		sources = append(sources, s.source)
 	}
+	if p.warped() && res.Device != nil {
+		res.Decided("displacements of slices are applied on the CPU")
+		res.Device = nil
+	}
 	mem, err := volume.Open(ctx, sources, &res)
 	if err != nil {
 		return nil, err

@@ -60,12 +60,12 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 			t.moves, t.tx, t.ty, t.zcorr = true, m.TX, m.TY, m.ZCorrelation
 		}
 		if t.loaded = auto.Transform != nil && !skip && o.admits(auto.Metrics); t.loaded {
-			t.rigid, t.offsets, t.trusted = *auto.Transform, auto.Offsets, t.confidence
+			t.rigid, t.elastic, t.offsets, t.trusted = *auto.Transform, auto.Elastic, auto.Offsets, t.confidence
 		}
 	}
 	if manual != nil && manual.Transform != nil {
 		t.entry, t.loaded, t.manual = true, true, true
-		t.rigid, t.confidence, t.trusted = *manual.Transform, manual.Confidence(), manual.Confidence()
+		t.rigid, t.elastic, t.confidence, t.trusted = *manual.Transform, manual.Elastic, manual.Confidence(), manual.Confidence()
 		if manual.Offsets != nil {
 			t.offsets = manual.Offsets
 		}

@@ -16,7 +16,9 @@ func (p *stackPlan) blends(m *movingSlice) bool {
 }
 
 // resampled reports whether the slice's planes are resampled.
-func (m *movingSlice) resampled() bool { return m.action == "rotation" || m.action == "full" }
+func (m *movingSlice) resampled() bool {
+	return m.action == "rotation" || m.action == "full" || m.warp != nil
+}
 
 // planes returns the planes of a slice, counted from its first used one, that reach the canvas: those that are
 // blended and those that are put there.

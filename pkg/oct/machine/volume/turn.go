@@ -6,6 +6,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
@@ -24,6 +25,7 @@ type turner interface {
 // percentile of the plane's positive values.
 type Turn struct {
 	Rigid  filter.Rigid
+	Warp   *bspline.Warp // displacements on top of Rigid; nil: none. On the host only
 	NY, NX int
 	Part   oct.Rectangle // part of the destination that is written
 	DY, DX int           // position of their origin in the destination
@@ -37,6 +39,10 @@ func (h *host) Raw(ny, nx int) []Plane {
 }
 
 func (h *host) Turn(to, raw []Plane, t Turn) {
+	if t.Warp != nil {
+		h.warp(to, raw, t)
+		return
+	}
 	h.try(func() error {
 		return h.each(len(raw), len(h.own), func(scratch *growing, i int) error {
 			b, err := scratch.get(4 * t.NY * t.NX)
@@ -49,6 +55,45 @@ func (h *host) Turn(to, raw []Plane, t Turn) {
 			t.Rigid.Resample(v, raw[i].host, t.NY, t.NX, 0, t.NY, fill)
 			for y := r.Y0; y < r.Y1; y++ {
 				copy(to[i].row(y, r.X0, r.X1), v[(y-t.DY)*t.NX+r.X0-t.DX:])
+			}
+			h.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
+	})
+}
+
+// warp is Turn with displacements, whose places are computed once per row for all planes.
+func (h *host) warp(to, raw []Plane, t Turn) {
+	fills := make([]float32, len(raw))
+	h.try(func() error {
+		return h.each(len(raw), len(h.own), func(scratch *growing, i int) error {
+			b, err := scratch.get(4 * t.NY * t.NX)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			fills[i] = positivePercentile(raw[i].host, dtype.Slice[float32](b), outside)
+			h.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
+	})
+	h.try(func() error {
+		r := t.Part
+		return h.each(r.Height(), len(h.own), func(scratch *growing, i int) error {
+			n := r.Width()
+			b, err := scratch.get(16 * n)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			places := dtype.Slice[float64](b)
+			xs, ys := places[:n], places[n:2*n]
+			t.Warp.Places(xs, ys, t.Rigid, r.Y0+i-t.DY, r.X0-t.DX)
+			for k, p := range raw {
+				row := to[k].row(r.Y0+i, r.X0, r.X1)
+				for x := range row {
+					row[x] = filter.Linear(p.host, t.NY, t.NX, xs[x], ys[x], fills[k])
+				}
 			}
 			h.res.Meter.Since(meter.Compute, start)
 			return nil
