@@ -13,6 +13,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/agarose"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/correct"
 	"strata/pkg/zarr/store"
 )
 
@@ -41,49 +43,32 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	if err != nil {
 		return nil, nil, err
 	}
-	need := agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1)
-	if need > res.Mem/2 {
-		return nil, nil, res.TooLittle(2*need, "%s: the statistics of %v voxels", v.Where, v.Shape)
+	var r *Result
+	s := correct.Stage{
+		Need: agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1), Type: dtype.Float32, Work: "normalising blocks",
+		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
+			r, err = measure(ctx, v, o, res)
+			return err
+		},
+		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
+			limits, free, err := machine.Shared(res, r.limits())
+			divisor := r.Divisor
+			if !(divisor > 0) {
+				divisor = 1
+			}
+			return func(w machine.Worker, p machine.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
+		},
 	}
-	res.Mem -= need
-	v, left, release, err := v.Hold(ctx, res)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer release()
-	r, err := measure(ctx, v, o, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: "normalising blocks"}, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	image, err := c.Map(ctx, out, layout, v.Spec(dtype.Float32), func(_ context.Context, b *blocks.Block) error {
-		first, area := b.Origin()[0], b.Size[1]*b.Size[2]
-		for z := range b.Size[0] {
-			r.apply(b.Voxels[z*area:][:area], first+z)
-		}
-		return nil
-	})
+	image, err := s.Run(ctx, v, out, layout, res)
 	return image, r, err
 }
 
-// apply normalises voxels of plane z.
-func (r *Result) apply(v []float32, z int) {
-	high, low, divisor := r.Ceiling[z], r.Background[z], r.Divisor
-	if !(divisor > 0) {
-		divisor = 1
+// limits returns the background and the ceiling of each plane.
+func (r *Result) limits() (all []float32) {
+	for z, low := range r.Background {
+		all = append(all, low, r.Ceiling[z])
 	}
-	for i, f := range v {
-		if f > high {
-			f = high
-		}
-		if f < low {
-			f = low
-		}
-		v[i] = (f - low) / divisor
-	}
+	return all
 }
 
 // measure finds the agarose, and the ceiling and the background of each plane.
