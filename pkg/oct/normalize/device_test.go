@@ -33,7 +33,14 @@ func onDevice[T dtype.Element](t *testing.T) {
 			in, _ := octtest.Made(t, []int{23, 45, 70}, chunks, nil, codecs, octtest.Uneven[T])
 			c := octtest.OnBoth(t, d, "host", func(res oct.Resources) (*ngff.Image, any, error) {
 				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 99.9, Sigma: 1}, oct.Layout{Levels: 2}, res)
-				return im, r, err
+				if err != nil {
+					return nil, nil, err
+				}
+				if r.OnGPU != (res.Device != nil) {
+					t.Errorf("on a GPU: %v", r.OnGPU)
+				}
+				r.OnGPU = false
+				return im, r, nil
 			})
 			down := octtest.Stored(c.Image.Levels[0].Array)
 			if up := octtest.Stored(in.Levels[0].Array) + 8*23; c.Up != up || c.Down != down {
@@ -41,7 +48,14 @@ func onDevice[T dtype.Element](t *testing.T) {
 			}
 			octtest.OnBoth(t, d, "", func(res oct.Resources) (*ngff.Image, any, error) { // chunks as they are stored, and others for the output
 				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 100, Sigma: 1}, oct.Layout{Levels: 1, Chunks: []int{6, 16, 70}}, res)
-				return im, r, err
+				if err != nil {
+					return nil, nil, err
+				}
+				if r.OnGPU != (res.Device != nil) {
+					t.Errorf("on a GPU: %v", r.OnGPU)
+				}
+				r.OnGPU = false
+				return im, r, nil
 			})
 		}
 	}

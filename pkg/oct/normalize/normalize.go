@@ -34,6 +34,7 @@ type Result struct {
 	Ceiling    []float32 // of each plane: the value at which it is clipped
 	Background []float32 // of each plane: the median of the agarose, which becomes 0
 	Divisor    float32   // of the volume; 0 if there is nothing to divide by
+	OnGPU      bool      // a device changed the voxels
 }
 
 // Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by the 90th
@@ -60,7 +61,11 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 		},
 	}
 	image, err := s.Run(ctx, v, out, layout, res)
-	return image, r, err
+	if err != nil {
+		return nil, nil, err
+	}
+	r.OnGPU = res.Device != nil
+	return image, r, nil
 }
 
 // limits returns the background and the ceiling of each plane.
@@ -156,7 +161,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Note("volume_shape", r.Shape[:], "voxels along z, y, x")
 	s.Note("percentile_max", o.PercentileMax, "percentile of each plane at which it is clipped")
 	s.Note("sigma", o.Sigma, "standard deviation in pixels of the Gaussian before the threshold")
-	s.Note("use_gpu", false, "computed on a GPU")
+	s.Note("use_gpu", r.OnGPU, "computed on a GPU")
 	coverage, std := metrics.Limits["agarose_coverage"], metrics.Limits["std_background"]
 	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
 	s.Judge("otsu_threshold", r.Agarose.Threshold, "", "mean intensity below which an A-line is agarose", nil)
