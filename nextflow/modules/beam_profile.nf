@@ -21,7 +21,7 @@ process BEAM_PROFILE {
     mkdir -p beam_profile reports
     beam-profile '${Inputs.where(slice, fingerprint)}' 'beam_profile/${name}.ome.zarr' \\
         --report 'reports/${name}.beam-profile.json' \\
-        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)} --no-use_gpu
     printf '%s:\\n  beam-profile: "%s"\\n' '${task.process}' "\$(beam-profile --version | sed 's/^beam-profile //')" > versions.yml
     """
 

@@ -21,7 +21,7 @@ process FLATFIELD {
     mkdir -p flatfield reports
     flatfield '${Inputs.where(mosaic, fingerprint)}' 'flatfield/${name}.ome.zarr' \\
         --report 'reports/${name}.flatfield.json' \\
-        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)} --no-use_gpu
     printf '%s:\\n  flatfield: "%s"\\n' '${task.process}' "\$(flatfield --version | sed 's/^flatfield //')" > versions.yml
     """
 

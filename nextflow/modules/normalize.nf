@@ -21,7 +21,7 @@ process NORMALIZE {
     mkdir -p normalized reports
     normalize '${Inputs.where(slice, fingerprint)}' 'normalized/${name}.ome.zarr' \\
         --report 'reports/${name}.normalize.json' \\
-        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)} --no-use_gpu
     printf '%s:\\n  normalize: "%s"\\n' '${task.process}' "\$(normalize --version | sed 's/^normalize //')" > versions.yml
     """
 

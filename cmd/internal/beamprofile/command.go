@@ -27,13 +27,13 @@ func Command() *cli.Command {
 			"that is smallest.\n\n" +
 			"OUT has the data type of IN, rounded half to even. NaN voxels are ignored and stay NaN. Writes metrics beside OUT,\n" +
 			"as NAME_metrics.json. Reads IN five times (three with --percentile_max 100), or once if half of --mem holds it as\n" +
-			"float32.",
+			"float32. With a GPU, the CPU still estimates the profile; the GPU reads IN once more and divides.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
-		Shared: cli.Stage &^ cli.GPU,
-		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{
 			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "for the estimate, clip values above this percentile of the slice, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&o.FitGaussian, cli.Flag{Name: "fit_gaussian", Usage: "replace the profile by a Gaussian with its peak and its width"}),
@@ -45,14 +45,13 @@ func Command() *cli.Command {
 			{Command: "beam-profile in.ome.zarr out.ome.zarr --below 40 --output_plot profile.svg", Usage: "the tissue begins at plane 40; look at the profile"},
 			{Command: "beam-profile in.ome.zarr out.ome.zarr --fit_gaussian -f --n_levels 0", Usage: "where little agarose makes the profile noisy; replace out.ome.zarr and make no pyramid"},
 		},
-		Aliases: []cli.Alias{{Name: "linum-compensate-psf-model-free", Defaults: cli.Defaults{"overwrite": "true", "percentile_max": "100"},
-			Ignored: []cli.Flag{{Name: "use_gpu", Kind: cli.Bool, Ignored: "beam-profile computes on the CPU"}}}},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Aliases: []cli.Alias{{Name: "linum-compensate-psf-model-free", Defaults: cli.Defaults{"overwrite": "true", "percentile_max": "100"}}},
+		Run:     func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}
 }
 
 func run(ctx context.Context, r *cli.Run, o beamprofile.Options) error {
-	return stage.Measured{Name: "beam-profile", Passes: o.Passes(),
+	return stage.Measured{OnGPU: true, Name: "beam-profile", Passes: o.Passes(),
 		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
 			plot, err := r.OptionalFile("output_plot")
 			if err != nil {

@@ -27,7 +27,6 @@ var solvers = map[string]flatfield.Solver{"linum-basic": flatfield.LinumBasic, "
 // Command returns the command flatfield.
 func Command() *cli.Command {
 	ignored := []cli.Flag{
-		{Name: "use_gpu", Kind: cli.Bool, Ignored: "flatfield computes on the CPU"},
 		{Name: "n_processes", Kind: cli.Int, Ignored: "--threads sets the number of workers"},
 	}
 	c := flatfield.Options{MaxSamples: 2000, DarkPercentile: 5}
@@ -43,14 +42,15 @@ func Command() *cli.Command {
 			"interface, but makes matters worse where the tissue's surface crosses the planes: compare the seams in the metrics.\n\n" +
 			"Writes metrics beside OUT, as NAME_metrics.json: how well neighbouring tiles agree in their overlap, before and after.\n" +
 			"NaN voxels count as 0 in the estimate; basicpy makes them 0, linum-basic keeps them. Reads the planes of the estimate\n" +
-			"twice, more often with --percentile_max or --use_darkfield, and IN once.",
+			"twice, more often with --percentile_max or --use_darkfield, and IN once. With a GPU, the CPU still estimates; the GPU\n" +
+			"divides.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
 			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
 		},
-		Shared: cli.Stage &^ cli.GPU,
-		Hints:  cli.Hints{"chunks": {Note: "the mosaic's"}},
-		Flags:  flags(&c),
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
+		Flags: flags(&c),
 		Examples: []cli.Example{
 			{Command: "flatfield mosaic_grid_3d_z03.ome.zarr even_z03.ome.zarr", Usage: "one flat-field for all planes"},
 			{Command: "flatfield in.ome.zarr out.ome.zarr --percentile_max 99.9 --fit_max_samples 500", Usage: "clip bright specks in the estimate, and make it from fewer tiles in less memory"},
@@ -124,7 +124,11 @@ func run(ctx context.Context, r *cli.Run, c flatfield.Options) error {
 		return err
 	}
 	task := r.Progress("flatfield", datasets.Bytes(in.Levels[0].Array))
-	result, err := flatfield.Run(ctx, in, out.Store, c, stage.Layout(r), stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("flatfield", in))
+	if err != nil {
+		return err
+	}
+	result, err := flatfield.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

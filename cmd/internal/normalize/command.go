@@ -24,13 +24,14 @@ func Command() *cli.Command {
 			"Otsu's threshold. In each plane, voxels above a percentile are clipped and the median of the agarose is subtracted;\n" +
 			"the slice is divided by the 90th percentile, over its planes, of what lies between the two.\n\n" +
 			"OUT is float32. NaN voxels are ignored and stay NaN. Writes metrics beside OUT, as NAME_metrics.json. Reads IN five\n" +
-			"times, or once if half of --mem holds it as float32.",
+			"times, or once if half of --mem holds it as float32. With a GPU, the CPU still finds the agarose and the limits; the\n" +
+			"GPU reads IN once more, clips and divides.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
-		Shared: cli.Stage &^ cli.GPU,
-		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{
 			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "clip the voxels of each plane above this percentile, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&o.Sigma, cli.Flag{Name: "sigma", Check: cli.Between(0, 1<<10), Usage: "smooth the mean over z by a Gaussian of this standard deviation in pixels before the threshold, 0 to 1024"}),
@@ -40,14 +41,13 @@ func Command() *cli.Command {
 			{Command: "normalize in.ome.zarr out.ome.zarr --percentile_max 99 --sigma 3", Usage: "for a noisy slice with many bright specks"},
 			{Command: "normalize in.ome.zarr out.ome.zarr -f --n_levels 0 --mem 4GiB", Usage: "replace out.ome.zarr; make no pyramid; decode the input once if it has less than 2 GiB as float32"},
 		},
-		Aliases: []cli.Alias{{Name: "linum-normalize-intensities-per-slice", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "3"},
-			Ignored: []cli.Flag{{Name: "use_gpu", Kind: cli.Bool, Ignored: "normalize computes on the CPU"}}}},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Aliases: []cli.Alias{{Name: "linum-normalize-intensities-per-slice", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "3"}}},
+		Run:     func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}
 }
 
 func run(ctx context.Context, r *cli.Run, o normalize.Options) error {
-	return stage.Measured{Name: "normalize", Passes: normalize.Passes,
+	return stage.Measured{OnGPU: true, Name: "normalize", Passes: normalize.Passes,
 		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {
 			image, result, err := normalize.Run(ctx, in, out, o, stage.Layout(r), res)
 			if err != nil {

@@ -34,10 +34,10 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %v %v", s, f, err)
 		}
 	}
-	if len(Stages()) != 6 {
+	if len(Stages()) != 9 {
 		t.Error(Stages())
 	}
-	if _, err := stage("none"); err == nil || !strings.Contains(err.Error(), "aip, resample, focal, crop, stitch, stack") {
+	if _, err := stage("none"); err == nil || !strings.Contains(err.Error(), "aip, resample, focal, crop, stitch, stack, beam-profile, normalize, flatfield") {
 		t.Error(err)
 	}
 }
@@ -183,6 +183,19 @@ func TestMargin(t *testing.T) {
 		c, err := Choose(j, Host{Cores: 2, Storage: 20e9, Figures: HostFigures().With(Figures{"margin": margin})}, a100())
 		if err != nil || c.GPU != gpu {
 			t.Errorf("margin %v: %v %v", margin, c, err)
+		}
+	}
+}
+
+// TestMeasuredOnTheHost: the GPU has nothing to gain in stages that measure on the host, but where it encodes the output.
+func TestMeasuredOnTheHost(t *testing.T) {
+	raw := Array{Codec: Raw, Bytes: 20 << 30, Streams: 1, Region: 8 << 20, Device: true}
+	for _, s := range []string{"beam-profile", "normalize", "flatfield"} {
+		for _, cores := range []int{2, 16} {
+			c, err := Choose(Job{Stage: s, In: raw, Out: Array{Codec: Blosc, Streams: 8, Region: 8 << 20}}, Host{Cores: cores}, a100())
+			if err != nil || c.GPU {
+				t.Errorf("%s on %d cores: %v %v", s, cores, c, err)
+			}
 		}
 	}
 }

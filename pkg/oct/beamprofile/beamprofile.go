@@ -13,6 +13,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/agarose"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/correct"
 	"strata/pkg/zarr/store"
 )
 
@@ -51,35 +53,23 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	if o.Below < 0 || o.Below >= v.Shape[0] {
 		return nil, nil, oct.LayoutErrorf("--below %d: %s has planes 0 to %d", o.Below, v.Where, v.Shape[0]-1)
 	}
-	need := agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + quantileBytes
-	if need > res.Mem/2 {
-		return nil, nil, res.TooLittle(2*need, "%s: the statistics of %v voxels", v.Where, v.Shape)
-	}
-	res.Mem -= need
-	v, left, release, err := v.Hold(ctx, res)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer release()
-	r, err := measure(ctx, v, o, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: "correcting blocks"}, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	image, err := c.Map(ctx, out, layout, v.Spec(v.DType), func(_ context.Context, b *blocks.Block) error {
-		first, area := b.Origin()[0], b.Size[1]*b.Size[2]
-		for z := range b.Size[0] {
-			by := 1 + r.PSF[first+z]
-			plane := b.Voxels[z*area:][:area]
-			for i, f := range plane {
-				plane[i] = float32(float64(f) / by)
+	var r *Result
+	s := correct.Stage{
+		Need: agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + quantileBytes, Type: v.DType, Work: "correcting blocks",
+		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
+			r, err = measure(ctx, v, o, res)
+			return err
+		},
+		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
+			by := make([]float64, len(r.PSF))
+			for z, f := range r.PSF {
+				by[z] = 1 + f
 			}
-		}
-		return nil
-	})
+			divisors, free, err := machine.Shared(res, by)
+			return func(w machine.Worker, p machine.Part) { w.DividePlanes(p, divisors) }, free, err
+		},
+	}
+	image, err := s.Run(ctx, v, out, layout, res)
 	return image, r, err
 }
 

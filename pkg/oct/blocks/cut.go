@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -189,7 +190,7 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 // rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks divide blocks.
 func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
 	spec.Budget = max(c.pyramid, 1)
-	w, err := oct.Create(ctx, out, layout, spec, c.piece(layout), c.res)
+	w, err := oct.Create(ctx, out, layout, spec, Piece(c.Size, c.Shape, layout), c.res)
 	if err != nil {
 		return nil, err
 	}
@@ -210,11 +211,12 @@ func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec
 	return ngff.Open(ctx, out, "", zarr.Workers(c.res.Workers), zarr.Meter(c.res.Meter))
 }
 
-// piece returns the shape that is written at a time, for the check of the layout. An axis in a single block may have any chunks.
-func (c *Cut) piece(layout oct.Layout) []int {
-	piece := c.Size
+// Piece returns the shape that is written at a time, in blocks of a size, for the check of the layout. An axis in a single block may have
+// any chunks.
+func Piece(size, shape [3]int, layout oct.Layout) []int {
+	piece := size
 	for d, n := range layout.Chunks {
-		if len(layout.Chunks) == len(piece) && c.grid[d] == 1 && n > 0 {
+		if len(layout.Chunks) == len(piece) && size[d] >= shape[d] && n > 0 {
 			piece[d] = (piece[d] + n - 1) / n * n
 		}
 	}
@@ -237,6 +239,6 @@ func (b *Block) inner(spare []byte, t dtype.Type) []byte {
 	if t == dtype.Float32 {
 		return dtype.Bytes(whole[:n])
 	}
-	toStored[t](spare[:n*t.Size()], whole[:n])
+	filter.ToStored(t, spare[:n*t.Size()], whole[:n])
 	return spare[:n*t.Size()]
 }

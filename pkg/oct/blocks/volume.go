@@ -81,7 +81,7 @@ func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, sha
 	if err := v.Array.Read(ctx, region, raw); err != nil {
 		return oct.Readable(err)
 	}
-	fromStored[v.DType](dst[:n], raw)
+	filter.FromStored(v.DType, dst[:n], raw)
 	return nil
 }
 
@@ -110,9 +110,9 @@ func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, sta
 	if err := v.Array.ReadRegions(ctx, regions, bytes); err != nil {
 		return oct.Readable(err)
 	}
-	if convert := fromStored[v.DType]; convert != nil {
+	if v.DType != dtype.Float32 {
 		for i := range starts {
-			convert(dst[i][:n], bytes[i])
+			filter.FromStored(v.DType, dst[i][:n], bytes[i])
 		}
 	}
 	return nil
@@ -156,21 +156,6 @@ func (v *Volume) Spec(t dtype.Type) ngff.ImageSpec {
 	spec.Omero = v.Image.Omero.WithoutWindows()
 	return spec
 }
-
-// fromStored and toStored convert voxels by element type; toStored rounds half to even and clamps.
-var (
-	fromStored = map[dtype.Type]func(dst []float32, src []byte){
-		dtype.Uint8: from[uint8], dtype.Int8: from[int8], dtype.Uint16: from[uint16], dtype.Int16: from[int16], dtype.Uint32: from[uint32],
-		dtype.Int32: from[int32], dtype.Uint64: from[uint64], dtype.Int64: from[int64], dtype.Float64: from[float64],
-	}
-	toStored = map[dtype.Type]func(dst []byte, src []float32){
-		dtype.Uint8: to[uint8], dtype.Int8: to[int8], dtype.Uint16: to[uint16], dtype.Int16: to[int16], dtype.Uint32: to[uint32],
-		dtype.Int32: to[int32], dtype.Uint64: to[uint64], dtype.Int64: to[int64], dtype.Float64: to[float64],
-	}
-)
-
-func from[T dtype.Element](dst []float32, src []byte) { filter.ToFloat32(dst, dtype.Slice[T](src)) }
-func to[T dtype.Element](dst []byte, src []float32)   { filter.FromFloat32(dtype.Slice[T](dst), src) }
 
 // floats returns n numbers of a budgeted buffer.
 func floats(ctx context.Context, pool *mem.Pool, n int) ([]float32, *mem.Buffer, error) {

@@ -336,7 +336,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 				}
 				plane := at.Area() * m.DType.Size()
 				if after := max(p.counted-r.First, 0); after < r.Kept {
-					p.nonFinite.Add(machine.NonFinite(p.Mosaic.DType, v.Data[after*plane:]))
+					p.nonFinite.Add(filter.NonFiniteStored(p.Mosaic.DType, v.Data[after*plane:]))
 				}
 				planes := v.Raw[v.Start:][:r.Planes*plane]
 				clear(planes[len(v.Data):])

@@ -88,6 +88,12 @@ func (f *fitting) at(z int) (field, dark []float32) {
 	return f.fields[i], dark
 }
 
+// field returns what a plane of the volume is divided by.
+func (f *fitting) field(z int) filter.FlatField {
+	gain, dark := f.at(z)
+	return filter.FlatField{Gain: gain, Dark: dark, Height: f.height, Width: f.width, Epsilon: f.epsilon, Keep: f.how.Solver == LinumBasic}
+}
+
 // run estimates the fields.
 func (f *fitting) run(ctx context.Context) error {
 	f.fields = make([][]float32, f.scopes())

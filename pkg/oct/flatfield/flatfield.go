@@ -4,15 +4,14 @@ package flatfield
 
 import (
 	"context"
-	"math"
-	"sync/atomic"
-	"time"
+	"sync"
 
 	"strata/pkg/filter"
-	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/correct"
 	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
@@ -104,7 +103,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if r.After.L1 > r.Before.L1 {
 		res.Warnf("%s: neighbouring tiles differ by %.3g %% after the correction, by %.3g %% before: the flat-field does not suit this mosaic; try the other solver", f.Where, 100*r.After.L1, 100*r.Before.L1)
 	}
-	if r.Image, err = a.run(ctx, out, layout); err != nil {
+	if r.Image, err = a.run(ctx, out); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -117,109 +116,86 @@ func planApply(f *fitting, layout oct.Layout) (*apply, error) {
 	if res.Mem < f.res.Mem/4 {
 		return nil, f.res.TooLittle(2*f.bytes(), "%s: %s of %d × %d pixels", f.Where, units.Count(f.scopes(), "flat-field"), f.height, f.width)
 	}
-	cut, err := f.Cut(blocks.Plan{Size: f.Chunks(layout), Work: "dividing blocks"}, res)
+	change, err := correct.New(f.Volume, f.DType, "dividing blocks", layout, res)
 	if err != nil {
 		return nil, err
 	}
-	return &apply{cut: cut, res: res, fields: f}, nil
+	return &apply{change: change, fields: f}, nil
 }
 
 // apply divides the volume.
 type apply struct {
-	cut       *blocks.Cut
-	res       oct.Resources
-	fields    *fitting
-	nonZero   atomic.Int64
-	positive  atomic.Bool
-	nonFinite atomic.Int64
+	change *correct.Change
+	fields *fitting
+	mu     sync.Mutex
+	census filter.Census
 }
 
-func (a *apply) run(ctx context.Context, out store.Writer, layout oct.Layout) (*ngff.Image, error) {
-	v := a.cut.Volume
-	im, err := a.cut.Map(ctx, out, layout, v.Spec(v.DType), func(_ context.Context, b *blocks.Block) error {
-		start := time.Now()
-		a.divide(b)
-		a.res.Meter.Since(meter.Compute, start)
-		return nil
-	})
+func (a *apply) run(ctx context.Context, out store.Writer) (*ngff.Image, error) {
+	v, res := a.fields.Volume, a.fields.res
+	im, err := a.change.Run(ctx, out, a.share)
 	if err != nil {
 		return nil, err
 	}
-	share := float64(a.nonZero.Load()) / (float64(v.Shape[0]) * float64(v.Shape[1]) * float64(v.Shape[2]))
+	share := float64(a.census.Some) / (float64(v.Shape[0]) * float64(v.Shape[1]) * float64(v.Shape[2]))
 	if share < minNonZero {
 		return nil, oct.BadInput("%s: %.2g %% of the voxels are other than 0: want at least %g %%", v.Where, 100*share, 100*minNonZero)
 	}
-	if !a.positive.Load() {
+	if a.census.Above == 0 {
 		return nil, oct.BadInput("%s: no voxel is above 0", v.Where)
 	}
-	if n := a.nonFinite.Load(); n > 0 {
-		a.res.Meter.AddNonFinite(n)
-		a.res.Warnf("%s: %d voxels are NaN or infinite: they counted as 0 in the estimate, and %s", v.Where, n,
+	if n := a.census.NonFinite; n > 0 {
+		res.Meter.AddNonFinite(n)
+		res.Warnf("%s: %d voxels are NaN or infinite: they counted as 0 in the estimate, and %s", v.Where, n,
 			map[Solver]string{BasicPy: "are 0 in the output", LinumBasic: "stay in the output"}[a.fields.how.Solver])
 	}
 	return im, nil
 }
 
-// divide corrects a block in place.
-func (a *apply) divide(b *blocks.Block) {
-	m := a.fields.mosaic
-	bad := filter.CountNonFinite(b.Voxels)
-	a.nonFinite.Add(bad)
-	nonZero, positive := int64(0), float32(0)
-	for z := range b.Size[0] {
-		field, dark := a.fields.at(b.Start[0] + z)
-		for y := range b.Size[1] {
-			from := (b.Start[1] + y) % m.height * m.width
-			row := b.Voxels[b.At(z, y, 0):][:b.Size[2]]
-			for len(row) > 0 {
-				x := (b.Start[2] + b.Size[2] - len(row)) % m.width
-				n := min(len(row), m.width-x)
-				part := row[:n]
-				count, most := census(part)
-				nonZero += count
-				positive = max(positive, most)
-				var d []float32
-				if dark != nil {
-					d = dark[from+x:][:n]
-				}
-				correct(part, field[from+x:][:n], d, a.fields.epsilon, a.fields.how.Solver == LinumBasic && bad > 0)
-				row = row[n:]
-			}
+// share shares the fields with the workers, and returns what these do with each part: planes that have a field in common are divided
+// together.
+func (a *apply) share(res *oct.Resources) (func(w machine.Worker, p machine.Part), func(), error) {
+	f := a.fields
+	shared := map[*float32]*machine.FlatField{} // by their first pixels
+	var frees []func()
+	free := func() {
+		for _, free := range frees {
+			free()
 		}
 	}
-	a.nonZero.Add(nonZero)
-	if positive > 0 {
-		a.positive.Store(true)
-	}
-}
-
-// census counts the values other than 0 and NaN and returns the largest finite one, at least 0.
-func census(v []float32) (nonZero int64, most float32) {
-	for _, p := range v {
-		if p != 0 && p == p {
-			nonZero++
-		}
-		if p > most && p <= math.MaxFloat32 {
-			most = p
-		}
-	}
-	return nonZero, most
-}
-
-// correct computes (v − dark)/(field + epsilon) in place, at least 0. What is not finite becomes 0 unless it is kept.
-func correct(v, field, dark []float32, epsilon float32, keep bool) {
-	field = field[:len(v)]
-	for x, p := range v {
-		if keep && p-p != 0 {
+	for z := range f.Shape[0] {
+		gain, _ := f.at(z)
+		if shared[&gain[0]] != nil {
 			continue
 		}
-		if x < len(dark) {
-			p -= dark[x]
+		field, done, err := correct.Field(res, f.field(z))
+		if err != nil {
+			free()
+			return nil, nil, err
 		}
-		q := p / (field[x] + epsilon)
-		if !(q > 0 && q <= math.MaxFloat32) { // NaN, too
-			q = 0
-		}
-		v[x] = q
+		shared[&gain[0]], frees = field, append(frees, done)
 	}
+	of := func(z int) *machine.FlatField {
+		gain, _ := f.at(z)
+		return shared[&gain[0]]
+	}
+	return func(w machine.Worker, p machine.Part) {
+		for z := 0; z < p.Shape[0]; {
+			field, end := of(p.Start[0]+z), z+1
+			for end < p.Shape[0] && of(p.Start[0]+end) == field {
+				end++
+			}
+			w.DivideField(p.Planes(z, end), field, a.count)
+			z = end
+		}
+	}, free, nil
+}
+
+// count adds what workers count.
+func (a *apply) count(c filter.Census) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.census.Some += c.Some
+	a.census.Above += c.Above
+	a.census.NonFinite += c.NonFinite
 }

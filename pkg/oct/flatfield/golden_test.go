@@ -116,7 +116,7 @@ func given(t *testing.T, c golden.Case, g *goldenCase, in *ngff.Image) []float32
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := a.run(octtest.Ctx, store.Memory(), oct.Layout{})
+	out, err := a.run(octtest.Ctx, store.Memory())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,11 +144,9 @@ func (c *comparison) strip(to, voxels []float32, z int, below, first bool) []flo
 
 // correct divides voxels of plane z, which begin at a pixel of a tile.
 func (f *fitting) correct(v []float32, z, from int) {
-	field, dark := f.at(z)
-	if dark != nil {
-		dark = dark[from:][:len(v)]
-	}
-	correct(v, field[from:], dark, f.epsilon, false)
+	field := f.field(z)
+	field.Keep = false
+	field.DivideRow(v, from)
 }
 
 // agreement returns the mean difference of two strips relative to their mean, and their correlation.

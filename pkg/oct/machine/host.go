@@ -3,9 +3,11 @@ package machine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"strata/pkg/filter"
 	"strata/pkg/mem"
+	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
 )
@@ -30,6 +32,8 @@ func (p *Plan) onHost() int64 {
 	each := p.resizeOnHost() + p.rollOnHost() + p.searchOnHost()
 	if n := p.loaded(); n > 0 {
 		each += n
+	} else if p.Changing != nil {
+		each += p.Changing.Volume.Array.ScratchBytes(false)
 	} else {
 		each += p.Source.planes.Bytes()
 	}
@@ -69,7 +73,7 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 		w := &host{plan: p, ctx: ctx}
 		if n := p.loaded(); n > 0 {
 			w.tile, w.err = transfer.NewTileBuffer(n)
-		} else {
+		} else if p.Changing == nil {
 			w.in = w.memory(p.Source.planes.Buffer())
 		}
 		for _, n := range p.Blocks {
@@ -89,6 +93,15 @@ func (w *host) memory(n int) []byte {
 		w.err = fmt.Errorf("memory for a tile: %w", err)
 	}
 	return b
+}
+
+// compute calls f unless the worker has failed, and counts its time.
+func (w *host) compute(f func()) {
+	if w.err == nil {
+		start := time.Now()
+		f()
+		w.plan.Source.res.Meter.Since(meter.Compute, start)
+	}
 }
 
 func (w *host) failed() error { return w.err }

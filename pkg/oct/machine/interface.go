@@ -122,7 +122,7 @@ func (w *host) CountNonFinite(v Voxels) {
 	}
 	m := w.plan.Source.mosaic
 	seen := w.plan.Search.Seen(m.Shape[0]) * v.Box.Area() * m.DType.Size()
-	w.plan.nonFinite(NonFinite(m.DType, v.block.host[:seen]))
+	w.plan.nonFinite(filter.NonFiniteStored(m.DType, v.block.host[:seen]))
 }
 
 func (w *host) FindInterfaces(in Voxels, r oct.Rectangle) {
@@ -173,12 +173,7 @@ func turn[T any](v []T, r oct.Rectangle) {
 }
 
 func (w *host) Gather(seam, piece Voxels) {
-	if w.err != nil {
-		return
-	}
-	start := time.Now()
-	magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, piece.block.host, piece.Box)
-	w.plan.Source.res.Meter.Since(meter.Compute, start)
+	w.compute(func() { magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, piece.block.host, piece.Box) })
 }
 
 func (w *host) Then(f func() error) {

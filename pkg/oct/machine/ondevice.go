@@ -7,12 +7,14 @@ import (
 	"errors"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/zarr"
 )
 
 // onDevice is a worker on a device. It reads a region, queues its processing, and reads the next while the device
@@ -127,7 +129,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		err = w.beginRolling()
 	case w.plan.Search != nil:
 		err = w.beginSearching()
-	default:
+	case w.plan.Changing == nil || w.plan.Source.mosaic.DType != dtype.Float32:
 		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
 	}
 	if err != nil {
@@ -201,9 +203,15 @@ func (w *onDevice) Stream(part oct.Rectangle, take func(z, n int, planes Block))
 // load fetches the regions of a part and copies each to the span that to returns for its first plane z and the
 // size of a plane in bytes; then it calls take.
 func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span, take func(z, n int, planes Block)) {
+	c := w.plan.Source.columns
+	plane := c.Bytes(w.plan.Source.mosaic.BoxShape(1, part.Height(), part.Width()))
+	w.fetch(c.Regions(part.Y0, part.Height(), part.X0, part.Width()), func(z, _ int) gpu.Span { return to(z, plane) }, take)
+}
+
+// fetch fetches regions and copies each to the span that to returns for its n planes from z on; then it calls take.
+func (w *onDevice) fetch(regions []zarr.Region, to func(z, n int) gpu.Span, take func(z, n int, planes Block)) {
 	s := w.plan.Source
-	plane := s.columns.Bytes(s.mosaic.BoxShape(1, part.Height(), part.Width()))
-	for _, g := range s.columns.Regions(part.Y0, part.Height(), part.X0, part.Width()) {
+	for _, g := range regions {
 		if w.now != (stretch{}) {
 			w.mark()
 		}
@@ -219,9 +227,10 @@ func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span
 			return
 		}
 		z, bytes := s.mosaic.First(g.Start), s.columns.Bytes(g.Shape)
-		span := to(z, plane).From(0, bytes)
+		n := s.mosaic.Planes(g.Shape)
+		span := to(z, n).From(0, bytes)
 		slot.Into(w.dev.Stream, span)
-		take(z, s.mosaic.Planes(g.Shape), Block{device: span})
+		take(z, n, Block{device: span})
 		w.now.region = bytes
 	}
 }

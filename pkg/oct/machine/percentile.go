@@ -4,14 +4,12 @@ import (
 	"errors"
 	"math"
 	"sync/atomic"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
-	"strata/pkg/meter"
 )
 
 // A Percentile finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
@@ -118,18 +116,17 @@ const countedAtATime = 64 << 10
 
 func (w *host) Count(planes Block) {
 	p := w.plan.Percentile
-	start := time.Now()
 	if p.kind != dtype.Float32 && w.piece == nil {
 		w.piece = make([]float32, countedAtATime)
 	}
-	inFloat32(planes.host, p.kind, w.piece, func(v []float32) {
+	count := func(v []float32) {
 		if p.looking {
 			p.host.Look(v)
 		} else {
 			p.bad.Add(p.host.Add(v))
 		}
-	})
-	w.plan.Source.res.Meter.Since(meter.Compute, start)
+	}
+	w.compute(func() { inFloat32(planes.host, p.kind, w.piece, count) })
 }
 
 // inFloat32 passes elements to take as float32, converted in piece if they have another type. A float64 that is
@@ -142,7 +139,7 @@ func inFloat32(v []byte, kind dtype.Type, piece []float32, take func(v []float32
 	for len(v) > 0 {
 		n := min(len(v)/kind.Size(), len(piece))
 		some := v[:n*kind.Size()]
-		toFloat32[kind](piece[:n], some)
+		filter.FromStored(kind, piece[:n], some)
 		if kind == dtype.Float64 {
 			for i, f := range dtype.Slice[float64](some) {
 				if f-f == 0 && math.Abs(float64(piece[i])) > math.MaxFloat32 {

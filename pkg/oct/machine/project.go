@@ -2,12 +2,10 @@ package machine
 
 import (
 	"encoding/binary"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu/kernels"
-	"strata/pkg/meter"
 )
 
 // projector sums planes, with the same bits on every machine.
@@ -33,20 +31,17 @@ func addPlanesOf[T dtype.Element](sums []float64, planes []byte) int64 {
 }
 
 func (w *host) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
-	s := w.plan.Source
-	start := time.Now()
-	acc := dtype.Slice[float64](sums.host)[:pixels]
-	if begin {
-		clear(acc)
-	}
-	w.plan.nonFinite(addPlanes[s.mosaic.DType](acc, planes.host))
-	s.res.Meter.Since(meter.Compute, start)
+	w.compute(func() {
+		acc := dtype.Slice[float64](sums.host)[:pixels]
+		if begin {
+			clear(acc)
+		}
+		w.plan.nonFinite(addPlanes[w.plan.Source.mosaic.DType](acc, planes.host))
+	})
 }
 
 func (w *host) Mean(mean, sums Block, n, pixels int) {
-	start := time.Now()
-	filter.Mean(dtype.Slice[float32](mean.host)[:pixels], dtype.Slice[float64](sums.host), n)
-	w.plan.Source.res.Meter.Since(meter.Compute, start)
+	w.compute(func() { filter.Mean(dtype.Slice[float32](mean.host)[:pixels], dtype.Slice[float64](sums.host), n) })
 }
 
 func (w *host) AnySum(sums Block, f func(bool)) {

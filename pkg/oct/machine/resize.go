@@ -90,37 +90,6 @@ type hostResizer struct {
 	out    []byte    // the result; nil if the Resizer holds it
 }
 
-// Conversions by element type.
-var (
-	toFloat32 = map[dtype.Type]func(dst []float32, src []byte){
-		dtype.Uint8: toFloat32Of[uint8], dtype.Int8: toFloat32Of[int8], dtype.Uint16: toFloat32Of[uint16], dtype.Int16: toFloat32Of[int16],
-		dtype.Uint32: toFloat32Of[uint32], dtype.Int32: toFloat32Of[int32], dtype.Uint64: toFloat32Of[uint64], dtype.Int64: toFloat32Of[int64],
-		dtype.Float64: toFloat32Of[float64],
-	}
-	fromFloat32 = map[dtype.Type]func(dst []byte, src []float32){
-		dtype.Uint8: fromFloat32To[uint8], dtype.Int8: fromFloat32To[int8], dtype.Uint16: fromFloat32To[uint16], dtype.Int16: fromFloat32To[int16],
-		dtype.Uint32: fromFloat32To[uint32], dtype.Int32: fromFloat32To[int32], dtype.Uint64: fromFloat32To[uint64], dtype.Int64: fromFloat32To[int64],
-		dtype.Float64: fromFloat32To[float64],
-	}
-	nonFinite = map[dtype.Type]func(v []byte) int64{dtype.Float32: nonFiniteOf[float32], dtype.Float64: nonFiniteOf[float64]}
-)
-
-func toFloat32Of[T dtype.Element](dst []float32, src []byte) {
-	filter.ToFloat32(dst, dtype.Slice[T](src))
-}
-func fromFloat32To[T dtype.Element](dst []byte, src []float32) {
-	filter.FromFloat32(dtype.Slice[T](dst), src)
-}
-func nonFiniteOf[T dtype.Element](v []byte) int64 { return filter.CountNonFinite(dtype.Slice[T](v)) }
-
-// NonFinite returns the number of NaN and infinite elements, which is 0 for integer types.
-func NonFinite(kind dtype.Type, v []byte) int64 {
-	if !kind.IsFloat() {
-		return 0
-	}
-	return nonFinite[kind](v)
-}
-
 func (w *host) Resize(tile oct.Rectangle) Block {
 	p := w.plan
 	m, r := p.Source.mosaic, &w.resize
@@ -149,7 +118,7 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 		r.out = make([]byte, n)
 	}
 	r.out = r.out[:n]
-	fromFloat32[m.DType](r.out, v)
+	filter.ToStored(m.DType, r.out, v)
 	return Block{host: r.out}
 }
 
@@ -166,12 +135,12 @@ func (w *host) addResized(v []byte, area int) {
 			planes = dtype.Slice[float32](v[:n])
 		} else {
 			planes = planes[:n/kind.Size()]
-			toFloat32[kind](planes, v[:n])
+			filter.FromStored(kind, planes, v[:n])
 		}
 		filtered := r.Add(planes)
 		if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
 			// what is filtered is fewer voxels to look at, and shows them all
-			w.plan.nonFinite(nonFinite[kind](v[:n]))
+			w.plan.nonFinite(filter.NonFiniteStored(kind, v[:n]))
 		}
 		v = v[n:]
 	}

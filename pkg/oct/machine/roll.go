@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
-	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
@@ -29,9 +27,9 @@ type Rolling struct {
 	Chunk  int64 // bytes of a chunk of the output
 }
 
-// Shared returns a block with the float32 values v that all workers can use, and a function that frees it. On a
+// Shared returns a block with the values v that all workers can use, and a function that frees it. On a
 // device it uploads them; on the host it shares v.
-func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
+func Shared[T dtype.Element](res *oct.Resources, v []T) (b Block, free func(), err error) {
 	if res.Device == nil {
 		return Block{host: dtype.Bytes(v)}, func() {}, nil
 	}
@@ -40,7 +38,7 @@ func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
 		return b, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	host, err := res.Device.Host(4 * len(v))
+	host, err := res.Device.Host(len(dtype.Bytes(v)))
 	if err != nil {
 		return b, nil, err
 	}
@@ -90,10 +88,9 @@ func (w *host) RollTile(tile oct.Rectangle) {
 	if w.err = s.whole.Read(w.ctx, w.tile, 0, m.Shape[0], tile); w.err != nil {
 		return
 	}
-	start := time.Now()
-	bad := roll[m.DType](&w.roll, w.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2])
-	w.plan.nonFinite(bad)
-	s.res.Meter.Since(meter.Compute, start)
+	w.compute(func() {
+		w.plan.nonFinite(roll[m.DType](&w.roll, w.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2]))
+	})
 	w.Write([]int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}, Block{host: w.tile.Data})
 	if w.err == nil {
 		s.res.Done(int64(len(w.tile.Data)))

@@ -48,6 +48,7 @@ type Worker interface {
 	roller
 	counter
 	finder
+	changer
 }
 
 // A Plan describes what the workers of a stage need, read and write.
@@ -66,6 +67,7 @@ type Plan struct {
 
 	Percentile *Percentile // used by Count; nil: it is not called
 	Search     *Search     // used by FindInterfaces; nil: it is not called
+	Changing   *Changing   // used by Take and Put, set by Change; nil: they are not called
 
 	// NonFinite is called with numbers of non-finite voxels; nil: the meter counts them.
 	NonFinite func(n int64)

@@ -13,6 +13,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/agarose"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/correct"
 	"strata/pkg/zarr/store"
 )
 
@@ -32,6 +34,7 @@ type Result struct {
 	Ceiling    []float32 // of each plane: the value at which it is clipped
 	Background []float32 // of each plane: the median of the agarose, which becomes 0
 	Divisor    float32   // of the volume; 0 if there is nothing to divide by
+	OnGPU      bool      // a device changed the voxels
 }
 
 // Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by the 90th
@@ -41,49 +44,36 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	if err != nil {
 		return nil, nil, err
 	}
-	need := agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1)
-	if need > res.Mem/2 {
-		return nil, nil, res.TooLittle(2*need, "%s: the statistics of %v voxels", v.Where, v.Shape)
+	var r *Result
+	s := correct.Stage{
+		Need: agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1), Type: dtype.Float32, Work: "normalising blocks",
+		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
+			r, err = measure(ctx, v, o, res)
+			return err
+		},
+		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
+			limits, free, err := machine.Shared(res, r.limits())
+			divisor := r.Divisor
+			if !(divisor > 0) {
+				divisor = 1
+			}
+			return func(w machine.Worker, p machine.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
+		},
 	}
-	res.Mem -= need
-	v, left, release, err := v.Hold(ctx, res)
+	image, err := s.Run(ctx, v, out, layout, res)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer release()
-	r, err := measure(ctx, v, o, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: "normalising blocks"}, left)
-	if err != nil {
-		return nil, nil, err
-	}
-	image, err := c.Map(ctx, out, layout, v.Spec(dtype.Float32), func(_ context.Context, b *blocks.Block) error {
-		first, area := b.Origin()[0], b.Size[1]*b.Size[2]
-		for z := range b.Size[0] {
-			r.apply(b.Voxels[z*area:][:area], first+z)
-		}
-		return nil
-	})
-	return image, r, err
+	r.OnGPU = res.Device != nil
+	return image, r, nil
 }
 
-// apply normalises voxels of plane z.
-func (r *Result) apply(v []float32, z int) {
-	high, low, divisor := r.Ceiling[z], r.Background[z], r.Divisor
-	if !(divisor > 0) {
-		divisor = 1
+// limits returns the background and the ceiling of each plane.
+func (r *Result) limits() (all []float32) {
+	for z, low := range r.Background {
+		all = append(all, low, r.Ceiling[z])
 	}
-	for i, f := range v {
-		if f > high {
-			f = high
-		}
-		if f < low {
-			f = low
-		}
-		v[i] = (f - low) / divisor
-	}
+	return all
 }
 
 // measure finds the agarose, and the ceiling and the background of each plane.
@@ -171,7 +161,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Note("volume_shape", r.Shape[:], "voxels along z, y, x")
 	s.Note("percentile_max", o.PercentileMax, "percentile of each plane at which it is clipped")
 	s.Note("sigma", o.Sigma, "standard deviation in pixels of the Gaussian before the threshold")
-	s.Note("use_gpu", false, "computed on a GPU")
+	s.Note("use_gpu", r.OnGPU, "computed on a GPU")
 	coverage, std := metrics.Limits["agarose_coverage"], metrics.Limits["std_background"]
 	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
 	s.Judge("otsu_threshold", r.Agarose.Threshold, "", "mean intensity below which an A-line is agarose", nil)

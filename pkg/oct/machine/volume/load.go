@@ -6,7 +6,6 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
-	"strata/pkg/oct/machine"
 )
 
 // loader loads voxels into planes, with the same bits on every machine.
@@ -53,7 +52,7 @@ func (h *host) read(b *Box) error {
 			begin := time.Now()
 			b.place(first, lo[1]-start[1], lo[2]-start[2], n[1], n[2], planes)
 			if b.Anew {
-				h.res.Meter.AddNonFinite(machine.NonFinite(s.dtype, planes))
+				h.res.Meter.AddNonFinite(filter.NonFiniteStored(s.dtype, planes))
 			}
 			h.res.Meter.Since(meter.Compute, begin)
 			return nil

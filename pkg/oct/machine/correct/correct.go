@@ -1,0 +1,144 @@
+// Package correct runs the stages that measure a volume on the host and then change each voxel on its own, on the host or on a device:
+// [Held] lets a stage measure, [New] plans the change, and [Change.Run] writes the changed volume.
+package correct
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// A Stage measures a volume, for which it needs some bytes all the time, and then changes it.
+type Stage struct {
+	Need    int64
+	Measure func(ctx context.Context, v *blocks.Volume, res oct.Resources) error
+	Type    dtype.Type // of the output
+	Work    string     // names the change in messages: "correcting blocks"
+	// Change returns what workers do with each part, and a function that frees what it has shared with them.
+	Change func(res *oct.Resources) (do func(w machine.Worker, p machine.Part), free func(), err error)
+}
+
+// Run measures a volume and writes what it becomes. A volume that fits into half of the memory is decoded once; a device, which
+// only changes it, reads it again.
+func (s *Stage) Run(ctx context.Context, v *blocks.Volume, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
+	if s.Need > res.Mem/2 {
+		return nil, res.TooLittle(2*s.Need, "%s: the statistics of %v voxels", v.Where, v.Shape)
+	}
+	res.Mem -= s.Need
+	held, left, release, err := v.Hold(ctx, res)
+	if err != nil {
+		return nil, err
+	}
+	freed := false
+	free := func() {
+		if !freed {
+			release()
+		}
+		freed = true
+	}
+	defer free()
+	if err := s.Measure(ctx, held, left); err != nil {
+		return nil, err
+	}
+	if res.Device != nil {
+		free()
+		held, left = v, res
+	}
+	c, err := New(held, s.Type, s.Work, layout, left)
+	if err != nil {
+		return nil, err
+	}
+	return c.Run(ctx, out, s.Change)
+}
+
+// A Change is planned: it changes each voxel of a volume.
+type Change struct {
+	volume  *blocks.Volume
+	of      dtype.Type
+	layout  oct.Layout
+	res     oct.Resources
+	plan    *machine.Plan
+	box     [3]int
+	pyramid int64
+}
+
+// New plans the change of a volume, whose output has another type. The work names it in messages. It returns an error if the host has
+// too little memory.
+func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oct.Resources) (*Change, error) {
+	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: res.Mem / 4}
+	m, err := oct.OpenMosaic(v.Image)
+	if err != nil {
+		return nil, err
+	}
+	if res.Device != nil { // many small chunks at a time
+		n := mem.Product(4, c.box[0], c.box[1], c.box[2])
+		c.box[0] = min(v.Shape[0], mem.Product(c.box[0], max(1, transfer.DevicePiece/n)))
+	}
+	m.Chunk = [3]int{v.Chunks(layout)[0], c.box[1], c.box[2]}
+	source, err := machine.NewSource(m, &c.res, res.Meter)
+	if err != nil {
+		return nil, err
+	}
+	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid}
+	return c, c.plan.Change(&machine.Changing{Volume: v, Type: of, Box: c.box})
+}
+
+// Run writes the image. share returns what workers do with each part, which Run takes and puts, and a function that frees what is shared.
+func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.Resources) (do func(w machine.Worker, p machine.Part), free func(), err error)) (*ngff.Image, error) {
+	spec := c.volume.Spec(c.of)
+	spec.Budget = max(c.pyramid, 1)
+	w, err := oct.Create(ctx, out, c.layout, spec, blocks.Piece(c.box, c.volume.Shape, c.layout), c.res)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	c.plan.Output = w
+	do, free, err := share(&c.res)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	next, stop := iter.Pull(ngff.TileOrder(c.volume.Shape[:], c.box[:], spec.Axes))
+	defer stop()
+	err = machine.Run(ctx, c.plan, next, func(w machine.Worker, start []int) {
+		var shape [3]int
+		for d := range shape {
+			shape[d] = min(c.box[d], c.volume.Shape[d]-start[d])
+		}
+		p := w.Take([3]int(start), shape)
+		do(w, p)
+		w.Put(p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(ctx); err != nil {
+		return nil, err
+	}
+	return ngff.Open(ctx, out, "", zarr.Workers(c.res.Workers), zarr.Meter(c.res.Meter))
+}
+
+// Field returns a field for the workers, and a function that frees it.
+func Field(res *oct.Resources, f filter.FlatField) (*machine.FlatField, func(), error) {
+	gain, freeGain, err := machine.Shared(res, f.Gain)
+	if err != nil || f.Dark == nil {
+		return &machine.FlatField{FlatField: f, OfGain: gain}, freeGain, err
+	}
+	dark, freeDark, err := machine.Shared(res, f.Dark)
+	if err != nil {
+		freeGain()
+		return nil, nil, err
+	}
+	return &machine.FlatField{FlatField: f, OfGain: gain, OfDark: dark}, func() { freeGain(); freeDark() }, nil
+}
