@@ -197,7 +197,7 @@ workflow() {
   mkdir -p "$data"
   python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages bench/requirements-stages.txt)
   make_workflow() { # NAME TILE
-    local all=(-f -q --tiles 4,4 --tile "$2" --voxel 10,10,10 --water 0 --relief 0 --curvature 0) z
+    local all=(-f -q --tiles "4,4" --tile "$2" --voxel "10,10,10" --water 0 --relief 0 --curvature 0) z
     mkdir -p "$data/$1/slices"
     # Slices: mosaics whose tiles do not overlap. The third begins where the first ends.
     bin/phantom "$data/make" "${all[@]}" --slices 3 --overlap 0 --jitter 0 --glitch 0 --truth_slices --n_levels 2 --interval $((${2%%,*} * 5))
