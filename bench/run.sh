@@ -189,15 +189,15 @@ stages() {
 }
 
 workflow() {
-  local data=$base/workflow$small rounds=(-least 3 -most 5 -patience 6s) python tiles=(40,100,100 80,200,200) size
+  local data=$base/workflow$small rounds=(-least 3 -most 5 -patience 6s) python small_tile=40,100,100 large_tile=80,200,200
   if [ -n "$smoke" ]; then
     rounds=(-least 1 -most 1)
-    tiles=(24,24,24 32,32,32)
+    small_tile=24,24,24 large_tile=32,32,32
   fi
   mkdir -p "$data"
   python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages bench/requirements-stages.txt)
   make_workflow() { # NAME TILE
-    local all=(-f -q --tiles 4,4 --tile "$2" --voxel 10,10,10 --water 0 --relief 0 --curvature 0) z
+    local all=(-f -q --tiles "4,4" --tile "$2" --voxel "10,10,10" --water 0 --relief 0 --curvature 0) z
     mkdir -p "$data/$1/slices"
     # Slices: mosaics whose tiles do not overlap. The third begins where the first ends.
     bin/phantom "$data/make" "${all[@]}" --slices 3 --overlap 0 --jitter 0 --glitch 0 --truth_slices --n_levels 2 --interval $((${2%%,*} * 5))
@@ -211,8 +211,8 @@ workflow() {
     mv "$data/make"/z0? "$data/$1/raw/"
     rm -rf "$data/make"
   }
-  once "$data" small make_workflow small "${tiles[0]}"
-  once "$data" large make_workflow large "${tiles[1]}"
+  once "$data" small make_workflow small "$small_tile"
+  once "$data" large make_workflow large "$large_tile"
   measure workflow "$data" -python "$python" -linumpy "${LINUMPY:-}" "${rounds[@]}" \
     -about "A virtual specimen (\`phantom\`) of 10 µm voxels: three slices, a mosaic grid of 4×4 tiles and raw frames of the same number of voxels, 40×400×400 (26 MB of float32) and 80×800×800 (205 MB). Outputs are blosc-zstd:1, the default, with the pyramids that the programs make by default."
 }

@@ -72,8 +72,9 @@ one_slice() { # NUMBER
   (cd "$raw" && find "z$z" -name info.txt -print0 | tar c --null -T -) | tar x -C "$dir/info"
   rm -rf "$raw"
   run "$slice" aip "$work/mosaic.ome.zarr" "$work/aip.ome.zarr" --no-use_gpu
-  [ -e "$dir/transform.json" ] && [ "$1" != 0 ] ||
+  if [ ! -e "$dir/transform.json" ] || [ "$1" = 0 ]; then
     run estimate stitch "$work/mosaic.ome.zarr" --estimate_only "$dir/transform.json" --no-use_gpu --overwrite
+  fi
   run "$slice" resample "$work/mosaic.ome.zarr" "$work/resampled.ome.zarr" --resolution 10 --n_levels 0 --no-use_gpu
   rm -rf "$work/mosaic.ome.zarr"
   run "$slice" focal "$work/resampled.ome.zarr" "$work/flat.ome.zarr" --n_levels 0 --no-use_gpu

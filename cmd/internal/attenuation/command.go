@@ -33,7 +33,7 @@ func Command() *cli.Command {
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage &^ cli.GPU,
-		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Hints:  cli.Hints{"chunks": {Note: "the input's, smaller along y and x in deep slices"}},
 		Flags: []cli.Flag{
 			{Name: "method", Default: o.Method, Choices: []string{attenuation.Li, attenuation.Liu, attenuation.Vermeer},
 				Usage: "light below the last plane: from the slope after noise is subtracted (li), from the slope (liu), or none (vermeer)"},

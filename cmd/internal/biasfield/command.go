@@ -37,7 +37,7 @@ func Command() *cli.Command {
 		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the input's, but at most 8 planes"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 			"n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags: flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-correct-bias-field", Defaults: cli.Defaults{"overwrite": "true"},
+		Aliases: []cli.Alias{{Name: "linum-correct-bias-field", Defaults: cli.Defaults{"overwrite": "true", "shrink_factor": "4"},
 			Flags:  map[string]string{"n_processes": "threads"},
 			Values: map[string]map[string]string{"backend": {"cpu": "auto", "gpu": "auto"}}}},
 		Examples: []cli.Example{
@@ -56,7 +56,7 @@ func flags(o *bias.Options) []cli.Flag {
 		cli.Bind(&o.Mode, cli.Flag{Name: "mode", Choices: bias.Modes, Usage: "what to fit a field to: each section, the whole volume, or first the one and then the other"}),
 		cli.Bind(&o.Strength, cli.Flag{Name: "strength", Check: cli.Between(0, 1), Usage: "how much of the correction to apply, 0 to 1"}),
 		cli.Bind(&o.Sections, cli.Flag{Name: "n_serial_slices", Check: cli.AtLeast(1), Usage: "number of sections of equal depth that the volume consists of"}),
-		cli.Bind(&o.Shrink, cli.Flag{Name: "shrink_factor", Check: cli.Between(1, 1<<16), Usage: "fit fields to every n-th voxel along each axis"}),
+		{Name: "shrink_factor", Kind: cli.Int, Note: "4, more for volumes of over 7e8 voxels", Check: cli.Between(1, 1<<16), Usage: "fit fields to every n-th voxel along each axis"},
 		{Name: "n_iterations", Kind: cli.Ints, Default: "50,50,50,50", Check: cli.Between(0, 1e6), Value: "N", Usage: "maximum number of rounds of each level; the field of a level is twice as fine as that of the one before"},
 		cli.Bind(&o.SplineMM, cli.Flag{Name: "spline_distance_mm", Note: "2 for sections, 10 for the volume", Check: notNegative, Value: "MM", Usage: "distance of the control points of fields at the first level, in mm"}),
 		cli.Bind(&o.MaskSigma, cli.Flag{Name: "mask_smoothing_sigma", Check: smooth, Value: "VOXELS", Usage: "smooth the volume along y and x by a Gaussian of this sigma before tissue is told from background, in voxels"}),
@@ -71,7 +71,7 @@ func flags(o *bias.Options) []cli.Flag {
 }
 
 func run(ctx context.Context, r *cli.Run, o bias.Options) error {
-	o.Iterations = r.Ints("n_iterations")
+	o.Iterations, o.Shrink = r.Ints("n_iterations"), r.Int("shrink_factor")
 	var saved *ngff.Image
 	err := stage.Measured{Name: "correct", Passes: 3,
 		Run: func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error) {

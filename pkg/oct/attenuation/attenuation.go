@@ -77,7 +77,7 @@ func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, r
 	if err != nil {
 		return nil, nil, err
 	}
-	j = &job{Options: o, layout: layout, size: v.Columns(layout), result: &Result{Threshold: math.NaN(), MedianGain: 1, MaxGain: 1}}
+	j = &job{Options: o, layout: layout, size: columnSize(v, layout), result: &Result{Threshold: math.NaN(), MedianGain: 1, MaxGain: 1}}
 	j.grid = [2]int{(v.Shape[1] + j.size[1] - 1) / j.size[1], (v.Shape[2] + j.size[2] - 1) / j.size[2]}
 	if o.Method == Li {
 		res.Mem -= quantileBytes
@@ -92,6 +92,19 @@ func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, r
 		return nil, nil, err
 	}
 	return j, func() { release(); j.scratch.close() }, nil
+}
+
+// mostColumn is the number of voxels of a column of A-lines from which on it is divided, unless the layout says what the chunks of the
+// output are. A worker needs some 30 bytes for each.
+const mostColumn = 4 << 20
+
+// columnSize returns the size of the columns. Along y and x they are the output's chunks, and those of a deep slice are cut into halves.
+func columnSize(v *blocks.Volume, layout oct.Layout) [3]int {
+	size := v.Columns(layout)
+	for d := 1; layout.Chunks == nil && layout.Shard == nil && size[1]*size[2] > max(mostColumn/size[0], 1); d = 3 - d {
+		size[d] = (size[d] + 1) / 2
+	}
+	return size
 }
 
 // quantileBytes is the size of [filter.Quantiles] for a median.
@@ -126,4 +139,8 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 }
 
 // spec returns the output's specification.
-func (j *job) spec() ngff.ImageSpec { return j.v.Spec(dtype.Float32) }
+func (j *job) spec() ngff.ImageSpec {
+	spec := j.v.Spec(dtype.Float32)
+	spec.Chunks = []int{j.v.Chunk[0], j.size[1], j.size[2]}
+	return spec
+}

@@ -10,6 +10,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/blocks"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
@@ -337,5 +338,23 @@ func TestTailOfTheSlice(t *testing.T) {
 	}
 	if slice > line/2 || slice > 0.15 {
 		t.Errorf("the corrected slice is off by a factor that varies by %.3f with the slice's decay, and by %.3f with each A-line's", slice, line)
+	}
+}
+
+// Columns of a deep slice are smaller than its chunks, unless the layout states these, so that its depth does not decide whether memory
+// holds them; the size does not depend on the memory.
+func TestDeepColumns(t *testing.T) {
+	v := &blocks.Volume{Shape: [3]int{1000, 2300, 2300}, Chunk: [3]int{250, 230, 200}}
+	for _, c := range []struct {
+		layout oct.Layout
+		want   [3]int
+	}{{oct.Layout{}, [3]int{1000, 58, 50}}, {oct.Layout{Chunks: []int{250, 200, 200}}, [3]int{1000, 200, 200}}, {oct.Layout{Shard: []int{250, 460, 400}}, [3]int{1000, 230, 200}}} {
+		if got := columnSize(v, c.layout); got != c.want {
+			t.Errorf("%+v: columns of %v, want %v", c.layout, got, c.want)
+		}
+	}
+	shallow := &blocks.Volume{Shape: [3]int{60, 400, 400}, Chunk: [3]int{60, 128, 128}}
+	if got := columnSize(shallow, oct.Layout{}); got != [3]int{60, 128, 128} {
+		t.Errorf("columns of %v for a shallow slice", got)
 	}
 }

@@ -28,12 +28,16 @@ const (
 // Modes lists the modes.
 var Modes = []string{string(PerSection), string(Global), string(TwoPass)}
 
+// mostSamples is the number of voxels that fields are fitted to if Options leave the choice. Fields vary over millimetres, and the
+// memory of the fit is that of all of its voxels. The number follows from the volume alone, so memory does not change what is found.
+const mostSamples = 12e6
+
 // Options are the parameters of [Run].
 type Options struct {
 	Mode       Mode
 	Strength   float64 // of the correction, 0 to 1
 	Sections   int     // of equal depth that the volume consists of
-	Shrink     int     // every n-th voxel along each axis is used to fit
+	Shrink     int     // every n-th voxel along each axis is used to fit; 0: 4, or more in a volume of more than mostSamples·4³ voxels
 	Iterations []int   // maximum number of rounds of each level
 	// SplineMM is the distance of the field's control points at the first level in mm; 0: 2 for sections, 10 for the volume.
 	SplineMM  float64
@@ -51,7 +55,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{Mode: TwoPass, Strength: 1, Sections: 1, Shrink: 4, Iterations: []int{50, 50, 50, 50}, MaskSigma: 2, Match: true, Bins: 512,
+	return Options{Mode: TwoPass, Strength: 1, Sections: 1, Iterations: []int{50, 50, 50, 50}, MaskSigma: 2, Match: true, Bins: 512,
 		ZeroOutside: true, Analysis: oct.DefaultAnalysis()}
 }
 
@@ -151,6 +155,12 @@ func (p *plan) check() error {
 	}
 	if o.Sections < 1 || o.Sections > p.Shape[0] {
 		return oct.LayoutErrorf("--n_serial_slices %d: %s has %d planes", o.Sections, p.Where, p.Shape[0])
+	}
+	if o.Shrink == 0 {
+		o.Shrink = 4
+		for voxels := float64(p.Shape[0]) * float64(p.area); voxels/float64(o.Shrink*o.Shrink*o.Shrink) > mostSamples; {
+			o.Shrink++
+		}
 	}
 	if o.Shrink < 1 || len(o.Iterations) < 1 || len(o.Iterations) > mostLevels || o.Bins < 2 || o.Bins > mostBins || !(o.Strength >= 0 && o.Strength <= 1) {
 		return oct.LayoutErrorf("shrink factor %d, %d levels, %d bins, strength %v: want at least 1, 1 to %d, 2 to %d, and 0 to 1",

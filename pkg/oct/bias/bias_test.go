@@ -188,7 +188,7 @@ func TestBad(t *testing.T) {
 		is   error
 	}{
 		"sections":  {in, func(o *Options) { o.Sections = 13 }, 64 << 20, "--n_serial_slices 13: ", oct.ErrLayout},
-		"shrink":    {in, func(o *Options) { o.Shrink = 0 }, 64 << 20, "shrink factor 0", oct.ErrLayout},
+		"shrink":    {in, func(o *Options) { o.Shrink = -1 }, 64 << 20, "shrink factor -1", oct.ErrLayout},
 		"strength":  {in, func(o *Options) { o.Strength = math.NaN() }, 64 << 20, "strength NaN", oct.ErrLayout},
 		"sigma":     {in, func(o *Options) { o.MaskSigma = -1 }, 64 << 20, "Gaussians of -1", oct.ErrLayout},
 		"nothing":   {empty, func(*Options) {}, 64 << 20, "no voxel is above 0", oct.ErrInput},
