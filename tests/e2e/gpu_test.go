@@ -45,14 +45,14 @@ func onGPU(t *testing.T, dir, name string, args []string, env ...string) *exec.C
 // the GPU is required, there is none and the exit code is 4.
 func TestGPUFaults(t *testing.T) {
 	dir := t.TempDir()
-	run(t, dir, "phantom", "m", "--tiles", "2,2", "--tile", "24,40,48", "-q", "--slices", "2")
+	run(t, dir, "phantom", "m", "--tiles", "2,2", "--tile", "24,32,32", "-q", "--slices", "2")
 	if err := os.Mkdir(filepath.Join(dir, "slices"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for z := range 2 {
 		run(t, dir, "resample", fmt.Sprintf("m/mosaic_grid_3d_z%02d.ome.zarr", z), fmt.Sprintf("slices/slice_z%02d.ome.zarr", z), "--n_levels", "0", "-q", "--no-use_gpu")
 	}
-	run(t, dir, "phantom", "raw", "--tiles", "2,2", "--tile", "24,40,48", "-q", "--codec", "raw")
+	run(t, dir, "phantom", "raw", "--tiles", "2,2", "--tile", "24,32,32", "-q", "--codec", "raw")
 	stages := map[string][]string{ // by the binary, and what tells one from another of the same
 		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
@@ -95,7 +95,10 @@ func TestGPUFaults(t *testing.T) {
 					if n > 1 && slices.Contains([]string{"cuInit", "cuDevicePrimaryCtxRetain", "cuFileDriverOpen"}, call) {
 						continue // it is called once
 					}
-					for _, code := range []string{"2", "719s"} {
+					for i, code := range []string{"2", "719s"} {
+						if n > 1 && i != n%2 {
+							continue // later calls fail in one way each: how they recover does not depend on the call before
+						}
 						f.fail(t, fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code))
 					}
 				}
