@@ -43,5 +43,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 			look(append(path[:len(path):len(path)], sub.Name), sub)
 		}
 	}
-	look(nil, command())
+	all := *group
+	all.Commands = cli.Commands(members)
+	look(nil, &all)
 }

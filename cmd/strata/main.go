@@ -39,45 +39,42 @@ import (
 	"strata/pkg/cli"
 )
 
-func main() { cli.MainOf(command()) }
-
-func command() *cli.Command {
-	return &cli.Command{
-		Name:  "strata",
-		Usage: "all programs in one file: from mosaics of tiles to one volume",
-		Commands: []*cli.Command{
-			mosaic.Command(),
-			aip.Command(),
-			resample.Command(),
-			focal.Command(),
-			flatfield.Command(),
-			stitch.Command(),
-			beamprofile.Command(),
-			crop.Command(),
-			attenuation.Command(),
-			normalize.Command(),
-			slices.Command(),
-			shifts.Command(),
-			commonspace.Command(),
-			interpolate.Command(),
-			register.Command(),
-			manual.Command(),
-			stack.Command(),
-			biasfield.Command(),
-			align.Command(),
-			preview.Command(),
-			view.Command(),
-			qcreport.Command(),
-			smooth.Command(),
-			phantom.Command(),
-			zarrtool.Command(),
-			doctor.Command(),
-			sif.Command(),
-			benchio.Command(),
-			benchzarr.Command(),
-			benchtile.Command(),
-			benchtiff.Command(),
-			benchczi.Command(),
-		},
-	}
+// members are all programs, in the order of a workflow.
+var members = []cli.Member{
+	{Name: "mosaic", Command: mosaic.Command},
+	{Name: "aip", Command: aip.Command},
+	{Name: "resample", Command: resample.Command},
+	{Name: "focal", Command: focal.Command},
+	{Name: "flatfield", Command: flatfield.Command},
+	{Name: "stitch", Command: stitch.Command},
+	{Name: "beam-profile", Command: beamprofile.Command},
+	{Name: "crop", Command: crop.Command},
+	{Name: "attenuation", Command: attenuation.Command},
+	{Name: "normalize", Command: normalize.Command},
+	{Name: "slices", Command: slices.Command},
+	{Name: "shifts", Command: shifts.Command},
+	{Name: "common-space", Command: commonspace.Command},
+	{Name: "interpolate", Command: interpolate.Command},
+	{Name: "register", Command: register.Command},
+	{Name: "manual", Command: manual.Command},
+	{Name: "stack", Command: stack.Command},
+	{Name: "bias-field", Command: biasfield.Command},
+	{Name: "align", Command: align.Command},
+	{Name: "preview", Command: preview.Command},
+	{Name: "view", Command: view.Command},
+	{Name: "qc-report", Command: qcreport.Command},
+	{Name: "smooth", Command: smooth.Command},
+	{Name: "phantom", Command: phantom.Command},
+	{Name: "zarr-tool", Command: zarrtool.Command},
+	{Name: "doctor", Command: doctor.Command},
+	{Name: "sif", Command: sif.Command},
+	{Name: "bench-io", Command: benchio.Command},
+	{Name: "bench-zarr", Command: benchzarr.Command},
+	{Name: "bench-tile", Command: benchtile.Command},
+	{Name: "bench-tiff", Command: benchtiff.Command},
+	{Name: "bench-czi", Command: benchczi.Command},
 }
+
+func main() { cli.MainOf(group, members) }
+
+var group = &cli.Command{Name: "strata", Usage: "all programs in one file: from raw tiles or mosaics to one volume"}

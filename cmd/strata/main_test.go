@@ -31,11 +31,11 @@ func TestAllPrograms(t *testing.T) {
 		wd, _ := os.Getwd()
 		t.Fatal("no programs beside ", wd)
 	}
-	for _, c := range command().Commands {
-		if !want[c.Name] {
-			t.Errorf("%s is no program of its own", c.Name)
+	for _, m := range members {
+		if name := m.Command().Name; name != m.Name || !want[name] {
+			t.Errorf("%s is the program %s, which is no program of its own", m.Name, name)
 		}
-		delete(want, c.Name)
+		delete(want, m.Name)
 	}
 	for name := range want {
 		t.Errorf("%s is missing", name)
@@ -45,7 +45,7 @@ func TestAllPrograms(t *testing.T) {
 // Two commands must not go by one name.
 func TestNamesAreUnique(t *testing.T) {
 	owner := map[string]string{}
-	for _, c := range command().Commands {
+	for _, c := range cli.Commands(members) {
 		for _, a := range append(c.Aliases, cli.Alias{Name: c.Name}) {
 			if other, ok := owner[a.Name]; ok {
 				t.Errorf("%s is %s and %s", a.Name, other, c.Name)

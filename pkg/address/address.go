@@ -11,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"strata/pkg/pattern"
 )
 
 // Address holds a path or URL as typed. Its printed forms are redacted.
@@ -92,7 +92,7 @@ const hidden = "xxxxx"
 
 // start matches a scheme and its slashes, of which mistyped addresses have another number, or others. It is
 // compiled when first needed: most runs have no address.
-var start = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`) })
+var start = pattern.Lazy(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`)
 
 // length returns the length of an address at the beginning of a text: all before a space, a quotation mark or
 // another address.

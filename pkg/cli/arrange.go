@@ -280,11 +280,12 @@ func (a *arranger) leaf(tok string) bool {
 
 // finish checks what only the end of the line shows.
 func (a *arranger) finish() (*line, error) {
+	own := a.cmd.flags()
 	if a.cmd.Run != nil {
-		a.known = a.cmd.flags() // no sub-command is named any more
+		a.known = own // no sub-command is named any more
 	}
-	a.values = map[string]*value{}
-	for _, f := range a.cmd.flags() {
+	a.values = make(map[string]*value, len(own))
+	for _, f := range own {
 		a.values[f.Name] = f.newValue()
 	}
 	for _, f := range a.found {

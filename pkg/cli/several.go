@@ -5,35 +5,64 @@ import (
 	"strings"
 )
 
-// MainOf is Main of one program that is several: all commands of a group. Started
-// by a link of a command's name, or an alias of it, it is that command; under its
+// Member is a program of several that are one file: its name, and what makes its command. Of all programs only
+// the one that is started is made.
+type Member struct {
+	Name    string
+	Command func() *Command
+}
+
+// MainOf is Main of one program that is several: all members of a group. Started
+// by a link of a member's name, or an alias of it, it is that command; under its
 // own name the command is the first argument.
-func MainOf(group *Command) {
-	os.Args = group.dispatch(os.Args)
-	if c := group.member(os.Args[0]); c != nil {
+func MainOf(group *Command, members []Member) {
+	c, args := started(group.Name, os.Args, members)
+	os.Args = args
+	if c != nil {
 		Main(c)
 	}
 	if len(os.Args) > 1 && isFlag(os.Args[1]) && !aboutGroup(os.Args[1]) {
 		os.Exit(printError(os.Stderr, group.Name, Usage("%s: the command comes first (%s --help lists them)", os.Args[1], group.Name)))
 	}
-	group.group = true
+	group.Commands, group.group = Commands(members), true
 	Main(group)
 }
 
-// dispatch removes the group's own name from a command line that names a member
-// behind it: "strata aip IN" is "aip IN", in the run's record too.
-func (c *Command) dispatch(argv []string) []string {
-	if c.member(argv[0]) == nil && len(argv) > 1 && c.member(argv[1]) != nil {
-		return argv[1:]
+// Commands makes the commands of all members.
+func Commands(members []Member) []*Command {
+	all := make([]*Command, len(members))
+	for i, m := range members {
+		all[i] = m.Command()
 	}
-	return argv
+	return all
 }
 
-// member is the command of a group that goes by a name; nil if there is none.
-func (c *Command) member(argv0 string) *Command {
-	for _, m := range c.Commands {
-		if sameName(argv0, m.Name) || m.aliasOf(argv0) != nil {
-			return m
+// started is the member that a command line starts, nil if none, and the command line without the name of the
+// group: "strata aip IN" is "aip IN", in the run's record too.
+func started(group string, argv []string, members []Member) (*Command, []string) {
+	if !sameName(argv[0], group) {
+		if c := member(argv[0], members); c != nil {
+			return c, argv
+		}
+	}
+	if len(argv) > 1 && !isFlag(argv[1]) {
+		if c := member(argv[1], members); c != nil {
+			return c, argv[1:]
+		}
+	}
+	return nil, argv
+}
+
+// member is the command that goes by a name, or has it as an alias; nil if there is none.
+func member(argv0 string, members []Member) *Command {
+	for _, m := range members {
+		if sameName(argv0, m.Name) {
+			return m.Command()
+		}
+	}
+	for _, m := range members {
+		if c := m.Command(); c.aliasOf(argv0) != nil {
+			return c
 		}
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/host"
+	"strata/pkg/pattern"
 	"strata/pkg/units"
 )
 
@@ -145,9 +145,7 @@ func startAs(role, self string) error {
 var fatal = []string{"fatal error: ", "runtime: ", "panic: ", "fakecgo: ", "SIGABRT: ", "unexpected fault address ", "[signal "}
 
 // outOfMemory matches what the runtime says when it is short of memory, or of memory for threads.
-var outOfMemory = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(fatal error: .*memory.*|runtime: failed to create new OS thread.*|fakecgo: .*failed.*)`)
-})
+var outOfMemory = pattern.Lazy(`(?m)^(fatal error: .*memory.*|runtime: failed to create new OS thread.*|fakecgo: .*failed.*)`)
 
 // passOn copies lines, and from the first that the runtime ends with on keeps them.
 func passOn(from io.Reader, to io.Writer) (said []byte) {

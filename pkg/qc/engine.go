@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"strata/pkg/document"
+	"strata/pkg/pattern"
 )
 
 // MissingSlice is a slice that the workflow gave up.
@@ -124,7 +124,7 @@ func moment(text string) (time.Time, error) {
 	return t, nil
 }
 
-var spanPart = regexp.MustCompile(`^(\d+(?:\.\d+)?)(ms|s|m|h|d)$`)
+var spanPart = pattern.Lazy(`^(\d+(?:\.\d+)?)(ms|s|m|h|d)$`)
 
 // span reads a duration of the trace: "2h 3m 4.5s", or milliseconds.
 func span(text string) (time.Duration, error) {
@@ -136,7 +136,7 @@ func span(text string) (time.Duration, error) {
 	}
 	var sum float64
 	for _, part := range strings.Fields(text) {
-		m := spanPart.FindStringSubmatch(part)
+		m := spanPart().FindStringSubmatch(part)
 		if m == nil {
 			return 0, errors.New("want a duration such as 2m 3.5s")
 		}

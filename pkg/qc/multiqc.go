@@ -140,7 +140,7 @@ func (r *Report) sliceSummary(run string) *MultiQC {
 	}{{r.Stitch, map[string]string{seamMean: "seams", seamWorst: "worst_seam"}}, {r.Crop, map[string]string{cropDepth: "interface"}}} {
 		for _, f := range k.files {
 			name := f.Name
-			if found := sliceName.FindStringSubmatch(name); found != nil {
+			if found := sliceName().FindStringSubmatch(name); found != nil {
 				id, _ := strconv.Atoi(found[1]) // six digits
 				name = fmt.Sprintf("z%02d", id)
 			}

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"strata/pkg/page"
+	"strata/pkg/pattern"
 )
 
 //go:embed page.html
@@ -295,7 +295,7 @@ func (e *Engine) Times() []keyFigure {
 }
 
 // flagInText is a flag that stands in an advice by itself.
-var flagInText = regexp.MustCompile(`--[a-z_]+`)
+var flagInText = pattern.Lazy(`--[a-z_]+`)
 
 // commands marks up what stands between backquotes in an advice, and flags, as code.
 func commands(s string) template.HTML {
@@ -305,7 +305,7 @@ func commands(s string) template.HTML {
 		if i%2 == 1 {
 			b.WriteString("<code>" + part + "</code>")
 		} else {
-			b.WriteString(flagInText.ReplaceAllString(part, "<code>$0</code>"))
+			b.WriteString(flagInText().ReplaceAllString(part, "<code>$0</code>"))
 		}
 	}
 	return template.HTML(b.String())

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/page"
+	"strata/pkg/pattern"
 )
 
 // What stitch and crop leave behind is shown in words and numbers that a person
@@ -120,7 +120,7 @@ func apart(all []*Facts) (known, others []*Facts) {
 	return known, others
 }
 
-var sliceName = regexp.MustCompile(`z(\d{1,6})`)
+var sliceName = pattern.Lazy(`z(\d{1,6})`)
 
 // perSlice plots values against the number in the slices' names; nil where fewer
 // than two have one.
@@ -130,7 +130,7 @@ func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string
 	for _, name := range names {
 		s := page.Series{Name: name, Joined: true}
 		for _, f := range all {
-			m := sliceName.FindStringSubmatch(f.Name)
+			m := sliceName().FindStringSubmatch(f.Name)
 			v, ok := f.plot[name]
 			if m == nil || !ok {
 				continue

@@ -64,7 +64,7 @@ func (r *Report) loadSteps(ctx context.Context, list []found) error {
 func stepSubject(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), metricsEnding)
 	folder := filepath.Base(filepath.Dir(file))
-	if sliceName.FindString(name) == "" && sliceName.FindString(folder) != "" {
+	if sliceName().FindString(name) == "" && sliceName().FindString(folder) != "" {
 		name = folder
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(name, path.Ext(name)), ".ome")
@@ -72,7 +72,7 @@ func stepSubject(file string) string {
 
 // sliceOf returns the number of the slice in a name, or -1.
 func sliceOf(name string) int {
-	all := sliceName.FindAllStringSubmatch(name, -1)
+	all := sliceName().FindAllStringSubmatch(name, -1)
 	if len(all) == 0 {
 		return -1
 	}

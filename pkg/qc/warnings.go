@@ -3,11 +3,11 @@ package qc
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"strata/pkg/pattern"
 	"strata/pkg/record"
 )
 
@@ -126,13 +126,13 @@ func (r *Report) joinNotices(add func(grade, where, run, do, format string, args
 // fewSimilar is the maximum number of similar notices that are listed individually.
 const fewSimilar = 4
 
-var digits = regexp.MustCompile(`\d+(\.\d+)?`)
+var digits = pattern.Lazy(`\d+(\.\d+)?`)
 
 // together puts notices that differ in numbers only under the first of them, where
 // there are more than a few.
 func together(all []*Notice) (out []*Notice) {
 	mask := func(n *Notice) string {
-		return n.Grade + "\x00" + digits.ReplaceAllString(n.Where, "0") + "\x00" + digits.ReplaceAllString(n.Text, "0")
+		return n.Grade + "\x00" + digits().ReplaceAllString(n.Where, "0") + "\x00" + digits().ReplaceAllString(n.Text, "0")
 	}
 	count, first := map[string]int{}, map[string]*Notice{}
 	for _, n := range all {
@@ -203,7 +203,7 @@ func (r *Report) sliceNumbers() []int {
 }
 
 // sliceInName is the number of a slice in the name of a task or an image.
-var sliceInName = regexp.MustCompile(`(?:^|_)z(\d{1,9})(?:\D|$)`)
+var sliceInName = pattern.Lazy(`(?:^|_)z(\d{1,9})(?:\D|$)`)
 
 // missing returns the slices that the volume lacks, each once, however many stages failed on it: those that
 // the workflow gave up, and those that only the shifts name.
@@ -211,7 +211,7 @@ func (r *Report) missing() []string {
 	stacked, lacks := r.stacked(), map[string]bool{}
 	for _, m := range r.Missing {
 		name := m.Slice
-		if found := sliceInName.FindAllStringSubmatch(name, -1); found != nil {
+		if found := sliceInName().FindAllStringSubmatch(name, -1); found != nil {
 			id, _ := strconv.Atoi(found[len(found)-1][1]) // nine digits
 			if slices.Contains(stacked, id) {
 				continue // only a picture of it failed

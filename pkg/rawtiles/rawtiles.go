@@ -23,9 +23,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"strata/pkg/pattern"
 )
 
 // Slice is the tiles of a slice, ordered by x and then y.
@@ -43,14 +44,14 @@ type Tile struct {
 // Name returns the name of the folder.
 func (t Tile) Name() string { return filepath.Base(t.Path) }
 
-var tileName = regexp.MustCompile(`^tile_x(\d+)_y(\d+)_z(\d+)$`)
+var tileName = pattern.Lazy(`^tile_x(\d+)_y(\d+)_z(\d+)$`)
 
 // mostNumber limits the numbers in names: a larger one is a mistake.
 const mostNumber = 1_000_000
 
 // ParseName returns the tile whose folder has the given path. ok is false for a name that is not tile_x<XX>_y<YY>_z<ZZ>.
 func ParseName(path string) (t Tile, ok bool, err error) {
-	m := tileName.FindStringSubmatch(filepath.Base(path))
+	m := tileName().FindStringSubmatch(filepath.Base(path))
 	if m == nil {
 		return t, false, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"strata/pkg/document"
 	"strata/pkg/filter"
 	"strata/pkg/filter/bspline"
+	"strata/pkg/pattern"
 )
 
 // Pair holds the pairwise registration of one slice against the slice before it, from a folder. Missing parts
@@ -42,7 +42,7 @@ type Folder struct {
 	by   map[int][]string // names of the folders with a number, sorted
 }
 
-var sliceNumber = regexp.MustCompile(`z(\d+)`)
+var sliceNumber = pattern.Lazy(`z(\d+)`)
 
 // OpenFolder lists a folder of pairwise registrations.
 func OpenFolder(path string) (*Folder, error) {
@@ -55,7 +55,7 @@ func OpenFolder(path string) (*Folder, error) {
 		if info, err := os.Stat(filepath.Join(path, e.Name())); err != nil || !info.IsDir() {
 			continue
 		}
-		for _, m := range sliceNumber.FindAllStringSubmatch(e.Name(), -1) {
+		for _, m := range sliceNumber().FindAllStringSubmatch(e.Name(), -1) {
 			id, err := strconv.Atoi(m[1])
 			if err == nil && !slices.Contains(f.by[id], e.Name()) {
 				f.by[id] = append(f.by[id], e.Name())

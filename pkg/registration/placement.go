@@ -56,7 +56,7 @@ func (p Placed) Offsets() Offsets { return Offsets{FixedZ: p.FixedZ, MovingZ: p.
 
 // Slice returns the number in the name of the moving slice.
 func (p *Placement) Slice() (id int, ok bool) {
-	m := sliceNumber.FindStringSubmatch(path.Base(p.Moving))
+	m := sliceNumber().FindStringSubmatch(path.Base(p.Moving))
 	if m == nil {
 		return 0, false
 	}

@@ -14,22 +14,19 @@ package sibling
 import (
 	"errors"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"unicode/utf8"
+
+	"strata/pkg/pattern"
 )
 
 // AsideSuffix follows the sibling's name in the name of an old folder.
 const AsideSuffix = ".old"
 
-// pattern is compiled when first needed: a start-up that only prints the
-// version must not pay for it.
-var pattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\.(.+)\.strata-(.+)-(\d+)-([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)(\.old)?$`)
-})
+// siblingName is the form of a sibling's name.
+var siblingName = pattern.Lazy(`^\.(.+)\.strata-(.+)-(\d+)-([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)(\.old)?$`)
 
 // Process identifies a process among all that may write to the same folder.
 type Process struct {
@@ -137,7 +134,7 @@ func (h Hidden) Of(base string) bool {
 
 // Parse splits a hidden name into its parts.
 func Parse(name string) (h Hidden, ok bool) {
-	m := pattern().FindStringSubmatch(name)
+	m := siblingName().FindStringSubmatch(name)
 	if m == nil {
 		return h, false
 	}

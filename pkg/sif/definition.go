@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"strata/pkg/pattern"
 )
 
 // ErrDefinition is wrapped by errors about a definition file.
@@ -55,7 +56,7 @@ func (s *Section) Text() string {
 	return text + "\n"
 }
 
-var sectionLine = regexp.MustCompile(`^%([A-Za-z]+)(?:\s+(.*))?$`)
+var sectionLine = pattern.Lazy(`^%([A-Za-z]+)(?:\s+(.*))?$`)
 
 // ParseDefinition parses a definition file. Errors name the line.
 func ParseDefinition(name string, r io.Reader) (*Definition, error) {
@@ -73,7 +74,7 @@ func ParseDefinition(name string, r io.Reader) (*Definition, error) {
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSuffix(lines.Text(), "\r")
 		trimmed := strings.TrimSpace(line)
-		switch m := sectionLine.FindStringSubmatch(line); {
+		switch m := sectionLine().FindStringSubmatch(line); {
 		case m != nil:
 			d.Sections = append(d.Sections, Section{Name: strings.ToLower(m[1]), Args: strings.TrimSpace(m[2]), Line: n})
 			section = &d.Sections[len(d.Sections)-1]

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"strata/pkg/dtype"
+	"strata/pkg/pattern"
 )
 
 // Types of numpy that are no numbers: dates and times are read as their int64 and text and bytes of fixed length
@@ -20,9 +19,9 @@ import (
 // "m8[10s]", "U16" (code points), "S10" (ends at its first zero bytes) and "V10". Format 3 has names of its own.
 
 var (
-	timeType  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([Mm])8(?:\[([1-9][0-9]*)?([A-Za-zμ]+)\])?$`) })
-	fixedType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([SUV])([1-9][0-9]*)$`) })
-	rawType   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^r([1-9][0-9]*)$`) })
+	timeType  = pattern.Lazy(`^([Mm])8(?:\[([1-9][0-9]*)?([A-Za-zμ]+)\])?$`)
+	fixedType = pattern.Lazy(`^([SUV])([1-9][0-9]*)$`)
+	rawType   = pattern.Lazy(`^r([1-9][0-9]*)$`)
 )
 
 var timeUnits = map[string]bool{"generic": true, "Y": true, "M": true, "W": true, "D": true, "h": true, "m": true, "s": true,

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"strata/pkg/address"
@@ -17,6 +16,7 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/filter"
 	"strata/pkg/oct/interpolate"
+	"strata/pkg/pattern"
 	"strata/pkg/record"
 	"strata/pkg/registration"
 )
@@ -196,13 +196,13 @@ func fill(ctx context.Context, r *cli.Run, plan *interpolate.Plan) error {
 	return nil
 }
 
-var number = regexp.MustCompile(`.*z(\d+)`)
+var number = pattern.Lazy(`.*z(\d+)`)
 
 // sliceID returns the number of the slice: that of the flag, or that in the output's name; −1 if there is none and no table needs it.
 func sliceID(r *cli.Run) (int, error) {
 	text := r.String("slice_id")
 	if text == "" {
-		if m := number.FindStringSubmatch(filepath.Base(r.Arg("OUT"))); m != nil {
+		if m := number().FindStringSubmatch(filepath.Base(r.Arg("OUT"))); m != nil {
 			text = m[1]
 		}
 	}

@@ -3,7 +3,6 @@ package slices
 import (
 	"context"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/sliceconfig"
+	"strata/pkg/pattern"
 	"strata/pkg/rawtiles"
 	"strata/pkg/registration"
 )
@@ -151,7 +151,7 @@ func sliceIDs(all []rawtiles.Slice) (ids []int) {
 	return ids
 }
 
-var numbered = regexp.MustCompile(`.*z(\d+)`)
+var numbered = pattern.Lazy(`.*z(\d+)`)
 
 // mosaicIDs returns the last number behind a z in the names of the images in a folder, in increasing order, each once.
 func mosaicIDs(dir string) (ids []int, err error) {
@@ -161,7 +161,7 @@ func mosaicIDs(dir string) (ids []int, err error) {
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".zip"), ".ome.zarr")
-		m := numbered.FindStringSubmatch(name)
+		m := numbered().FindStringSubmatch(name)
 		if !ok || m == nil || strings.HasPrefix(name, ".") {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/oct"
+	"strata/pkg/pattern"
 	"strata/pkg/registration"
 )
 
@@ -35,7 +35,7 @@ const (
 	mostFolders = 100_000
 )
 
-var registered = regexp.MustCompile(`slice_z(\d+)`)
+var registered = pattern.Lazy(`slice_z(\d+)`)
 
 // ReadCorrelations reads the metrics of all pairwise registrations below a folder, by the number in the name of the folder
 // that they lie in (slice_z<NN>…), ordered by slice. It follows links. Of two for one slice the first by path counts, with a warning.
@@ -45,7 +45,7 @@ func ReadCorrelations(ctx context.Context, dir string) (out []Correlation, warni
 		return nil, nil, err
 	}
 	for _, path := range paths {
-		m := registered.FindStringSubmatch(filepath.Base(filepath.Dir(path)))
+		m := registered().FindStringSubmatch(filepath.Base(filepath.Dir(path)))
 		if m == nil {
 			warnings = append(warnings, fmt.Sprintf("%s: not used: its folder is not named slice_z<NN>", path))
 			continue

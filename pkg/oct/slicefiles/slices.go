@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"strata/pkg/oct"
+	"strata/pkg/pattern"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )
@@ -24,15 +25,15 @@ type File struct {
 }
 
 var (
-	sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
-	anyName   = regexp.MustCompile(`^[^.].*z(\d+).*\.ome\.zarr(\.zip)?$`) // the last z with digits counts
+	sliceName = pattern.Lazy(`^slice_z(\d+).*\.zarr(\.zip)?$`)
+	anyName   = pattern.Lazy(`^[^.].*z(\d+).*\.ome\.zarr(\.zip)?$`) // the last z with digits counts
 )
 
 // Find lists the slices of a folder, slice_z<NN>*.ome.zarr, ordered by number. Two slices with one number are an
 // error, and so is a folder without slices; these errors wrap [oct.ErrInput]. The folder may be in a bucket,
 // s3://bucket/path; opts are for its store.
 func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
-	return find(ctx, dir, sliceName, "*", "slice_z<NN>*.ome.zarr", opts)
+	return find(ctx, dir, sliceName(), "*", "slice_z<NN>*.ome.zarr", opts)
 }
 
 // FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics, that matches glob, a pattern of [filepath.Match]. Of several
@@ -42,7 +43,7 @@ func FindAny(ctx context.Context, dir, glob string, opts ...store.HTTPOption) ([
 	if glob != "*" {
 		want = glob
 	}
-	return find(ctx, dir, anyName, glob, want, opts)
+	return find(ctx, dir, anyName(), glob, want, opts)
 }
 
 var anyNumber = regexp.MustCompile(`.*z(\d+)`)

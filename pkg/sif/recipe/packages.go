@@ -9,10 +9,10 @@ import (
 	"iter"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"strata/pkg/pattern"
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/spdx"
@@ -54,12 +54,12 @@ var Strip = []string{
 }
 
 // keptDoc are the files of /usr/share/doc that stay: licences.
-var keptDoc = regexp.MustCompile(`^usr/share/doc/[^/]+(/copyright(\..*)?)?$`)
+var keptDoc = pattern.Lazy(`^usr/share/doc/[^/]+(/copyright(\..*)?)?$`)
 
 // stripped reports whether a file of a package is left out.
 func stripped(name string) bool {
 	if strings.HasPrefix(name, "usr/share/doc/") {
-		return !keptDoc.MatchString(name)
+		return !keptDoc().MatchString(name)
 	}
 	for dir := name; dir != "."; dir = path.Dir(dir) {
 		for _, pattern := range Strip {

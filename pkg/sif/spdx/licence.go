@@ -1,9 +1,10 @@
 package spdx
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"strata/pkg/pattern"
 )
 
 // known are Debian's short names of licences, in lower case, and SPDX's. Those
@@ -17,7 +18,7 @@ var known = map[string]string{
 	"ncsa": "NCSA", "bzip2-1.0.6": "bzip2-1.0.6", "fsful": "FSFUL", "fsfullr": "FSFULLR", "fsfap": "FSFAP", "unlicense": "Unlicense",
 }
 
-var gnu = regexp.MustCompile(`^(a?gpl|lgpl|gfdl)(?:-v?|v)([0-9])(?:\.([0-9]))?(\+|-only|-or-later)?$`)
+var gnu = pattern.Lazy(`^(a?gpl|lgpl|gfdl)(?:-v?|v)([0-9])(?:\.([0-9]))?(\+|-only|-or-later)?$`)
 
 // identifier returns the SPDX identifier of a licence that Debian calls name, or "".
 func identifier(name string) string {
@@ -25,7 +26,7 @@ func identifier(name string) string {
 	if id, ok := known[lower]; ok {
 		return id
 	}
-	m := gnu.FindStringSubmatch(lower)
+	m := gnu().FindStringSubmatch(lower)
 	if m == nil {
 		return ""
 	}
@@ -43,7 +44,7 @@ func identifier(name string) string {
 	return full + suffix
 }
 
-var junction = regexp.MustCompile(`(?i)(?:,\s*|\s+)(and/or|and|or)\s+|,\s*`)
+var junction = pattern.Lazy(`(?i)(?:,\s*|\s+)(and/or|and|or)\s+|,\s*`)
 
 // expression joins a package's licences to an SPDX expression. Names that SPDX
 // does not have become references, which are noted in extra.
@@ -67,13 +68,13 @@ func expression(p Package, extra map[string]*extracted) string {
 // "or", their precedence is only in the file's text, so all licences must be taken together.
 func one(text string, p Package, extra map[string]*extracted) string {
 	operator := " AND "
-	joints := junction.FindAllStringSubmatch(text, -1)
+	joints := junction().FindAllStringSubmatch(text, -1)
 	if len(joints) > 0 && !slices.ContainsFunc(joints, func(m []string) bool { return !strings.EqualFold(m[1], "or") && m[1] != "" }) &&
 		slices.ContainsFunc(joints, func(m []string) bool { return m[1] != "" }) {
 		operator = " OR "
 	}
 	var ids []string
-	for _, name := range junction.Split(text, -1) {
+	for _, name := range junction().Split(text, -1) {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
