@@ -39,11 +39,13 @@ var switchedBy = map[string]string{
 	"common_space_use_origins":         "other.yml",
 	"common_space_whole_pixels":        "other.yml",
 	"register_rotation":                "other.yml",
+	"register_elastic":                 "other.yml",
 
 	"stack_use_origins":                     "other.yml",
 	"stack_skip_error_transforms":           "other.yml",
 	"stack_skip_warning_transforms":         "other.yml",
 	"stack_rotation_only":                   "other.yml",
+	"stack_compose_transforms":              "other.yml",
 	"stack_accumulate_translations":         "other.yml",
 	"stack_confidence_weight_translations":  "other.yml",
 	"stack_use_expected_overlap":            "other.yml",

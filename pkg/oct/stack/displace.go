@@ -14,12 +14,12 @@ type motion struct {
 	warp  *bspline.Warp // nil: no displacements
 }
 
-// motion returns nil if the slice's planes are used as they are.
+// motion lays the slice's planes on the slice before it as that was imaged; nil: they are used as they are.
 func (m *movingSlice) motion() *motion {
-	if !m.resampled() {
+	if !m.turned() {
 		return nil
 	}
-	return &motion{m.rigid, m.warp}
+	return &motion{m.rigid, m.elastic()}
 }
 
 // resample returns a part of a plane, which begins at (y, x) = at and has 0 around it.
@@ -69,9 +69,9 @@ func (t *motion) reach(start, shape [2]int) (far float64) {
 func (p *stackPlan) displace(res *oct.Resources) {
 	var before *bspline.Warp
 	for _, m := range p.moving {
-		t, own := filter.Rigid{}, (*bspline.Warp)(nil)
+		t, own := filter.Rigid{}, m.elastic()
 		if m.transform.loaded && m.action != "skip" {
-			t, own = m.transform.rigid, m.transform.elastic
+			t = m.transform.rigid
 		}
 		next := accumulated(before, t, own)
 		if next != nil {
@@ -81,6 +81,7 @@ func (p *stackPlan) displace(res *oct.Resources) {
 			}
 		}
 		m.warp, before = next, next
+		m.resampled = m.resampled || next != nil
 	}
 }
 

@@ -205,7 +205,7 @@ func TestDisplace(t *testing.T) {
 	p.rotate()
 	p.displace(&res)
 	for i, want := range []bool{false, false, true, true, false, false} {
-		if m := p.moving[i]; (m.warp != nil) != want || m.resampled() != want {
+		if m := p.moving[i]; (m.warp != nil) != want || m.resampled != want {
 			t.Errorf("slice %d: displaced %v, want %v", m.slice.id, m.warp != nil, want)
 		}
 	}

@@ -38,8 +38,10 @@ type movingSlice struct {
 	slice, fixed *stackSlice
 	transform    pairTransform
 	action       string        // "none", "skip", "identity", "rotation" or "full"
-	rigid        filter.Rigid  // what is applied for "rotation" and "full", and with displacements
-	warp         *bspline.Warp // displacements that are applied on top of it; nil: none
+	rigid        filter.Rigid  // what "rotation" and "full" apply to it, beside the slice before it as that was imaged
+	laid         filter.Rigid  // what is applied in the volume
+	warp         *bspline.Warp // displacements in the volume, on top of laid; nil: none
+	resampled    bool          // laid or warp move it
 
 	movingZ        int
 	overlap, blend int // voxels
@@ -115,6 +117,7 @@ func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, re
 	}
 	p.place(in, res)
 	p.rotate()
+	p.compose()
 	p.displace(res)
 	p.overlaps(res)
 	return p, nil

@@ -1,6 +1,9 @@
 package stack
 
-import "strata/pkg/oct/machine/volume"
+import (
+	"strata/pkg/filter/bspline"
+	"strata/pkg/oct/machine/volume"
+)
 
 // touches returns the first plane of the canvas that a slice changes.
 func (p *stackPlan) touches(m *movingSlice) int {
@@ -15,9 +18,17 @@ func (p *stackPlan) blends(m *movingSlice) bool {
 	return p.opt.Blend && m.mix > 0 && m.start < m.from
 }
 
-// resampled reports whether the slice's planes are resampled.
-func (m *movingSlice) resampled() bool {
-	return m.action == "rotation" || m.action == "full" || m.warp != nil
+// turned reports whether the slice's planes are resampled where they are compared with the slice before it.
+func (m *movingSlice) turned() bool {
+	return m.action == "rotation" || m.action == "full" || m.elastic() != nil
+}
+
+// elastic returns the displacements beside the slice before it as that was imaged; nil: none.
+func (m *movingSlice) elastic() *bspline.Warp {
+	if m.transform.loaded && m.action != "skip" {
+		return m.transform.elastic
+	}
+	return nil
 }
 
 // planes returns the planes of a slice, counted from its first used one, that reach the canvas: those that are
@@ -40,7 +51,7 @@ func (p *stackPlan) budget(c *volume.Canvas, limits []int) {
 		if blend, _ := p.planes(m); blend[1] > blend[0] {
 			blended, c.Mixed = max(blended, blend[1]-blend[0]), max(c.Mixed, m.mix)
 		}
-		if s := m.slice; m.resampled() {
+		if s := m.slice; m.resampled {
 			c.RawArea, c.RawDepth = max(c.RawArea, int64(s.shape[1])*int64(s.shape[2])), max(c.RawDepth, s.chunk[0])
 		}
 	}
