@@ -11,6 +11,19 @@ type Rigid struct {
 	CX, CY float64 // centre of rotation
 }
 
+// Apply returns the point that a point (x, y) is mapped to.
+func (t Rigid) Apply(x, y float64) (float64, float64) {
+	s, c := math.Sincos(t.Angle)
+	x, y = x-t.CX, y-t.CY
+	return float64(c*x) - float64(s*y) + t.CX + t.TX, float64(s*x) + float64(c*y) + t.CY + t.TY
+}
+
+// Followed returns the transform that maps a point by t and then by next. Its centre is that of next.
+func (t Rigid) Followed(next Rigid) Rigid {
+	x, y := next.Apply(t.Apply(next.CX, next.CY))
+	return Rigid{Angle: t.Angle + next.Angle, TX: x - next.CX, TY: y - next.CY, CX: next.CX, CY: next.CY}
+}
+
 // Resample writes rows y0 … y1−1 of the transformed plane src (ny rows of nx pixels) to dst, which holds only
 // those rows. Sampling is linear in float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
 // pixel repeated in the outer half; outside the result is fill (stages specification, stack).

@@ -41,7 +41,7 @@ func Command() *cli.Command {
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false"}}},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false"}}},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
@@ -91,6 +91,7 @@ func flags(o *stack.Options) []cli.Flag {
 		cli.Bind(&o.LoadMinZCorr, cli.Flag{Name: "load_min_zcorr", Check: notNegative, Value: "R", Usage: "ignore transforms of a z correlation below this, whatever their status; needs --load_max_rotation; 0: off"}),
 		cli.Bind(&o.LoadMaxRotation, cli.Flag{Name: "load_max_rotation", Check: notNegative, Value: "DEG", Usage: "ignore transforms that rotate by more degrees than this, whatever their status; needs --load_min_zcorr; 0: off"}),
 
+		cli.Bind(&o.ComposeTransforms, cli.Flag{Name: "compose_transforms", Usage: "with --no_xy_shift: also move every slice as the one before it is moved, on which its transform lays it; --accumulate_translations switches this off"}),
 		cli.Bind(&o.AccumulateTranslations, cli.Flag{Name: "accumulate_translations", Usage: "move slices by the running sum of the translations of transforms, on top of the shifts; implies --rotation_only"}),
 		cli.Bind(&o.ConfidenceWeightTranslations, cli.Flag{Name: "confidence_weight_translations", Usage: "weight each translation of --accumulate_translations by the confidence of its transform"}),
 		cli.Bind(&o.MaxPairwiseTranslation, cli.Flag{Name: "max_pairwise_translation", Check: notNegative, Value: "PX", Usage: "count translations of 95 % of this length or more as 0 in --accumulate_translations, in pixels; 0: count all"}),

@@ -141,7 +141,7 @@ func (s *surveyor) measurePair(ctx context.Context, m *movingSlice) error {
 		}
 		a, b := make([]float32, reach*h*w), make([]float32, reach*h*w)
 		var turn *filter.Rigid
-		if m.resampled() {
+		if m.turned() {
 			turn = &m.rigid
 		}
 		if err := s.tile(ctx, m.fixed, m.fixedEnd, t.offset, t.shape, nil, a); err != nil {

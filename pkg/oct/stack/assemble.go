@@ -88,7 +88,7 @@ func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGai
 	anew := k >= m.counted // else planes come again for another pass
 	m.counted = max(m.counted, k+len(to))
 	gain, same := gains.same()
-	if m.resampled() {
+	if m.resampled {
 		a.turn(m, k, to, anew)
 	} else {
 		if !same {
@@ -99,7 +99,7 @@ func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGai
 			To: to, Y: r.Y0, X: r.X0, Gain: gain, Anew: anew,
 		})
 	}
-	if m.resampled() || !same {
+	if m.resampled || !same {
 		a.mem.Scale(to, r, gains.of(k, len(to)))
 	}
 }
@@ -107,7 +107,7 @@ func (a *assembly) load(m *movingSlice, k int, to []volume.Plane, gains planeGai
 // turn loads planes of a slice and resamples them by its transform, some at a time.
 func (a *assembly) turn(m *movingSlice, k int, to []volume.Plane, anew bool) {
 	s := m.slice
-	turn := volume.Turn{Rigid: m.rigid, NY: s.shape[1], NX: s.shape[2], Part: m.place, DY: m.origin[0], DX: m.origin[1]}
+	turn := volume.Turn{Rigid: m.laid, NY: s.shape[1], NX: s.shape[2], Part: m.place, DY: m.origin[0], DX: m.origin[1]}
 	raw := a.mem.Raw(turn.NY, turn.NX)
 	for last := k + len(to); len(to) > 0 && a.mem.Err() == nil; {
 		n := wholeChunks(m, k, min(k+len(raw), last), last) - k

@@ -110,7 +110,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 			return err
 		}
 		var turn *filter.Rigid
-		if m.resampled() {
+		if m.turned() {
 			turn = &m.rigid
 		}
 		moving, err := s.picture(ctx, m.slice, m.movingZ+first, n, bin, turn)

@@ -37,7 +37,9 @@ type movingSlice struct {
 	slice, fixed *stackSlice
 	transform    pairTransform
 	action       string       // "none", "skip", "identity", "rotation" or "full"
-	rigid        filter.Rigid // what is applied for "rotation" and "full"
+	rigid        filter.Rigid // what "rotation" and "full" apply to it, beside the slice before it as that was imaged
+	laid         filter.Rigid // what is applied in the volume
+	resampled    bool         // laid moves it
 
 	movingZ        int
 	overlap, blend int // voxels
@@ -112,6 +114,7 @@ func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, re
 	}
 	p.place(in, res)
 	p.rotate()
+	p.compose()
 	p.overlaps(res)
 	return p, nil
 }

@@ -250,6 +250,42 @@ func TestStackActions(t *testing.T) {
 	}
 }
 
+// Each transform lays a slice on the one before it, which the others have moved: a point of the volume goes through all of them.
+func TestStackCompose(t *testing.T) {
+	opt := DefaultStackOptions()
+	opt.NoXYShift = true
+	one := func(angle, tx, ty float64) pairTransform {
+		return pairTransform{loaded: true, confidence: 1, rigid: filter.Rigid{Angle: angle, TX: tx, TY: ty, CX: 50, CY: 40}}
+	}
+	in := []pairTransform{one(0.01, 20, -3), {}, one(-0.015, 0.2, 0.1)}
+	p := movers(opt, 10, in...)
+	p.rotate()
+	p.compose()
+	x, y := 13.0, 71.0
+	for i, m := range p.moving {
+		x, y = in[i].rigid.Apply(x, y)
+		gx, gy := m.laid.Apply(13, 71)
+		if !m.resampled || math.Hypot(gx-x, gy-y) > 1e-9 {
+			t.Errorf("slice %d: point at %v, %v, want %v, %v", i, gx, gy, x, y)
+		}
+	}
+	for name, set := range map[string]func(o *Options){
+		"off":           func(o *Options) { o.ComposeTransforms = false },
+		"own frames":    func(o *Options) { o.NoXYShift = false },
+		"running sum":   func(o *Options) { o.AccumulateTranslations = true },
+		"as linumpy's ": func(o *Options) { *o = referenceOptions(); o.NoXYShift = true },
+	} {
+		o := opt
+		set(&o)
+		p := movers(o, 10, in...)
+		p.rotate()
+		p.compose()
+		if m := p.moving[2]; m.laid != m.rigid || p.moving[1].resampled {
+			t.Errorf("%s: transforms are composed", name)
+		}
+	}
+}
+
 func TestStackMovingAverage(t *testing.T) {
 	raw := []float64{1, 2, 4, 8, 16}
 	for w, want := range map[int][]float64{

@@ -45,7 +45,8 @@ type Options struct {
 	LoadMinZCorr          float64 // with LoadMaxRotation: a gate instead of the two above; 0: off
 	LoadMaxRotation       float64 // degrees
 
-	AccumulateTranslations       bool // implies RotationOnly
+	ComposeTransforms            bool // with NoXYShift: a slice is also moved as the one before it is
+	AccumulateTranslations       bool // implies RotationOnly, and no ComposeTransforms
 	ConfidenceWeightTranslations bool
 	MaxPairwiseTranslation       float64 // pixels; 0: off
 	TranslationMinZCorr          float64 // 0: off
@@ -61,7 +62,7 @@ func DefaultStackOptions() Options {
 		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: SearchAligned.MinCorr(),
 		OverlapSearch: SearchAligned, RepairShifts: RepairWarn, BlendMatch: MatchWhole,
 		BlendZRefineMinConfidence: 0.5, MaxRotationDeg: 1, ConfidenceLow: 0.3, ConfidenceHigh: 0.6,
-		TranslationMinZCorr: 0.2, Analysis: oct.DefaultAnalysis(),
+		TranslationMinZCorr: 0.2, ComposeTransforms: true, Analysis: oct.DefaultAnalysis(),
 	}
 }
 

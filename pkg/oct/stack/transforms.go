@@ -181,6 +181,20 @@ func (p *stackPlan) rotate() {
 	}
 }
 
+// compose decides how each slice is resampled in the volume. A transform lays a slice on the one before it as that was
+// imaged. In a common frame that one is itself moved by its transform, and so on up to the first, so that the slice is moved by all of them.
+func (p *stackPlan) compose() {
+	together := p.opt.ComposeTransforms && p.opt.NoXYShift && !p.opt.AccumulateTranslations
+	var sum filter.Rigid
+	for _, m := range p.moving {
+		m.laid, m.resampled = m.rigid, m.turned()
+		if together {
+			sum = sum.Followed(m.rigid)
+			m.laid, m.resampled = sum, sum.Angle != 0 || sum.TX != 0 || sum.TY != 0
+		}
+	}
+}
+
 // movingAverage averages over a window of min(w, n) values; an even window has one more value before the centre
 // than after it. The first and last ⌊w/2⌋ values stay unchanged. A window of 0 or 1 changes nothing.
 func movingAverage(raw []float64, w int) []float64 {

@@ -15,8 +15,8 @@ func (p *stackPlan) blends(m *movingSlice) bool {
 	return p.opt.Blend && m.mix > 0 && m.start < m.from
 }
 
-// resampled reports whether the slice's planes are resampled.
-func (m *movingSlice) resampled() bool { return m.action == "rotation" || m.action == "full" }
+// turned reports whether the slice's planes are resampled where they are compared with the slice before it.
+func (m *movingSlice) turned() bool { return m.action == "rotation" || m.action == "full" }
 
 // planes returns the planes of a slice, counted from its first used one, that reach the canvas: those that are
 // blended and those that are put there.
@@ -38,7 +38,7 @@ func (p *stackPlan) budget(c *volume.Canvas, limits []int) {
 		if blend, _ := p.planes(m); blend[1] > blend[0] {
 			blended, c.Mixed = max(blended, blend[1]-blend[0]), max(c.Mixed, m.mix)
 		}
-		if s := m.slice; m.resampled() {
+		if s := m.slice; m.resampled {
 			c.RawArea, c.RawDepth = max(c.RawArea, int64(s.shape[1])*int64(s.shape[2])), max(c.RawDepth, s.chunk[0])
 		}
 	}
