@@ -52,7 +52,7 @@ type options struct{ bin, dir, only, page string }
 // wants reports whether a case should be run.
 func (o *options) wants(name string) bool {
 	if o.only == "" {
-		return name != "small"
+		return !strings.HasSuffix(name, "small")
 	}
 	return strings.Contains(","+o.only+",", ","+name+",")
 }
@@ -84,6 +84,10 @@ func run(ctx context.Context, o options) error {
 		}
 		results = append(results, r...)
 	}
+	aligned, err := tryRaws(ctx, o)
+	if err != nil {
+		return err
+	}
 	stitched, err := tryScans(ctx, o)
 	if err != nil {
 		return err
@@ -92,67 +96,68 @@ func run(ctx context.Context, o options) error {
 	if results != nil {
 		tables["quality"] = table(results)
 	}
+	if aligned != nil {
+		tables["raw"] = rawTable(aligned)
+	}
 	if stitched != nil {
 		tables["scans"] = scanTable(stitched)
 	}
-	fmt.Print(tables["quality"], tables["scans"])
+	fmt.Print(tables["quality"], tables["raw"], tables["scans"])
 	if o.page != "" {
 		if err := writePage(o.page, tables); err != nil {
 			return err
 		}
 	}
-	return errors.Join(check(results), checkScans(stitched))
+	return errors.Join(check(results), checkRaws(aligned), checkScans(stitched))
 }
 
-// try generates a phantom, processes it with all stages, stacks it in each way, and measures the result.
-func try(ctx context.Context, o options, c phantomCase) ([]result, error) {
+// prepare generates a phantom and processes it with all stages. It returns its truth, the folder of the phantom, and that of
+// the results.
+func prepare(ctx context.Context, o options, c phantomCase) (t *truth, input, results string, err error) {
 	dir := filepath.Join(o.dir, c.name)
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
+		return nil, "", "", err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
+		return nil, "", "", err
 	}
-	bin, err := filepath.Abs(o.bin)
+	input, results = filepath.Join(dir, "phantom"), filepath.Join(dir, "results")
+	args := append([]string{input, "--truth_slices", "--quiet"}, strings.Fields(c.flags)...)
+	if err := command(ctx, nil, filepath.Join(o.bin, "phantom"), args...); err != nil {
+		return nil, "", "", err
+	}
+	if err := command(ctx, []string{"DEPTH=" + c.depth}, "scripts/steps.sh", "none", input, results); err != nil {
+		return nil, "", "", err
+	}
+	t, err = readTruth(input)
+	return t, input, results, err
+}
+
+// stack stacks slices without blending, which shows where each slice lies, and with it, which shows how bright.
+func stack(ctx context.Context, o options, volume, slices, shifts string, flags []string) (plain, blended string, err error) {
+	plain, blended = volume+"_plain.ome.zarr", volume+"_blended.ome.zarr"
+	args := append([]string{slices, shifts, plain, "--moving_z_first_index", "2", "--pyramid_resolutions", "1", "--quiet", "--no-use_gpu"}, flags...)
+	if err := command(ctx, nil, filepath.Join(o.bin, "stack"), args...); err != nil {
+		return "", "", err
+	}
+	args[2] = blended
+	return plain, blended, command(ctx, nil, filepath.Join(o.bin, "stack"), append(args, "--blend")...)
+}
+
+// try processes a phantom, stacks it in each way, and measures the result.
+func try(ctx context.Context, o options, c phantomCase) (out []result, err error) {
+	t, mosaics, chain, err := prepare(ctx, o, c)
 	if err != nil {
 		return nil, err
 	}
-	mosaics, chain := filepath.Join(dir, "mosaics"), filepath.Join(dir, "results")
-	args := append([]string{mosaics, "--truth_slices", "--quiet"}, strings.Fields(c.flags)...)
-	if err := command(ctx, nil, filepath.Join(bin, "phantom"), args...); err != nil {
-		return nil, err
-	}
-	if err := command(ctx, []string{"DEPTH=" + c.depth}, "scripts/steps.sh", "none", mosaics, chain); err != nil {
-		return nil, err
-	}
-	t, err := readTruth(mosaics)
-	if err != nil {
-		return nil, err
-	}
-	var out []result
 	for _, w := range ways {
 		r := result{Phantom: c.name, Way: w.name}
-		stack := func(name string, flags ...string) (string, error) {
-			volume := filepath.Join(dir, strings.ReplaceAll(w.name, " ", "_")+name)
-			args := []string{filepath.Join(chain, "slices"), filepath.Join(mosaics, "shifts_xy.csv"), volume, "--moving_z_first_index", "2", "--pyramid_resolutions", "1", "--quiet", "--no-use_gpu"}
-			return volume, command(ctx, nil, filepath.Join(bin, "stack"), append(append(args, w.flags...), flags...)...)
-		}
-		// what is overwritten shows where each slice lies; what is blended, how bright
-		plain, err := stack("_plain.ome.zarr")
+		plain, blended, err := stack(ctx, o, filepath.Join(o.dir, c.name, strings.ReplaceAll(w.name, " ", "_")),
+			filepath.Join(chain, "slices"), filepath.Join(mosaics, "shifts_xy.csv"), w.flags)
 		if err != nil {
 			return nil, err
 		}
-		blended, err := stack("_blended.ome.zarr", "--blend")
-		if err != nil {
-			return nil, err
-		}
-		if err := r.tiles(t, filepath.Join(chain, "stitch")); err != nil {
-			return nil, err
-		}
-		if err := r.geometry(ctx, t, plain); err != nil {
-			return nil, err
-		}
-		if err := r.brightness(ctx, t, blended); err != nil {
+		if err := errors.Join(r.tiles(t, filepath.Join(chain, "stitch")), r.geometry(ctx, t, plain), r.brightness(ctx, t, blended)); err != nil {
 			return nil, err
 		}
 		out = append(out, r)

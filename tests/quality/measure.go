@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -22,8 +21,8 @@ type result struct {
 	TilesRMS float64 // of tiles in their slice, along an axis
 
 	PairsZ   []float64 // by how much a slice is too deep below the one before it
-	SliceXY  []float64 // how far each slice lies from where it should, in the plane
-	XYRMS    float64   // of these, along an axis
+	ZRMS     float64   // of slices, along z
+	XYRMS    float64   // of the places of all slices, along an axis
 	Left     float64
 	Depth    float64 // by how much the volume is too deep
 	LengthZ  float64
@@ -32,7 +31,10 @@ type result struct {
 	Patches  int
 	Equal    float64 // by how much slices differ in brightness at the same depth
 	Bands    float64 // by how much it changes along z, attenuation included
-	position [][3]float64
+	Step     float64 // the largest change of brightness from a plane to the next, in per cent
+	Planes   float64 // the brightest plane's brightness over the darkest one's
+	Shading  float64 // what is left of the shape of the tiles' illumination, in per cent
+	position []rigid
 }
 
 // tiles compares the positions of the tiles in each slice with their true positions.
@@ -82,7 +84,7 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	r.Voxel = v.voxel[0]
 	phase := filter.NewPhase()
 	c := &t.Config
-	var at, off [3][]float64
+	var slices [][]patchPlace
 	last := 0.0 // where the slice before begins to be too deep
 	for k := range c.Slices {
 		truth, err := t.slice(ctx, k)
@@ -90,8 +92,7 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 			return err
 		}
 		other := truth.regridded(v.voxel).contrast()
-		var slice [3][]float64
-		first := len(at[0])
+		var slice []patchPlace
 		// the slabs between this slice's first planes and the next one's
 		for depth := 30.0; depth+slab*v.voxel[0] < c.Cut-20; depth += slab * v.voxel[0] {
 			z := int((float64(k)*c.Cut + depth + last) / v.voxel[0])
@@ -103,112 +104,76 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 			if near.correlation < 0.1 {
 				continue
 			}
-			for _, p := range patches(looks, other, z, near) {
-				for d := range 3 {
-					slice[d] = append(slice[d], p.off[d])
-					at[d], off[d] = append(at[d], p.at[d]), append(off[d], p.off[d])
-				}
-			}
+			slice = append(slice, patches(looks, other, z, near)...)
 		}
-		var p [3]float64
-		if len(slice[0]) < 4 {
-			fmt.Printf("%s: slice %d cannot be found in it: %d patches\n", path, k, len(slice[0]))
+		if len(slice) < 4 {
+			fmt.Printf("%s: slice %d cannot be found in it: %d patches\n", path, k, len(slice))
 		}
-		for d := range 3 {
-			p[d] = median(slice[d])
-		}
+		p := placed(slice, len(t.Turns) > 0)
 		var left []float64
-		for _, z := range slice[0] {
-			left = append(left, z-p[0])
+		for _, q := range slice {
+			left = append(left, q.off[0]-p.off[0])
 		}
 		r.Left = max(r.Left, rms(left))
 		if k > 0 {
-			r.PairsZ = append(r.PairsZ, r.position[k-1][0]-p[0])
+			r.PairsZ = append(r.PairsZ, r.position[k-1].off[0]-p.off[0])
 		}
 		r.position = append(r.position, p)
-		if p[0] == p[0] {
-			last = r.position[0][0] - p[0]
+		if p.off[0] == p.off[0] {
+			last = r.position[0].off[0] - p.off[0]
 		}
-		for d := 1; d < 3; d++ { // lengths in the plane are those within slices
-			centre(at[d][first:])
-			centre(off[d][first:])
-		}
-		r.Patches += len(slice[0])
+		r.Patches += len(slice)
+		slices = append(slices, t.inBlock(k, slice))
 	}
-	var mean [3]float64
-	for _, p := range r.position {
-		for d := range 3 {
-			mean[d] += p[d] / float64(len(r.position))
-		}
-	}
-	var xy []float64
-	for _, p := range r.position {
-		y, x := mean[1]-p[1], mean[2]-p[2]
-		xy = append(xy, y, x)
-		r.SliceXY = append(r.SliceXY, math.Hypot(y, x))
-	}
-	r.XYRMS = rms(xy)
-	// a length in the volume is too long by what the truth lacks
-	r.LengthZ, r.LengthY, r.LengthX = -100*slope(at[0], off[0]), -100*slope(at[1], off[1]), -100*slope(at[2], off[2])
+	r.spread(t, v, slices)
 	end := float64(c.Slices-1) * c.Cut
-	r.Depth = 100 * (r.position[0][0] - r.position[len(r.position)-1][0]) / end
+	r.Depth = 100 * (r.position[0].off[0] - r.position[len(r.position)-1].off[0]) / end
 	return nil
 }
 
-// brightness compares the mean brightness over the tissue of the volume with that of the truth: by depth below the
-// slice's surface, and over all planes.
-func (r *result) brightness(ctx context.Context, t *truth, path string) error {
-	v, err := readVolume(ctx, path)
-	if err != nil {
-		return err
-	}
-	c := &t.Config
-	by := map[int][]float64{} // depth below the surface, in planes: what slices have there
-	var along []float64
-	for k := range c.Slices {
-		truth, err := t.slice(ctx, k)
-		if err != nil {
-			return err
+// spread determines how far the slices lie from where the block has them, and how long distances in it are. Where the whole
+// volume lies in the block, and by what angle, does not count.
+func (r *result) spread(t *truth, v *volume, slices [][]patchPlace) {
+	if len(t.Turns) > 0 {
+		var all []patchPlace
+		for _, s := range slices {
+			all = append(all, s...)
 		}
-		p := r.position[k]
-		for depth := 30.0; depth < c.Cut-10; depth += v.voxel[0] {
-			z := int(math.Round((float64(k)*c.Cut + depth - p[0]) / v.voxel[0]))
-			from := (depth + c.Water) / c.Voxel[0]
-			if z < 0 || z >= v.n[0] {
-				continue
-			}
-			var here, there float64
-			for y := range v.n[1] {
-				for x := range v.n[2] {
-					f, ok := truth.at(from, (float64(y)*v.voxel[1]+p[1]-truth.o[1])/c.Voxel[1], (float64(x)*v.voxel[2]+p[2]-truth.o[2])/c.Voxel[2])
-					decay := math.Exp(2 * c.Attenuation / 1000 * depth)
-					if g := float64(f) * decay; ok && g > 0.3*c.Gain && v.plane(z)[y*v.n[2]+x] > 0 {
-						here += float64(v.plane(z)[y*v.n[2]+x])
-						there += g
-					}
-				}
-			}
-			if there == 0 {
-				continue
-			}
-			along = append(along, here/there)
-			if k > 0 { // the first slice has none above it to be blended with
-				by[int(depth/v.voxel[0])] = append(by[int(depth/v.voxel[0])], here/there)
+		whole := placed(all, true)
+		for _, s := range slices {
+			for i := range s {
+				turned := whole.turned(s[i].at)
+				s[i].off[1] -= turned[0]
+				s[i].off[2] -= turned[1]
 			}
 		}
 	}
-	spread := func(v []float64) float64 {
-		lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
-		for _, f := range v {
-			lo, hi, sum = min(lo, f), max(hi, f), sum+f
+	var at, off [3][]float64
+	var z, xy []float64
+	for _, s := range slices {
+		p := placed(s, false)
+		z = append(z, p.off[0])
+		for d := range 3 {
+			first := len(at[d])
+			for _, q := range s {
+				at[d], off[d] = append(at[d], q.at[d]), append(off[d], q.off[d])
+			}
+			if d > 0 { // lengths in the plane are those within slices
+				centre(at[d][first:])
+				centre(off[d][first:])
+			}
 		}
-		return 100 * (hi - lo) / (2 * sum / float64(len(v)))
 	}
-	for _, v := range by {
-		if len(v) > 1 {
-			r.Equal = max(r.Equal, spread(v))
+	for d := 1; d < 3; d++ {
+		var places []float64
+		for _, s := range slices {
+			places = append(places, cells(s, d, v)...)
 		}
+		centre(places)
+		xy = append(xy, places...)
 	}
-	r.Bands = spread(along)
-	return nil
+	centre(z)
+	r.ZRMS, r.XYRMS = rms(z), rms(xy)
+	// a length in the volume is too long by what the truth lacks
+	r.LengthZ, r.LengthY, r.LengthX = -100*slope(at[0], off[0]), -100*slope(at[1], off[1]), -100*slope(at[2], off[2])
 }

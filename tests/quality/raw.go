@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// rawFlags are what goes wrong in all acquisitions of raw tiles; tissue is even.
+const rawFlags = "--raw --anatomy 0 --glitch 0 --galvo_shift 7 --rotation 1 --slice_rotation 0.5 --focus_range 300 --jitter 0.5"
+
+// raws are acquisitions that begin with raw tiles.
+var raws = []phantomCase{
+	{"raw small", "what CI checks", rawFlags + " --slices 3 --tiles 4,4 --tile 120,128,128 --rehome 0.3 --seed 5", "260"},
+	{"raw", "a stage turned by 1° that loses its home, slices turned by 0.5°", rawFlags + " --slices 5 --tiles 5,5 --tile 120,160,160 --rehome 0.3 --seed 11", "260"},
+}
+
+// tryRaws processes raw tiles by the full chain, and measures the volumes.
+func tryRaws(ctx context.Context, o options) (out []result, err error) {
+	for _, c := range raws {
+		if !o.wants(c.name) {
+			continue
+		}
+		t, _, chain, err := prepare(ctx, o, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		r := result{Phantom: c.name, Way: "strata"}
+		err = r.aligned(ctx, o, t, chain, filepath.Join(chain, "slices"), filepath.Join(chain, "transforms"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// aligned stacks the slices of a common space by their transforms, and measures the volume.
+func (r *result) aligned(ctx context.Context, o options, t *truth, chain, slices, transforms string) error {
+	plain, blended, err := stack(ctx, o, filepath.Join(o.dir, r.Phantom, strings.ReplaceAll(r.Way, " ", "_")), slices, filepath.Join(chain, "volume", "shifts_xy_clean.csv"),
+		[]string{"--no_xy_shift", "--transforms_dir", transforms, "--blend_match", "depth"})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.tiles(t, filepath.Join(chain, "stitch")), r.geometry(ctx, t, plain), r.evenness(ctx, t, blended))
+}
+
+// Limits for a volume made from raw tiles.
+const (
+	mostAway    = 0.5 // voxels, root mean square along an axis
+	mostStep    = 1.0 // percent
+	mostPlanes  = 1.2
+	mostShading = 1.5 // percent
+)
+
+// checkRaws returns an error that names the measures over their limits.
+func checkRaws(results []result) (err error) {
+	for _, r := range results {
+		if r.Way != "strata" {
+			continue
+		}
+		for _, m := range []struct {
+			what    string
+			v, most float64
+		}{
+			{"xy of slices in voxels", r.XYRMS / r.Voxel, mostAway}, {"z of slices in voxels", r.ZRMS / r.Voxel, mostAway},
+			{"depth in %", max(r.Depth, -r.Depth), mostDepth}, {"step at a join in %", r.Step, mostStep},
+			{"max/min of plane means", r.Planes, mostPlanes}, {"shading in %", r.Shading, mostShading},
+		} {
+			if !(m.v <= m.most) {
+				err = errors.Join(err, fmt.Errorf("%s: %s is %.2f, must be at most %.2f", r.Phantom, m.what, m.v, m.most))
+			}
+		}
+	}
+	return err
+}
+
+// rawTable returns the results as Markdown.
+func rawTable(results []result) string {
+	var b strings.Builder
+	b.WriteString("| phantom | programs | tiles, µm | xy, voxels | z, voxels | depth | largest step | plane means | shading |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, r := range results {
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s | %s | %.1f %% | %.2f | %.1f %% |\n", r.Phantom, r.Way, r.TilesRMS, orLost("%.2f", r.XYRMS/r.Voxel), orLost("%.2f", r.ZRMS/r.Voxel),
+			orLost("%+.2f %%", r.Depth), r.Step, r.Planes, r.Shading)
+	}
+	return b.String()
+}
