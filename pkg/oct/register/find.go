@@ -19,6 +19,11 @@ const (
 	maxPasses = 4
 	// others is the number of planes of each window that are tried if the first one is refused.
 	others = 3
+	// planesAlong is the number of the moving slice's planes, from the registered one on, that tell neighbouring planes of the fixed slice apart:
+	// by one plane alone, speckle decides.
+	planesAlong = 8
+	// aside is how many planes on either side of the one that was found they are compared with.
+	aside = 2
 )
 
 // find reads the planes and registers them.
@@ -150,29 +155,109 @@ func (p *pairPlan) settle(ctx context.Context, target *pairwise.Image, probes ma
 	seen := []int{p.best}
 	for range maxPasses {
 		z, err := p.agree(ctx, zs, images, small, k)
-		if err != nil || slices.Contains(seen, z) {
-			return err
-		}
-		seen = append(seen, z)
-		o, err := p.plane(ctx, z)
 		if err != nil {
 			return err
 		}
-		found, err := pairwise.Refine(p.image(o), target, p.found.Transform, p.options(ctx, false))
-		if err != nil || found.Refused != "" {
+		if slices.Contains(seen, z) {
+			break
+		}
+		seen = append(seen, z)
+		if moved, err := p.move(ctx, target, z); err != nil || !moved {
 			return err
 		}
-		p.found, p.best = found, z
 	}
-	return nil
+	z, err := p.along(ctx, zs, images, k)
+	if err == nil && z != p.best {
+		_, err = p.move(ctx, target, z)
+	}
+	return err
+}
+
+// move makes plane z of the fixed slice the best and finds the transform for it; false: it is refused.
+func (p *pairPlan) move(ctx context.Context, target *pairwise.Image, z int) (bool, error) {
+	o, err := p.plane(ctx, z)
+	if err != nil {
+		return false, err
+	}
+	found, err := pairwise.Refine(p.image(o), target, p.found.Transform, p.options(ctx, false))
+	if err != nil || found.Refused != "" {
+		return false, err
+	}
+	p.found, p.best = found, z
+	return true, nil
+}
+
+// along returns the plane near the best one from which on the planes of both slices agree best under the transform. The images are those of
+// the planes zs.
+func (p *pairPlan) along(ctx context.Context, zs []int, images []*pairwise.Image, k int) (int, error) {
+	of := map[int]*pairwise.Image{}
+	for i, z := range zs {
+		of[z] = images[i]
+	}
+	lo, hi := p.best, p.best
+	for ; hi < p.best+aside && of[hi+1] != nil; hi++ {
+	}
+	for ; lo > p.best-aside && of[lo-1] != nil; lo-- {
+	}
+	n := 1
+	for n < min(planesAlong, p.m.Shape[0]-p.movingZ) && of[hi+n] != nil {
+		n++
+	}
+	if n == 1 {
+		return p.best, nil
+	}
+	moving, err := p.small(ctx, n, k)
+	if err != nil {
+		return 0, err
+	}
+	scores := make([]float64, (hi-lo+1)*n)
+	t := p.probed(k)
+	if err := work.Each(ctx, p.res.Workers, len(scores), func(_, i int) error {
+		scores[i] = pairwise.Agreement(of[lo+i/n+i%n], moving[i%n], t)
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	best, most := p.best, math.Inf(-1)
+	for z := lo; z <= hi; z++ {
+		sum := 0.0
+		for _, s := range scores[(z-lo)*n:][:n] {
+			sum += s
+		}
+		if sum > most || !(sum < most) && p.drift(z) < p.drift(best) {
+			best, most = z, sum
+		}
+	}
+	return best, nil
+}
+
+// small returns probes of the moving slice's first n planes from the registered one on.
+func (p *pairPlan) small(ctx context.Context, n, k int) ([]*pairwise.Image, error) {
+	var out []*pairwise.Image
+	group := int(max(1, p.res.Mem/8/max(1, int64(p.target.ny)*int64(p.target.nx)*4)))
+	for len(out) < n {
+		list, err := p.read(ctx, p.m, p.movingZ+len(out), min(group, n-len(out)))
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range list {
+			s := o.smaller(k)
+			out = append(out, pairwise.NewPlane(s.v, s.ny, s.nx))
+		}
+	}
+	return out, nil
+}
+
+// probed returns the transform in pixels of probes.
+func (p *pairPlan) probed(k int) filter.Rigid {
+	t, o := p.found.Transform, float64(k-1)/2
+	return filter.Rigid{Angle: t.Angle, TX: t.TX / float64(k), TY: t.TY / float64(k), CX: (t.CX - o) / float64(k), CY: (t.CY - o) / float64(k)}
 }
 
 // agree returns the plane that agrees best with the moving one under the transform, the nearest to where it is expected if several
 // do.
 func (p *pairPlan) agree(ctx context.Context, zs []int, images []*pairwise.Image, small *pairwise.Image, k int) (int, error) {
-	t := p.found.Transform
-	o := float64(k-1) / 2
-	t = filter.Rigid{Angle: t.Angle, TX: t.TX / float64(k), TY: t.TY / float64(k), CX: (t.CX - o) / float64(k), CY: (t.CY - o) / float64(k)}
+	t := p.probed(k)
 	scores := make([]float64, len(zs))
 	if err := work.Each(ctx, p.res.Workers, len(zs), func(_, i int) error {
 		scores[i] = pairwise.Agreement(images[i], small, t)
