@@ -18,15 +18,19 @@ import (
 //
 // A percentile p lies at (n−1)·p/100 between the order statistics of the n
 // values, linear in between (numpy's "linear"; type 7 of Hyndman and Fan, The
-// American Statistician 50, 1996). NaN is left out. It takes half a megabyte,
-// and as much again for each bin of the second pass (at most two per percentile).
+// American Statistician 50, 1996). NaN is left out. [QuantileBytes] is the memory for one percentile.
 type Quantiles struct {
 	mu      sync.Mutex
 	percent []float64
-	coarse  []int64            // first pass: by the upper 16 bits of the key
-	fine    map[uint16][]int64 // second pass: by the lower 16 bits, for wanted upper ones
+	coarse  []int64   // first pass: by the upper 16 bits of the key
+	bin     []uint16  // second pass: which of fine counts these upper bits, plus 1; 0: none
+	fine    [][]int64 // by the lower 16 bits
 	refined bool
 }
+
+// QuantileBytes is the memory of [Quantiles] for one percentile: half a megabyte of counters, an eighth to find the bins of the second pass, and
+// half a megabyte for each of these, of which a percentile has two at most.
+const QuantileBytes = 3<<19 + 1<<17
 
 // NewQuantiles prepares for the given percentiles, each 0…100.
 func NewQuantiles(percent ...float64) *Quantiles {
@@ -69,8 +73,8 @@ func (q *Quantiles) Add(v []float32) {
 			continue
 		}
 		k := sortKey(f)
-		if h := q.fine[uint16(k>>16)]; h != nil {
-			h[uint16(k)]++
+		if i := q.bin[k>>16]; i != 0 {
+			q.fine[i-1][uint16(k)]++
 		}
 	}
 }
@@ -80,7 +84,7 @@ func (q *Quantiles) Refine() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.refined = true
-	q.fine = map[uint16][]int64{}
+	q.bin = make([]uint16, 1<<16)
 	n := q.count()
 	if n == 0 {
 		return
@@ -88,9 +92,9 @@ func (q *Quantiles) Refine() {
 	for _, p := range q.percent {
 		lo, hi, _ := Ranks(n, p)
 		for _, r := range []int64{lo, hi} {
-			bin, _ := find(q.coarse, r)
-			if q.fine[uint16(bin)] == nil {
-				q.fine[uint16(bin)] = make([]int64, 1<<16)
+			if upper, _ := find(q.coarse, r); q.bin[upper] == 0 {
+				q.fine = append(q.fine, make([]int64, 1<<16))
+				q.bin[upper] = uint16(len(q.fine))
 			}
 		}
 	}
@@ -127,7 +131,7 @@ func (q *Quantiles) count() (n int64) {
 
 func (q *Quantiles) at(rank int64) float32 {
 	upper, rest := find(q.coarse, rank)
-	lower, _ := find(q.fine[uint16(upper)], rest)
+	lower, _ := find(q.fine[q.bin[upper]-1], rest)
 	return keyValue(uint32(upper)<<16 | uint32(lower))
 }
 

@@ -119,8 +119,8 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 			r.PairsZ = append(r.PairsZ, r.position[k-1].off[0]-p.off[0])
 		}
 		r.position = append(r.position, p)
-		if p.off[0] == p.off[0] {
-			last = r.position[0].off[0] - p.off[0]
+		if deep := r.position[0].off[0] - p.off[0]; deep == deep { // both were found
+			last = deep
 		}
 		r.Patches += len(slice)
 		slices = append(slices, t.inBlock(k, slice))

@@ -17,32 +17,40 @@ const (
 	mostEqual  = 3.0 // percent
 )
 
+// limits collects the measures that exceed their limits.
+type limits []string
+
+func (l *limits) check(phantom, what string, v, most float64, unit string) {
+	if !(math.Abs(v) <= most) {
+		*l = append(*l, strings.TrimSpace(fmt.Sprintf("%s: %s is %.2f %s", phantom, what, v, unit))+fmt.Sprintf(", must be at most %.2f", most))
+	}
+}
+
+func (l limits) err() error {
+	if l == nil {
+		return nil
+	}
+	return fmt.Errorf("over their limits: %s", strings.Join(l, "; "))
+}
+
 // check returns an error that names the measures over their limits.
 func check(results []result) error {
-	var bad []string
+	var bad limits
 	for _, r := range results {
 		if !strings.HasPrefix(r.Way, "strata") {
 			continue
 		}
-		over := func(what string, v, most float64, unit string) {
-			if !(math.Abs(v) <= most) {
-				bad = append(bad, fmt.Sprintf("%s: %s is %.2f %s, must be at most %.2f", r.Phantom, what, v, unit, most))
-			}
-		}
 		for i, z := range r.PairsZ {
-			over(fmt.Sprintf("z of slice %d", i+1), z/r.Voxel, mostPairZ, "planes")
+			bad.check(r.Phantom, fmt.Sprintf("z of slice %d", i+1), z/r.Voxel, mostPairZ, "planes")
 		}
-		over("xy of slices", r.XYRMS/r.Voxel, mostXY, "voxels")
-		over("depth", r.Depth, mostDepth, "%")
-		over("length along z", r.LengthZ, mostLength, "%")
-		over("length along y", r.LengthY, mostLength, "%")
-		over("length along x", r.LengthX, mostLength, "%")
-		over("brightness at the same depth", r.Equal, mostEqual, "%")
+		bad.check(r.Phantom, "xy of slices", r.XYRMS/r.Voxel, mostXY, "voxels")
+		bad.check(r.Phantom, "depth", r.Depth, mostDepth, "%")
+		bad.check(r.Phantom, "length along z", r.LengthZ, mostLength, "%")
+		bad.check(r.Phantom, "length along y", r.LengthY, mostLength, "%")
+		bad.check(r.Phantom, "length along x", r.LengthX, mostLength, "%")
+		bad.check(r.Phantom, "brightness at the same depth", r.Equal, mostEqual, "%")
 	}
-	if bad != nil {
-		return fmt.Errorf("over their limits: %s", strings.Join(bad, "; "))
-	}
-	return nil
+	return bad.err()
 }
 
 // table returns the results as Markdown.

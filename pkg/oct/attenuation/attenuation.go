@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -80,7 +81,7 @@ func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, r
 	j = &job{Options: o, layout: layout, size: columnSize(v, layout), result: &Result{Threshold: math.NaN(), MedianGain: 1, MaxGain: 1}}
 	j.grid = [2]int{(v.Shape[1] + j.size[1] - 1) / j.size[1], (v.Shape[2] + j.size[2] - 1) / j.size[2]}
 	if o.Method == Li {
-		res.Mem -= quantileBytes
+		res.Mem -= filter.QuantileBytes
 	}
 	var left oct.Resources
 	if j.scratch, left, err = newScratch(j.columns(), j.size, o.Scratch, res); err != nil {
@@ -106,9 +107,6 @@ func columnSize(v *blocks.Volume, layout oct.Layout) [3]int {
 	}
 	return size
 }
-
-// quantileBytes is the size of [filter.Quantiles] for a median.
-const quantileBytes = 3 << 19
 
 // measure finds the optical depth of each voxel.
 func (j *job) measure(ctx context.Context) error {

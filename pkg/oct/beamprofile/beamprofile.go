@@ -55,7 +55,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	}
 	var r *Result
 	s := correct.Stage{
-		Need: agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + quantileBytes, Type: v.DType, Work: "correcting blocks",
+		Need: agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + filter.QuantileBytes, Type: v.DType, Work: "correcting blocks",
 		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
 			r, err = measure(ctx, v, o, res)
 			return err
@@ -73,11 +73,8 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	return image, r, err
 }
 
-// sumBytes is the size of a [filter.ExactSum], quantileBytes that of [filter.Quantiles] for one percentile.
-const (
-	sumBytes      = 257 * 8
-	quantileBytes = 3 << 19
-)
+// sumBytes is the size of a [filter.ExactSum].
+const sumBytes = 257 * 8
 
 // measure finds the agarose and its profile.
 func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) (*Result, error) {

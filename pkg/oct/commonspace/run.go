@@ -96,12 +96,9 @@ func (p *Plan) fits(s placed, layout oct.Layout, res oct.Resources) error {
 
 const moving = "moving blocks onto the canvas"
 
-// quantileBytes is what counting values for a percentile takes.
-const quantileBytes = 3 << 19
-
 // survey divides a slice for counting its values.
 func (p *Plan) survey(s placed, res oct.Resources) (*blocks.Cut, error) {
-	return s.volume.Fit(blocks.Plan{Work: "counting values of blocks", Fixed: quantileBytes}, oct.Layout{}, res)
+	return s.volume.Fit(blocks.Plan{Work: "counting values of blocks", Fixed: filter.QuantileBytes}, oct.Layout{}, res)
 }
 
 // fill returns the value around a slice.

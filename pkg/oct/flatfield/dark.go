@@ -9,15 +9,12 @@ import (
 	"strata/pkg/work"
 )
 
-// quantileBytes is the memory of a percentile that is looked for.
-const quantileBytes = 3 << 19
-
 // survey finds the tiles that are not almost empty and, if asked to, the values at which tiles are clipped.
 func (f *fitting) survey(ctx context.Context, clipped bool) error {
 	group, passes := len(f.planes), 1
 	if clipped {
 		f.limits, passes = make([]float64, f.scopes()), 2
-		group = int(min(int64(group), max(1, f.res.Mem/4/quantileBytes)))
+		group = int(min(int64(group), max(1, f.res.Mem/4/filter.QuantileBytes)))
 	}
 	if !f.how.PerZ {
 		group = len(f.planes)
