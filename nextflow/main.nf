@@ -243,7 +243,8 @@ workflow STRATA {
     if (Chain.has('stack')) {
         def pyramid = ['stack_pyramid_resolutions', 'stack_make_isotropic'].collect { parameters.flag(it, params) }
         // Slices on one canvas are not to be moved by their shifts once more.
-        STACK(slices, shifts, transforms, given(params.manual_transforms_dir), config, call('stack', [flags('format'), flags('stack'), Chain.has('common-space') && !params.stack_no_xy_shift ? '--no_xy_shift' : '']))
+        STACK(slices, shifts, transforms, given(params.manual_transforms_dir), config, call('stack', [flags('format'), flags('stack'), Chain.has('common-space') && !params.stack_no_xy_shift ? '--no_xy_shift' : '',
+            params.stack_blend_match == null ? '--blend_match ' + (Chain.has('normalize') ? 'none' : 'depth') : '']))
         def volume = STACK.out.volume
         tables = STACK.out.shifts.mix(STACK.out.found, STACK.out.matches, STACK.out.decisions)
         note(STACK.out)

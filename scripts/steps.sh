@@ -92,12 +92,13 @@ along=()
 if [ -n "$raw" ]; then
   run common-space slices "$slices" "$shifts" "$results/slices" --n_levels 0
   run register slices --all "$results/slices" "$results/transforms" --moving_z_index "$first" --max_translation_px 200
-  slices=$results/slices along=(--no_xy_shift --transforms_dir "$results/transforms")
+  slices=$results/slices along=(--no_xy_shift --transforms_dir "$results/transforms" --blend_match none) # normalize has matched them
 else
+  along=(--blend_match depth)
   cp "$shifts" "$results/volume/"
 fi
 rm -rf "$work"
-run stack volume "$slices" "$shifts" "$results/volume/volume.ome.zarr" --moving_z_first_index "$first" --blend --blend_match depth \
+run stack volume "$slices" "$shifts" "$results/volume/volume.ome.zarr" --moving_z_first_index "$first" --blend \
   --pyramid_resolutions "$levels" --no-use_gpu "${along[@]}" \
   --output_z_matches "$results/volume/z_matches.csv" --output_stacking_decisions "$results/volume/stacking_decisions.csv" --output_shifts "$results/volume/shifts_found.csv"
 project "$results/volume/volume.ome.zarr" volume aip

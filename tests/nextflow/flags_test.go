@@ -238,7 +238,6 @@ var otherDefault = map[string]string{
 
 	"stitch_max_refinement_px": "makes the better volume",
 	"stack_blend":              "makes the better volume",
-	"stack_blend_match":        "makes the better volume",
 }
 
 // flagLine is a flag in a program's help: "  -j, --threads N", "      --[no-]use_gpu".

@@ -40,7 +40,7 @@ func tryRaws(ctx context.Context, o options) (out []result, err error) {
 // aligned stacks the slices of a common space by their transforms, and measures the volume.
 func (r *result) aligned(ctx context.Context, o options, t *truth, chain, slices, transforms string) error {
 	plain, blended, err := stack(ctx, o, filepath.Join(o.dir, r.Phantom, strings.ReplaceAll(r.Way, " ", "_")), slices, filepath.Join(chain, "volume", "shifts_xy_clean.csv"),
-		[]string{"--no_xy_shift", "--transforms_dir", transforms, "--blend_match", "depth"})
+		[]string{"--no_xy_shift", "--transforms_dir", transforms, "--blend_match", "none"})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (r *result) aligned(ctx context.Context, o options, t *truth, chain, slices
 // Limits for a volume made from raw tiles. The goals are a step of at most 1 % and a shading of at most 1.5 %.
 const (
 	mostAway    = 0.5 // voxels, root mean square along an axis
-	mostStep    = 2.5 // percent
+	mostStep    = 2.0 // percent
 	mostPlanes  = 1.2
 	mostShading = 2.5 // percent
 )
