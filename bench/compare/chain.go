@@ -162,7 +162,7 @@ func toolSeconds(dir string) (map[string]float64, error) {
 		if err := json.Unmarshal(b, &r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if strings.Contains(filepath.Base(name), "estimate") {
+		if r.Tool == "stitch" && strings.Contains(filepath.Base(name), "estimate") {
 			r.Tool = "estimate" // a run of stitch, a process of its own for the engine
 		} else if r.Command == "clean" || r.Command == "config" { // of shifts and slices, likewise
 			r.Tool = r.Command
