@@ -172,6 +172,10 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 	if opt.Preview {
 		r.preview = draw(images[1], images[0], &r.Transform.Euler)
 	}
+	if r.Transform.Restarted {
+		res.Warnf("%s, to %s: the coarse resolutions led astray: the transform was found from the start at the finest alone; look at it (--preview), and give a nearer --initial_rotation if it is wrong",
+			v.Where, t.Where)
+	}
 	if !r.Transform.StepConverged {
 		res.Warnf("the registration ended after %d steps without a maximum: more --max_iterations may find it", r.Transform.Iterations)
 	}

@@ -141,7 +141,7 @@ func (p *Plan) fill(ctx context.Context, s placed, res oct.Resources) (float32, 
 func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	v := p.onCanvas(s)
 	m := p.moved(s)
-	m.fill = fill
+	m.fill, m.content = fill, &oct.Content{}
 	cut, err := v.From(m, v.Shape).Fit(blocks.Plan{Work: moving}, layout, res)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,11 @@ func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writ
 			spec.Translation = []float64{at[0], 0, 0}
 		}
 	}
-	return cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	image, err := cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	if what := m.content.Nothing(); err == nil && what != "" {
+		res.Warnf("%s: slice %d shows nothing: %s", s.Path, s.ID, what)
+	}
+	return image, err
 }
 
 // onCanvas returns the slice as a volume of the size of the canvas.
@@ -166,9 +170,10 @@ func (p *Plan) moved(s placed) moved {
 
 // moved is a volume at its place on the canvas.
 type moved struct {
-	v    *blocks.Volume
-	y, x filter.Shift
-	fill float32 // around it
+	v       *blocks.Volume
+	y, x    filter.Shift
+	fill    float32      // around it
+	content *oct.Content // of what is read; may be nil
 }
 
 // Scratch returns the size of the box of the slice for a box of the canvas, as stored and as float32, and of a row.
@@ -207,6 +212,9 @@ func (m moved) Read(ctx context.Context, dst []float32, scratch []byte, start, s
 	in, mixed := floats[:n], floats[n:]
 	if err := m.v.Read(ctx, in, scratch[:raw], at, box); err != nil {
 		return err
+	}
+	if m.content != nil {
+		m.content.Add(in)
 	}
 	for i := range shape[0] * shape[1] {
 		row, z, y := dst[i*shape[2]:][:shape[2]], i/shape[1], start[1]+i%shape[1]
