@@ -4,7 +4,7 @@
 # disk; each output is deleted before the next is made.
 #
 #   MEMORY_GB    GB of the input as decoded (20)
-#   MEMORY_DIR   where the data lies (build/memory): 6 GB
+#   MEMORY_DIR   where the data lies (build/memory): 30 GB, of which attenuation needs 25, the others 5
 #   MEMORY_ONLY  programs to run, in words; records of the others stay as they are (all)
 #   MEMORY_KEEP  1: keep the input and the records
 set -euo pipefail
@@ -15,7 +15,7 @@ PATH=$PWD/bin:$PATH
 mkdir -p "$dir/reports"
 trap 'rm -rf "$dir"/out*' EXIT
 if [ ! -e "$dir/made" ]; then
-  rm -rf "$dir"/{big.ome.zarr,small.ome.zarr,raw,slices,pair}
+  rm -rf "$dir"/{big,small,volume}.ome.zarr "$dir"/{raw,slices,pair}
   CGO_ENABLED=0 ${GO:-go} run ./bench/memory -make "$dir" -gb "${MEMORY_GB:-20}"
   mkdir -p "$dir"/{slices,pair}
   ln -s ../big.ome.zarr "$dir/slices/slice_z00.ome.zarr"
@@ -38,12 +38,12 @@ run register slices/slice_z00.ome.zarr slices/slice_z01.ome.zarr out
 run flatfield big.ome.zarr out.ome.zarr
 run beam-profile big.ome.zarr out.ome.zarr
 run normalize big.ome.zarr out.ome.zarr
-run interpolate big.ome.zarr big.ome.zarr out.ome.zarr
+run interpolate volume.ome.zarr volume.ome.zarr out.ome.zarr --mem 640MiB
 run common-space pair shifts.csv out
-run align big.ome.zarr out.ome.zarr --template small.ome.zarr --grid whole
+run align volume.ome.zarr out.ome.zarr --template small.ome.zarr --grid whole
 run mosaic raw out.ome.zarr --slice 0 --resolution -1
 run attenuation big.ome.zarr out.ome.zarr
-run bias-field big.ome.zarr out.ome.zarr
+run bias-field volume.ome.zarr out.ome.zarr
 CGO_ENABLED=0 ${GO:-go} run ./bench/memory -reports "$dir/reports" -page "$page"
 [ -n "${MEMORY_KEEP:-}" ] || rm -rf "$dir"
 exit $bad

@@ -38,8 +38,7 @@ func main() {
 
 func run(dir string, gb float64, reports, page string) error {
 	if dir != "" {
-		_, err := makeInput(context.Background(), dir, gb)
-		return err
+		return makeInput(context.Background(), dir, gb)
 	}
 	text, err := write(reports)
 	if err != nil {
@@ -78,21 +77,19 @@ func write(reports string) (string, error) {
 	}
 	slices.SortFunc(all, func(a, b record.Record) int { return a.Started.Compare(b.Started) })
 	var rows strings.Builder
-	var shape []int
 	largest := 0.0
 	for _, r := range all {
-		bytes := size(r, &shape)
+		bytes := size(r)
 		largest = max(largest, bytes)
 		fmt.Fprintf(&rows, "| %s | %.1f GB | %d MiB | `%s` |\n", strings.TrimSpace(r.Tool+" "+r.Command), bytes/1e9, r.PeakResidentBytes>>20, command(r))
 	}
 	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output() // a fact less
 	return strings.NewReplacer("{{GB}}", fmt.Sprintf("%.0f", largest/1e9), "{{ROWS}}\n", rows.String()+"\n", "{{CORES}}", strconv.Itoa(runtime.NumCPU()), "{{CPU}}", host.CPUModel(),
-		"{{COMMIT}}", strings.TrimSpace(string(commit)), "{{DATE}}", time.Now().UTC().Format("2006-01-02 15:04 MST"), "{{SHAPE}}", times(shape), "{{CHUNK}}", times(chunk[:])).Replace(form), nil
+		"{{COMMIT}}", strings.TrimSpace(string(commit)), "{{DATE}}", time.Now().UTC().Format("2006-01-02 15:04 MST"), "{{SLICE}}", times(sliceChunk), "{{VOLUME}}", times(volumeChunk)).Replace(form), nil
 }
 
-// size returns the bytes of a run's largest input, as decoded, and keeps its shape.
-func size(r record.Record, shape *[]int) float64 {
-	most := 0.0
+// size returns the bytes of a run's largest input, as decoded.
+func size(r record.Record) (most float64) {
 	for _, in := range r.Inputs {
 		n := float64(in.Bytes)
 		if len(in.Shape) > 0 {
@@ -100,16 +97,13 @@ func size(r record.Record, shape *[]int) float64 {
 			for _, k := range in.Shape {
 				n *= float64(k)
 			}
-			if n > most {
-				*shape = in.Shape
-			}
 		}
 		most = max(most, n)
 	}
 	return most
 }
 
-func times(shape []int) string {
+func times(shape [3]int) string {
 	var words []string
 	for _, n := range shape {
 		words = append(words, strconv.Itoa(n))
@@ -124,7 +118,7 @@ func command(r record.Record) string {
 		switch a := r.Arguments[i].String(); a {
 		case "--report":
 			i++
-		case "--quiet":
+		case "--quiet", "--overwrite":
 		default:
 			words = append(words, a)
 		}
