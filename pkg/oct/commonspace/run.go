@@ -75,23 +75,14 @@ func (p *Plan) allFit(layout oct.Layout, res oct.Resources) error {
 	return nil
 }
 
-// pyramidChunks is the number of chunks that wait for others in the making of a pyramid, which takes a quarter of the memory.
-const pyramidChunks = 4
-
 // fits returns an error if a slice needs more than res.
 func (p *Plan) fits(s placed, layout oct.Layout, res oct.Resources) error {
 	v := p.onCanvas(s)
 	if _, err := v.Fit(blocks.Plan{Work: moving}, layout, res); err != nil {
 		return err
 	}
-	if _, err := p.survey(s, res); err != nil {
-		return err
-	}
-	c := v.Chunks(layout)
-	if need := mem.Product(c[0], c[1], c[2], v.DType.Size(), pyramidChunks, 4); layout.Levels > 0 && int64(need) > res.Mem {
-		return res.TooLittle(int64(need), "%s: a pyramid of chunks of %v voxels", v.Where, c)
-	}
-	return nil
+	_, err := p.survey(s, res)
+	return err
 }
 
 const moving = "moving blocks onto the canvas"
