@@ -10,8 +10,9 @@ import (
 
 // Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
 // still. A stage that reads a small volume several times decodes it once that way. Otherwise both are as they were. The memory
-// belongs to the caller, who calls release in the end.
-func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, left oct.Resources, release func(), err error) {
+// belongs to the caller, who calls release in the end. As they are read, see gets all voxels of a volume that is held, from several
+// goroutines, in parts that it does not keep or change.
+func (v *Volume) Hold(ctx context.Context, res oct.Resources, see ...func(voxels []float32)) (held *Volume, left oct.Resources, release func(), err error) {
 	bytes := int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
 	if bytes > res.Mem/2 {
 		return v, res, func() {}, nil
@@ -29,6 +30,9 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
 		err = c.Each(ctx, func(_ context.Context, b *Block) error {
+			for _, f := range see {
+				f(b.Voxels)
+			}
 			o := b.Origin()
 			for z := range b.Size[0] {
 				for y := range b.Size[1] {
@@ -46,6 +50,9 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 	in.held = all
 	return &in, left, release, nil
 }
+
+// Held returns all voxels of a volume that [Volume.Hold] holds in memory, in C order, and nil of another one.
+func (v *Volume) Held() []float32 { return v.held }
 
 // readHeld is Read of a volume in memory.
 func (v *Volume) readHeld(ctx context.Context, dst []float32, start, shape [3]int) error {
