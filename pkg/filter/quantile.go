@@ -151,10 +151,22 @@ func (p *positives) look(v []float32, bin []uint16) {
 		return
 	}
 	from, span := lo<<16&^(1<<31), (hi-lo+1)<<16-1
-	for _, f := range v {
+	test := func(f float32) {
 		if b := math.Float32bits(f); b-from <= span && f > 0 && bin[b>>16|1<<15] != 0 {
 			p.found = append(p.found, b)
 		}
+	}
+	for ; len(v) >= 4; v = v[4:] {
+		a, b, c, d := math.Float32bits(v[0])-from, math.Float32bits(v[1])-from, math.Float32bits(v[2])-from, math.Float32bits(v[3])-from
+		if min(a, b, c, d) > span { // nearly always
+			continue
+		}
+		for _, f := range v[:4] {
+			test(f)
+		}
+	}
+	for _, f := range v {
+		test(f)
 	}
 }
 

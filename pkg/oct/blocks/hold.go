@@ -10,9 +10,8 @@ import (
 
 // Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
 // still. A stage that reads a small volume several times decodes it once that way. Otherwise both are as they were. The memory
-// belongs to the caller, who calls release in the end. As they are read, see gets all voxels of a volume that is held, from several
-// goroutines, in parts that it does not keep or change.
-func (v *Volume) Hold(ctx context.Context, res oct.Resources, see ...func(voxels []float32)) (held *Volume, left oct.Resources, release func(), err error) {
+// belongs to the caller, who calls release in the end.
+func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, left oct.Resources, release func(), err error) {
 	bytes := int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
 	if bytes > res.Mem/2 {
 		return v, res, func() {}, nil
@@ -23,15 +22,24 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources, see ...func(voxels
 	if err != nil {
 		return nil, res, nil, err
 	}
-	all := dtype.Slice[float32](raw)
-	release = func() { mem.Free(raw) }
-	quiet := left
+	if held, err = v.HoldIn(ctx, raw, left, nil); err != nil {
+		mem.Free(raw)
+		return nil, res, nil, err
+	}
+	return held, left, func() { mem.Free(raw) }, nil
+}
+
+// HoldIn returns the volume with its voxels in memory of 4 bytes for each, which the caller provides. As they are read, see gets all of
+// them, from several goroutines, in parts that it does not keep or change; it may be nil.
+func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, see func(voxels []float32)) (*Volume, error) {
+	all := dtype.Slice[float32](memory)
+	quiet := res
 	quiet.Progress, quiet.Debug = nil, nil
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
 		err = c.Each(ctx, func(_ context.Context, b *Block) error {
-			for _, f := range see {
-				f(b.Voxels)
+			if see != nil {
+				see(b.Voxels)
 			}
 			o := b.Origin()
 			for z := range b.Size[0] {
@@ -43,15 +51,14 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources, see ...func(voxels
 		})
 	}
 	if err != nil {
-		release()
-		return nil, res, nil, err
+		return nil, err
 	}
 	in := *v
 	in.held = all
-	return &in, left, release, nil
+	return &in, nil
 }
 
-// Held returns all voxels of a volume that [Volume.Hold] holds in memory, in C order, and nil of another one.
+// Held returns all voxels in C order if the volume holds them in memory, and nil if it does not.
 func (v *Volume) Held() []float32 { return v.held }
 
 // readHeld is Read of a volume in memory.

@@ -26,9 +26,11 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 	}
 	res.Decided("%d of %d slices at a time", together, len(p.slices))
 	images := make([]*ngff.Image, len(p.slices))
+	pool := mem.NewPool(res.Mem) // fresh memory for each slice would take longer than decoding it
+	defer pool.Close()
 	last := len(p.slices) % together // slices that would leave workers idle
 	move := func(i int, each oct.Resources) error {
-		s, fill, left, release, err := p.hold(ctx, p.slices[i], layout, each)
+		s, fill, left, release, err := p.hold(ctx, pool, p.slices[i], layout, each)
 		if err != nil {
 			return err
 		}
@@ -46,7 +48,7 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 
 // hold keeps a slice in memory if it is held, and returns what is left then of res and the value around the slice. Otherwise the slice
 // is read up to three times.
-func (p *Plan) hold(ctx context.Context, s placed, layout oct.Layout, res oct.Resources) (held placed, fill float32, left oct.Resources, release func(), err error) {
+func (p *Plan) hold(ctx context.Context, pool *mem.Pool, s placed, layout oct.Layout, res oct.Resources) (held placed, fill float32, left oct.Resources, release func(), err error) {
 	left, release = res, func() {}
 	if p.opt.ZeroFill {
 		return s, 0, left, release, nil
@@ -56,20 +58,31 @@ func (p *Plan) hold(ctx context.Context, s placed, layout oct.Layout, res oct.Re
 		fill, err = p.fill(ctx, s, q, res)
 		return s, fill, left, release, err
 	}
-	if s.volume, left, release, err = s.volume.Hold(ctx, res, q.AddPositive); err != nil {
+	size := heldBytes(s)
+	memory, err := pool.Get(ctx, size)
+	if err != nil {
 		return s, 0, left, release, err
 	}
-	q.Refine()
-	if fill, err = p.refill(ctx, s, q, left); err != nil {
-		release()
+	left.Mem -= mem.Pooled(int64(size))
+	if s.volume, err = s.volume.HoldIn(ctx, memory.B, left, q.AddPositive); err == nil {
+		q.Refine()
+		fill, err = p.refill(ctx, s, q, left)
 	}
-	return s, fill, left, release, err
+	if err != nil {
+		memory.Release()
+	}
+	return s, fill, left, memory.Release, err
+}
+
+// heldBytes returns the memory of a slice that is held.
+func heldBytes(s placed) int {
+	return mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2])
 }
 
 // held reports whether a slice is kept in memory: it would be read more than once, and enough is left of res for the rest.
 func (p *Plan) held(s placed, layout oct.Layout, res oct.Resources) bool {
 	left := res
-	left.Mem -= int64(mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2]))
+	left.Mem -= mem.Pooled(int64(heldBytes(s)))
 	return !p.opt.ZeroFill && left.Mem >= res.Mem/2 && p.fits(s, layout, left) == nil
 }
 
