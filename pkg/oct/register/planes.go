@@ -90,7 +90,7 @@ func newCentre(o *plane) *centre {
 	margin := min(o.ny, o.nx) / 4
 	h, w := o.ny-2*margin, o.nx-2*margin
 	v := make([]float32, 0, max(h*w, 0))
-	var positive []float32
+	positive := make([]float32, 0, cap(v))
 	for y := margin; y < o.ny-margin; y++ {
 		for _, f := range o.v[y*o.nx+margin:][:w] {
 			if v = append(v, f); f > 0 {
