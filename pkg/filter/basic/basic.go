@@ -12,6 +12,9 @@ package basic
 import (
 	"math"
 	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 const (
@@ -27,6 +30,8 @@ const (
 	epsilon       = 0.1  // of the weights
 	offset        = 1e-6 // of the brightness, in the weights
 	smoothScale   = 800  // of the smoothness that is chosen from the images
+
+	singularTolerance = 1e-10 // of σ₁², relative, if no other singular value is close; of σ₁ its root else
 )
 
 // Memory returns how many bytes [Solver.FlatField] needs for a number of images, besides the images.
@@ -69,12 +74,15 @@ type Field struct {
 // FlatField estimates the flat-field of consecutive images of Size × Size. All numbers must be finite. Images of
 // zeros have an even flat-field. The solver Sorted changes the images, as do both if numbers are extremely large or small.
 func (s Solver) FlatField(images []float32) (Field, error) {
-	f := newFit(s, images)
+	f, err := newFit(s, images)
+	if err != nil {
+		return Field{}, err
+	}
+	defer f.free()
 	out := Field{Pixels: f.last, Smoothness: s.Smoothness}
 	if s.sorted {
 		f.each(f.sort)
 	}
-	f.normalize()
 	f.begin()
 	if f.err != nil || f.norm == 0 || f.largest == 0 {
 		return out, f.err
@@ -143,12 +151,13 @@ type fit struct {
 	largest    float64   // singular value of I
 	dct        *dct
 	even       *evenness // of Approximate
-	err        error     // of Each: nothing more is computed
+	err        error     // of Each or of memory: nothing more is computed
+	memory     [][]byte
 }
 
-func newFit(s Solver, images []float32) *fit {
+func newFit(s Solver, images []float32) (*fit, error) {
 	t := len(images) / pixels
-	f := &fit{how: s, images: images, t: t, dct: newDCT(), state: make([]float32, t*pixels), ones: make([]float32, band),
+	f := &fit{how: s, images: images, t: t, dct: newDCT(), ones: make([]float32, band), offset: offset,
 		narrow: make([]float32, pixels), change: make([]float32, pixels), brightness: make([]float32, t), before: make([]float32, t),
 		mean: make([]float64, t), partial: make([]float64, t*bands), square: make([]float64, t*bands), along: make([]float64, t*bands)}
 	for _, v := range []*[]float64{&f.least, &f.smooth, &f.spectrum, &f.imageSum, &f.restSum, &f.dualSum, &f.pull, &f.sum, &f.last} {
@@ -160,7 +169,24 @@ func newFit(s Solver, images []float32) *fit {
 	for i := range f.ones {
 		f.ones[i] = 1
 	}
-	return f
+	f.state = f.alloc()
+	return f, f.err
+}
+
+// alloc returns zeros for all pixels of all images, until free.
+func (f *fit) alloc() []float32 {
+	b, err := mem.Alloc(4 * f.t * pixels)
+	if err != nil {
+		f.err = err
+	}
+	f.memory = append(f.memory, b)
+	return dtype.Slice[float32](b)
+}
+
+func (f *fit) free() {
+	for _, b := range f.memory {
+		mem.Free(b)
+	}
 }
 
 // each calls work for the bands, by their first pixels.
@@ -201,32 +227,41 @@ func total(partial []float64, i int) (sum float64) {
 	return sum
 }
 
-// Images whose largest magnitude is beyond these exponents of 2 are scaled, so that neither μ nor 1/μ leaves the range
-// of float32.
+// Images whose root mean square is beyond these powers of 2 are scaled, so that neither μ nor 1/μ leaves the range of float32.
 const (
 	minExponent = -60
 	maxExponent = 60
 )
 
-// normalize scales images by a power of 2 if that is needed, which changes no digit of any result.
-func (f *fit) normalize() {
-	f.offset = offset
-	largest := float32(0)
-	for _, v := range f.images {
-		largest = max(largest, v, -v)
+// normalize scales images by a power of 2 if that is needed, which changes no digit of any result, and reports whether.
+func (f *fit) normalize() bool {
+	_, exponent := math.Frexp(f.norm / math.Sqrt(float64(len(f.images))))
+	if f.norm == 0 || exponent > minExponent && exponent < maxExponent {
+		return false
 	}
-	_, exponent := math.Frexp(float64(largest))
-	if largest == 0 || exponent > minExponent && exponent < maxExponent {
-		return
-	}
-	f.offset = math.Ldexp(offset, -exponent)
-	for i, v := range f.images {
-		f.images[i] = float32(math.Ldexp(float64(v), -exponent))
-	}
+	f.offset = math.Ldexp(f.offset, -exponent)
+	by := math.Ldexp(1, -exponent)
+	f.each(func(first int) {
+		for i := range f.t {
+			image := f.of(i, first)
+			for x, v := range image {
+				image[x] = float32(float64(v) * by)
+			}
+		}
+	})
+	return true
 }
 
 // begin computes the sums, the norm and the largest singular value of the images.
 func (f *fit) begin() {
+	if f.add(); f.err == nil && f.normalize() {
+		f.add()
+	}
+	f.largest = f.singularValue()
+}
+
+// add computes the sums and the norm.
+func (f *fit) add() {
 	f.each(func(first int) {
 		all := f.imageSum[first:][:band:band]
 		clear(all)
@@ -241,12 +276,12 @@ func (f *fit) begin() {
 			f.partial[i*bands+first/band], f.square[i*bands+first/band] = sum, square
 		}
 	})
+	f.norm = 0
 	for i := range f.mean {
 		f.mean[i] = total(f.partial, i) / pixels
 		f.norm += total(f.square, i)
 	}
 	f.norm = math.Sqrt(f.norm)
-	f.largest = f.singularValue()
 }
 
 // singularValue returns the largest singular value of I, by power iteration on I·Iᵀ: the images are hardly ever
@@ -263,7 +298,7 @@ func (f *fit) singularValue() float64 {
 			v[i] = math.Abs(m) / math.Sqrt(size)
 		}
 	}
-	last := 0.0
+	square := 0.0
 	for range 1000 {
 		f.each(func(first int) {
 			u := u[first:][:band:band]
@@ -274,31 +309,41 @@ func (f *fit) singularValue() float64 {
 				}
 			}
 			for i := range v {
-				sum := 0.0
-				for x, p := range f.of(i, first) {
-					sum += float64(u[x] * float64(p))
-				}
-				f.partial[i*bands+first/band] = sum
+				f.partial[i*bands+first/band] = dot(u, f.of(i, first))
 			}
 		})
-		square := 0.0
-		for i := range v {
-			v[i] = total(f.partial, i)
-			square += float64(v[i] * v[i])
+		along := 0.0
+		square = 0
+		for i, c := range v {
+			w := total(f.partial, i) // of I·Iᵀ·v, |v| = 1
+			square += float64(w * w)
+			along += float64(c * w) // tends to σ²
+			v[i] = w
 		}
-		n := math.Sqrt(square) // of I·Iᵀ·v, |v| = 1: tends to σ²
-		if n == 0 || f.err != nil {
+		if square == 0 || f.err != nil {
 			return 0
 		}
+		if square-float64(along*along) <= singularTolerance*square { // the square of what v lacks to be an eigenvector
+			return math.Sqrt(along)
+		}
 		for i := range v {
-			v[i] /= n
+			v[i] /= math.Sqrt(square)
 		}
-		if math.Abs(n-last) <= 1e-10*n {
-			break
-		}
-		last = n
 	}
-	return math.Sqrt(last)
+	return math.Sqrt(math.Sqrt(square))
+}
+
+// dot returns the scalar product of a multiple of 4 numbers, as four sums that do not wait for each other.
+func dot(u []float64, v []float32) float64 {
+	var a, b, c, d float64
+	for i := 0; i+4 <= len(u) && i+4 <= len(v); i += 4 {
+		u, v := (*[4]float64)(u[i:]), (*[4]float32)(v[i:])
+		a += float64(u[0] * float64(v[0]))
+		b += float64(u[1] * float64(v[1]))
+		c += float64(u[2] * float64(v[2]))
+		d += float64(u[3] * float64(v[3]))
+	}
+	return (a + b) + (c + d)
 }
 
 // ownSmoothness returns the smoothness that linum-basic takes if it is given none: the more structure the mean of the
@@ -379,7 +424,9 @@ func (f *fit) reweight() {
 	}
 	weight := f.weight
 	if weight == nil {
-		weight = make([]float32, len(f.state))
+		if weight = f.alloc(); f.err != nil {
+			return
+		}
 	}
 	f.each(func(first int) {
 		for i, size := range size {

@@ -31,6 +31,10 @@ TEXT ·stepAVX2(SB), NOSPLIT, $0-88
 	VXORPS Y8, Y8, Y8
 
 loop:
+	// the next image: pieces of u and W follow each other, those of images come once an image
+	PREFETCHT0 4096(DI)(AX*1)
+	PREFETCHT0 4096(DX)(AX*1)
+	PREFETCHT0 65536(SI)(AX*1)
 	VMOVUPS (DX)(AX*1), Y0      // W
 	VXORPS Y12, Y0, Y1          // −W
 	VMOVUPS (DI)(AX*1), Y2
