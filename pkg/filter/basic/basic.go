@@ -227,9 +227,10 @@ func total(partial []float64, i int) (sum float64) {
 	return sum
 }
 
-// Images whose root mean square is beyond these powers of 2 are scaled, so that neither μ nor 1/μ leaves the range of float32.
+// Images whose root mean square is beyond these powers of 2 are scaled, so that neither μ nor 1/μ leaves the range of float32,
+// and S = 1 with which rounds begin is not far from their brightness.
 const (
-	minExponent = -60
+	minExponent = -20
 	maxExponent = 60
 )
 

@@ -42,7 +42,7 @@ func (f *fit) solveApproximate() {
 			residual = f.rebalancedResidual(mu)
 		}
 		f.dual(mu)
-		if f.mu, mu = mu, min(penaltyGrowth*mu, penaltyMax*first); residual <= f.how.tolerance*f.norm || f.err != nil {
+		if f.mu, mu = mu, min(penaltyGrowth*mu, penaltyMax*first); !(residual > f.how.tolerance*f.norm) || f.err != nil {
 			break
 		}
 	}
@@ -70,7 +70,7 @@ func (f *fit) solveSorted() {
 		copy(f.before, f.brightness)
 		f.rebalance(mu)
 		f.mu = mu
-		if residual < f.how.tolerance*f.norm || f.err != nil {
+		if !(residual >= f.how.tolerance*f.norm) || f.err != nil {
 			copy(f.brightness, f.before) // those that belong to R
 			break
 		}
