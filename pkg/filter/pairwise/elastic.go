@@ -128,7 +128,7 @@ func (e *elastic) grower(k int, h half) *grower {
 	f, m := e.fixed.levels[k], e.moving.levels[k]
 	laid := &level{ny: m.ny, nx: m.nx, scale: m.scale, smooth: make([]float32, m.ny*m.nx)}
 	resample(laid.smooth, f.smooth, m, f, m.at(e.back), 0, m.ny)
-	laid.v = laid.smooth
+	laid.v, laid.data = laid.smooth, countData(laid.smooth)
 	return &grower{refiner: newRefiner(laid, m, false, nil), half: h, side: e.side}
 }
 

@@ -2,13 +2,13 @@ package pairwise
 
 import "math"
 
-// localMean subtracts local means from planes. It owns memory and serves one caller at a time.
+// localMean subtracts local means from planes. It serves one caller at a time.
 type localMean struct {
 	ny, nx  int
 	bands   bands
-	planes  [3][]float32 // sums of both planes and of the pixels that count
-	sums    []float64    // of all columns
-	counted bool         // planes[2] belongs to the pixels that counted last
+	planes  [ofMeans][]float32 // sums of both planes and of the pixels that count
+	sums    []float64          // of all columns
+	counted bool               // planes[2] belongs to the pixels that counted last
 }
 
 // boxes is the number of box filters in a row that make a local mean, and reach how far each extends on either side: together their
@@ -17,11 +17,13 @@ const boxes = 2
 
 var reach = int(math.Round((math.Sqrt(12*shading*shading/boxes+1) - 1) / 2))
 
-func newLocalMean(ny, nx int, b bands) localMean {
+// ofMeans is the number of planes that a localMean needs memory for.
+const ofMeans = 3
+
+func newLocalMean(ny, nx int, b bands, memory []float32) localMean {
 	m := localMean{ny: ny, nx: nx, bands: b, sums: make([]float64, nx)}
-	all := make([]float32, 3*ny*nx)
 	for i := range m.planes {
-		m.planes[i] = all[i*ny*nx:][:ny*nx]
+		m.planes[i] = memory[i*ny*nx:][:ny*nx]
 	}
 	return m
 }

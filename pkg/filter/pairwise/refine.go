@@ -2,6 +2,7 @@ package pairwise
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"strata/pkg/filter"
@@ -39,6 +40,7 @@ type refiner struct {
 	bands         bands
 	err           error     // of bands; what is found after it is nothing
 	least         int       // pixels that must overlap
+	memory        []float32 // of all planes
 	warped        []float32 // the moving plane under the transform that is tried
 	f, w          []float32 // the detail of fixed and warped; NaN where one has no data
 	both          []float32 // 1 where both have data, 0 elsewhere
@@ -83,16 +85,28 @@ type moments struct {
 func newRefiner(fixed, moving *level, rotation bool, each func(n int, f func(i int)) error) *refiner {
 	n := fixed.ny * fixed.nx
 	b := newBands(n, each)
-	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, bands: b, least: leastCommon(fixed, moving), mean: newLocalMean(fixed.ny, fixed.nx, b)}
+	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, bands: b, least: leastCommon(fixed, moving)}
 	r.row, r.products = make([]moments, fixed.ny), make([][20]float64, fixed.ny)
-	all := make([]float32, 4*n)
-	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
+	if all, ok := spare.Get().(*[]float32); ok && cap(*all) >= (4+ofMeans)*n {
+		r.memory = (*all)[:(4+ofMeans)*n]
+	} else {
+		r.memory = make([]float32, (4+ofMeans)*n)
+	}
+	all := r.memory
+	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:4*n]
+	r.mean = newLocalMean(fixed.ny, fixed.nx, b, all[4*n:])
 	return r
 }
 
+// spare holds planes of refiners that have ended: fresh memory for each would take as long as a try.
+var spare sync.Pool
+
+// end gives the planes to another refiner.
+func (r *refiner) end() { spare.Put(&r.memory) }
+
 // leastCommon returns the number of pixels of a level that two planes must have in common.
 func leastCommon(fixed, moving *level) int {
-	return max(leastPixels, int(leastOverlap*float64(min(countData(fixed.v), countData(moving.v)))))
+	return max(leastPixels, int(leastOverlap*float64(min(fixed.data, moving.data))))
 }
 
 func countData(v []float32) (n int) {
@@ -252,15 +266,32 @@ type line struct{ x, y, dx, dy float64 }
 // sample interpolates linearly; NaN where one of the four pixels lies outside or has no data.
 func (l *line) sample(row, v []float32, ny, nx int) {
 	mx, my := float64(nx-1), float64(ny-1)
-	for i := range row {
-		x := l.x + float64(l.dx*float64(i))
-		y := l.y + float64(l.dy*float64(i))
-		if !(x >= 0 && x <= mx && y >= 0 && y <= my) {
-			row[i] = nan
-			continue
-		}
-		row[i] = linear(v, nx, x, y, mx, my)
+	outside := func(i int) bool {
+		x, y := l.at(i)
+		return !(x >= 0 && x <= mx && y >= 0 && y <= my)
 	}
+	from, to := 0, len(row)
+	for ; from < to && outside(from); from++ {
+		row[from] = nan
+	}
+	for ; from < to && outside(to-1); to-- {
+		row[to-1] = nan
+	}
+	for i := from; i < to; i++ { // a line crosses the plane once
+		x, y := l.at(i)
+		x0, y0 := min(int(x), nx-2), min(int(y), ny-2)
+		a, b := float32(x-float64(x0)), float32(y-float64(y0))
+		k := y0*nx + x0
+		up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
+		top := up[0] + float32((up[1]-up[0])*a)
+		bottom := down[0] + float32((down[1]-down[0])*a)
+		row[i] = top + float32((bottom-top)*b)
+	}
+}
+
+// at returns where pixel i lies in the moving plane.
+func (l *line) at(i int) (x, y float64) {
+	return l.x + float64(l.dx*float64(i)), l.y + float64(l.dy*float64(i))
 }
 
 // linear samples a plane at a place inside it. mx and my are its last pixel.

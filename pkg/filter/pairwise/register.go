@@ -102,7 +102,9 @@ func Agreement(fixed, moving *Image, t filter.Rigid) float64 {
 	if r == nil {
 		return -1
 	}
-	return r.refiner(0, nil).try(t).correlation
+	f := r.refiner(0, nil)
+	defer f.end()
+	return f.try(t).correlation
 }
 
 type registration struct {
@@ -176,10 +178,15 @@ func (r *registration) follow(k int, fits []fit, n int) (best []fit, err error) 
 	out := make([]fit, len(fits))
 	if len(fits) == 1 { // planes are shared out in its place
 		alone := r.refiner(k, r.o.Each)
+		defer alone.end()
 		if out[0] = alone.climb(fits[0].t); alone.err != nil {
 			return nil, alone.err
 		}
-	} else if err := r.o.Each(len(fits), func(i int) { out[i] = r.refiner(k, nil).climb(fits[i].t) }); err != nil {
+	} else if err := r.o.Each(len(fits), func(i int) {
+		one := r.refiner(k, nil)
+		defer one.end()
+		out[i] = one.climb(fits[i].t)
+	}); err != nil {
 		return nil, err
 	}
 	sortFits(out)
