@@ -42,6 +42,28 @@ func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	return nonFinite
 }
 
+// AddClipped adds planes, which begin stride values apart, to a running sum in increasing order: acc[i] += min(src[p·stride+i], clip) in
+// float64. It returns the number of NaN and infinite values, with which the sums are of no use.
+func AddClipped(acc []float64, src []float32, planes, stride int, clip float32) (nonFinite int64) {
+	done, nonFinite := addClippedVector(acc, src, planes, stride, clip)
+	rest := acc[done:]
+	if len(rest) == 0 {
+		return nonFinite
+	}
+	for p := range planes {
+		for i, v := range src[p*stride+done:][:len(rest)] {
+			if v-v != 0 {
+				nonFinite++
+			}
+			if v > clip {
+				v = clip
+			}
+			rest[i] += float64(v)
+		}
+	}
+	return nonFinite
+}
+
 // Mean divides sums over n planes: dst[i] = acc[i] / n, rounded once.
 func Mean(dst []float32, acc []float64, n int) {
 	d := float64(n)

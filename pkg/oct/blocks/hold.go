@@ -6,6 +6,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
+	"strata/pkg/zarr"
 )
 
 // Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
@@ -26,6 +27,14 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 	release = func() { mem.Free(raw) }
 	quiet := left
 	quiet.Progress, quiet.Debug = nil, nil
+	if v.direct(left) {
+		whole := v.Array.With(zarr.Workers(res.Workers))
+		if err = oct.Readable(whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, raw)); err != nil {
+			release()
+			return nil, res, nil, err
+		}
+		return v.in(all), left, release, nil
+	}
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
 		err = c.Each(ctx, func(_ context.Context, b *Block) error {
@@ -42,10 +51,23 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 		release()
 		return nil, res, nil, err
 	}
-	in := *v
-	in.held = all
-	return &in, left, release, nil
+	return v.in(all), left, release, nil
 }
+
+// in returns the volume with its voxels in memory.
+func (v *Volume) in(all []float32) *Volume {
+	held := *v
+	held.held = all
+	return &held
+}
+
+// direct reports whether all voxels can be decoded to where they are held, without other memory than chunks take.
+func (v *Volume) direct(res oct.Resources) bool {
+	return v.DType == dtype.Float32 && v.source == nil && v.held == nil && int64(mem.Product(int(v.Array.ScratchBytes(false)), res.Workers)) <= res.Mem
+}
+
+// Held returns all voxels in C order if the volume holds them in memory, and nil if it does not.
+func (v *Volume) Held() []float32 { return v.held }
 
 // readHeld is Read of a volume in memory.
 func (v *Volume) readHeld(ctx context.Context, dst []float32, start, shape [3]int) error {
