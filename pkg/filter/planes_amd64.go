@@ -14,6 +14,9 @@ func dividePlaneAVX2(v *float32, n int, by float64)
 //go:noescape
 func scalePlaneAVX2(v *float32, n int, low, high, divisor float32)
 
+//go:noescape
+func addFourAVX2(sums *[4]float64, src *float32, n int)
+
 // windowVector counts the finite values below low up to the first 16 of which one lies in low…high, and returns where these begin.
 func windowVector(v []float32, low, high float32) (done int, below int64) {
 	if n := len(v) &^ (windowVectorSize - 1); useAVX2 && n > 0 {
@@ -45,5 +48,14 @@ func scalePlaneVector(v []float32, low, high, divisor float32) (done int) {
 		return 0
 	}
 	scalePlaneAVX2(&v[0], n, low, high, divisor)
+	return n
+}
+
+func addFourVector(sums *[4]float64, v []float32) (done int) {
+	n := len(v) &^ 3
+	if !useAVX2 || n == 0 {
+		return 0
+	}
+	addFourAVX2(sums, &v[0], n)
 	return n
 }

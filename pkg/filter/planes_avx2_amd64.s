@@ -128,3 +128,19 @@ scaleLoop:
 	JNZ scaleLoop
 	VZEROUPPER
 	RET
+
+// func addFourAVX2(sums *[4]float64, src *float32, n int)
+TEXT ·addFourAVX2(SB), NOSPLIT, $0-24
+	MOVQ sums+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VMOVUPD (DI), Y4
+fourLoop:
+	VCVTPS2PD (SI), Y0
+	VADDPD Y0, Y4, Y4
+	ADDQ $16, SI
+	SUBQ $4, CX
+	JNZ fourLoop
+	VMOVUPD Y4, (DI)
+	VZEROUPPER
+	RET

@@ -64,6 +64,17 @@ func AddClipped(acc []float64, src []float32, planes, stride int, clip float32) 
 	return nonFinite
 }
 
+// Sum returns the sum of values in float64: those at places 0, 4, 8 … first, then those at 1, 5, 9 …, which the processor adds up at the
+// same time, and so on.
+func Sum(v []float32) float64 {
+	var sum [4]float64
+	done := addFourVector(&sum, v)
+	for i, f := range v[done:] {
+		sum[i&3] += float64(f)
+	}
+	return sum[0] + sum[1] + sum[2] + sum[3]
+}
+
 // Mean divides sums over n planes: dst[i] = acc[i] / n, rounded once.
 func Mean(dst []float32, acc []float64, n int) {
 	d := float64(n)

@@ -145,3 +145,19 @@ func TestPlaneVectors(t *testing.T) {
 		run("ScalePlane", func(v []float32) { ScalePlane(v, l[0], l[1], l[2]) })
 	}
 }
+
+func TestSum(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		for n := range 20 {
+			v := make([]float32, n)
+			var want [4]float64
+			for i := range v {
+				v[i] = float32(math.Exp(float64(7 * i % 31)))
+				want[i%4] += float64(v[i])
+			}
+			if got := Sum(v); got != want[0]+want[1]+want[2]+want[3] {
+				t.Errorf("%d values: %v, want %v", n, got, want)
+			}
+		}
+	})
+}
