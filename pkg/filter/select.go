@@ -132,6 +132,9 @@ func gather(lists [][]float32, v []float32, b *bins) {
 	}
 }
 
+// SelectNth returns the k-th smallest of numbers, counted from 0, and reorders them. There is no NaN.
+func SelectNth[F float32 | float64](v []F, k int) F { return selectNth(v, k) }
+
 // selectNth moves the k-th smallest element to v[k], smaller ones before it,
 // larger ones behind, and returns it: quickselect with the median of three, and
 // a random pivot when that makes slow progress.

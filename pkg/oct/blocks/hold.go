@@ -6,6 +6,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
+	"strata/pkg/zarr"
 )
 
 // Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
@@ -35,6 +36,13 @@ func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, s
 	all := dtype.Slice[float32](memory)
 	quiet := res
 	quiet.Progress, quiet.Debug = nil, nil
+	if see == nil && v.direct(res) {
+		whole := v.Array.With(zarr.Workers(res.Workers))
+		if err := oct.Readable(whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, memory)); err != nil {
+			return nil, err
+		}
+		return v.in(all), nil
+	}
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
 		err = c.Each(ctx, func(_ context.Context, b *Block) error {
@@ -53,9 +61,19 @@ func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, s
 	if err != nil {
 		return nil, err
 	}
-	in := *v
-	in.held = all
-	return &in, nil
+	return v.in(all), nil
+}
+
+// in returns the volume with its voxels in memory.
+func (v *Volume) in(all []float32) *Volume {
+	held := *v
+	held.held = all
+	return &held
+}
+
+// direct reports whether all voxels can be decoded to where they are held, without other memory than chunks take.
+func (v *Volume) direct(res oct.Resources) bool {
+	return v.DType == dtype.Float32 && v.source == nil && v.held == nil && int64(mem.Product(int(v.Array.ScratchBytes(false)), res.Workers)) <= res.Mem
 }
 
 // Held returns all voxels in C order if the volume holds them in memory, and nil if it does not.
