@@ -167,12 +167,18 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 	return d.counts[:symbol], log, read, ""
 }
 
-// build spreads the symbols of table k over its states in the order that the format wants (RFC 8878, 4.1.1).
+// build makes table k of the counts of its symbols.
 func (d *Decoder) build(k int, counts []int16, log uint) {
-	c, entries, size := &codes[k], &d.entries[k], 1<<log
-	d.tables[k] = fseTable{true, log}
-	var next [64]uint16
 	var symbols [tableSize]uint8
+	d.tables[k] = fseTable{true, log}
+	spread(d.entries[k][:1<<log], symbols[:], counts, log, &codes[k])
+}
+
+// spread spreads symbols over entries, which are all states, in the order that the format wants (RFC 8878, 4.1.1). Where c is nil, the
+// symbols have no values. symbols gets the symbol of each state.
+func spread(entries []entry, symbols []uint8, counts []int16, log uint, c *code) {
+	size := len(entries)
+	var next [64]uint16
 	high := size - 1
 	for s, n := range counts {
 		next[s] = uint16(max(n, 1))
@@ -189,11 +195,15 @@ func (d *Decoder) build(k int, counts []int16, log uint) {
 			}
 		}
 	}
-	for i := range entries[:size] {
+	for i := range entries {
 		s := symbols[i]
 		x := next[s]
 		next[s]++
 		nb := log - uint(bits.Len16(x)-1)
-		entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
+		if c == nil {
+			entries[i] = makeEntry(0, x<<nb-uint16(size), 0, uint8(nb))
+		} else {
+			entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
+		}
 	}
 }
