@@ -73,8 +73,8 @@ func (d *Decoder) readWeights(src []byte, at, end int) (n int, err string) {
 		return 0, "bits of the weights have no end mark"
 	}
 	var states [1 << weightLog]entry
-	var symbols [1 << weightLog]uint8
-	spread(states[:1<<log], symbols[:], counts, log, nil)
+	var symbols [tableSize]uint8
+	spread(states[:1<<log], &symbols, counts, log, new([64]entry))
 	position := 8*(end-1) + bits.Len8(src[end-1]) - 1
 	take := func(n uint) int {
 		w := top(word(src, position), n)
