@@ -13,8 +13,6 @@ var haveLoop = cpu.X86.HasBMI2
 //go:noescape
 func sequenceLoop(s *sequencer) int
 
-func (s *sequencer) loop() int { return sequenceLoop(s) }
-
 // huffmanLoop does what huffman.loop does. It needs BMI2.
 //
 //go:noescape
