@@ -117,23 +117,14 @@ func (p *Plan) allFit(layout oct.Layout, res oct.Resources) error {
 	return nil
 }
 
-// pyramidChunks is the number of chunks that wait for others in the making of a pyramid, which takes a quarter of the memory.
-const pyramidChunks = 4
-
 // fits returns an error if a slice needs more than res.
 func (p *Plan) fits(s placed, layout oct.Layout, res oct.Resources) error {
 	v := p.onCanvas(s)
 	if _, err := v.Fit(blocks.Plan{Work: moving}, layout, res); err != nil {
 		return err
 	}
-	if _, err := p.survey(s, res); err != nil {
-		return err
-	}
-	c := v.Chunks(layout)
-	if need := mem.Product(c[0], c[1], c[2], v.DType.Size(), pyramidChunks, 4); layout.Levels > 0 && int64(need) > res.Mem {
-		return res.TooLittle(int64(need), "%s: a pyramid of chunks of %v voxels", v.Where, c)
-	}
-	return nil
+	_, err := p.survey(s, res)
+	return err
 }
 
 const moving = "moving blocks onto the canvas"
@@ -190,11 +181,12 @@ func around(s placed, q *filter.Quantiles, res oct.Resources) float32 {
 func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	v := p.onCanvas(s)
 	m := p.moved(s)
-	m.fill = fill
+	m.fill, m.content = fill, &oct.Content{}
 	v = v.From(m, v.Shape)
 	var cut *blocks.Cut
 	var err error
-	if s.volume.Held() != nil { // boxes need not be read in large blocks
+	if held := s.volume.Held(); held != nil { // boxes need not be read in large blocks
+		m.content.Add(held)
 		cut, err = v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: moving}, res)
 	} else {
 		cut, err = v.Fit(blocks.Plan{Work: moving}, layout, res)
@@ -208,7 +200,11 @@ func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writ
 			spec.Translation = []float64{at[0], 0, 0}
 		}
 	}
-	return cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	image, err := cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	if what := m.content.Nothing(); err == nil && what != "" {
+		res.Warnf("%s: slice %d shows nothing: %s", s.Path, s.ID, what)
+	}
+	return image, err
 }
 
 // onCanvas returns the slice as a volume of the size of the canvas.
@@ -222,9 +218,10 @@ func (p *Plan) moved(s placed) moved {
 
 // moved is a volume at its place on the canvas.
 type moved struct {
-	v    *blocks.Volume
-	y, x filter.Shift
-	fill float32 // around it
+	v       *blocks.Volume
+	y, x    filter.Shift
+	fill    float32      // around it
+	content *oct.Content // of what is read from a file; may be nil
 }
 
 // Scratch returns the size of the box of the slice for a box of the canvas, as stored and as float32, and of a row.
@@ -271,6 +268,9 @@ func (m moved) Read(ctx context.Context, dst []float32, scratch []byte, start, s
 		in.v, mixed = floats[:n], floats[n:]
 		if err := m.v.Read(ctx, in.v, scratch[:raw], at, box); err != nil {
 			return err
+		}
+		if m.content != nil {
+			m.content.Add(in.v)
 		}
 	}
 	for i := range shape[0] * shape[1] {
