@@ -23,21 +23,32 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 	if err != nil {
 		return nil, res, nil, err
 	}
-	all := dtype.Slice[float32](raw)
-	release = func() { mem.Free(raw) }
-	quiet := left
+	if held, err = v.HoldIn(ctx, raw, left, nil); err != nil {
+		mem.Free(raw)
+		return nil, res, nil, err
+	}
+	return held, left, func() { mem.Free(raw) }, nil
+}
+
+// HoldIn returns the volume with its voxels in memory of 4 bytes for each, which the caller provides. As they are read, see gets all of
+// them, from several goroutines, in parts that it does not keep or change; it may be nil.
+func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, see func(voxels []float32)) (*Volume, error) {
+	all := dtype.Slice[float32](memory)
+	quiet := res
 	quiet.Progress, quiet.Debug = nil, nil
-	if v.direct(left) {
+	if see == nil && v.direct(res) {
 		whole := v.Array.With(zarr.Workers(res.Workers))
-		if err = oct.Readable(whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, raw)); err != nil {
-			release()
-			return nil, res, nil, err
+		if err := whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, dtype.Bytes(all[:v.Shape[0]*v.Shape[1]*v.Shape[2]])); err != nil {
+			return nil, oct.Readable(err)
 		}
-		return v.in(all), left, release, nil
+		return v.in(all), nil
 	}
 	c, err := v.Cut(Plan{Size: v.Chunk, Shrink: true, Work: "reading blocks"}, quiet)
 	if err == nil {
 		err = c.Each(ctx, func(_ context.Context, b *Block) error {
+			if see != nil {
+				see(b.Voxels)
+			}
 			o := b.Origin()
 			for z := range b.Size[0] {
 				for y := range b.Size[1] {
@@ -48,10 +59,9 @@ func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, lef
 		})
 	}
 	if err != nil {
-		release()
-		return nil, res, nil, err
+		return nil, err
 	}
-	return v.in(all), left, release, nil
+	return v.in(all), nil
 }
 
 // in returns the volume with its voxels in memory.
