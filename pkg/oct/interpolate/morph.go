@@ -193,7 +193,7 @@ func (p *Plan) register(before, after []float32, f *Found) string {
 		return NotRegistered
 	}
 	moved := make([]float32, ny*nx)
-	a.Resample(moved, before, ny, nx, 0, ny, 0)
+	a.Resample(moved, before, ny, nx, 0, ny, 0, nx, 0)
 	f.RegisteredNCC = filter.NCC(centre(moved, ny, nx), to)
 	best, used := f.IdentityNCC, filter.Identity(ca)
 	if f.RegisteredNCC > f.IdentityNCC && f.RegisteredNCC-f.IdentityNCC >= p.MinNCCImprovement {
@@ -255,7 +255,7 @@ func (p *Plan) residuals(f *Found) {
 	nz := p.Shape[0]
 	moved := make([]float32, len(p.ends[0]))
 	for i, z := range []int{0, nz - 1} {
-		m.warp(moved, i, alpha(z, nz), 0, p.Shape[1])
+		m.warp(moved, i, alpha(z, nz), 0, p.Shape[1], 0, p.Shape[2])
 		sum, n := 0.0, 0
 		for k, v := range p.ends[i] {
 			if d := math.Abs(float64(v - moved[k])); d == d {
