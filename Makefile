@@ -20,6 +20,7 @@ SOAK_PAGE ?= docs/reliability.md
 QUALITY ?=
 QUALITY_PAGE ?= docs/quality.md
 SCALE_PAGE ?= docs/scale.md
+MEMORY_PAGE ?= docs/memory.md
 BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
@@ -106,6 +107,9 @@ quality: build ## volumes against the truth of phantoms; writes docs/quality.md
 
 scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
 	@scripts/scale.sh '$(SCALE_PAGE)'
+
+memory: build ## the peak memory of the workflow's programs on MEMORY_GB (default 20); writes docs/memory.md
+	@scripts/memory.sh '$(MEMORY_PAGE)'
 
 size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata

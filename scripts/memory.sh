@@ -38,7 +38,7 @@ run register slices/slice_z00.ome.zarr slices/slice_z01.ome.zarr out
 run flatfield big.ome.zarr out.ome.zarr
 run beam-profile big.ome.zarr out.ome.zarr
 run normalize big.ome.zarr out.ome.zarr
-run interpolate volume.ome.zarr volume.ome.zarr out.ome.zarr --mem 640MiB
+run interpolate volume.ome.zarr volume.ome.zarr out.ome.zarr
 run common-space pair shifts.csv out
 run align volume.ome.zarr out.ome.zarr --template small.ome.zarr --grid whole
 run mosaic raw out.ome.zarr --slice 0 --resolution -1

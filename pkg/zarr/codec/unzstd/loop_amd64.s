@@ -8,36 +8,41 @@
 //	R8  address, in bits, of the bits that come next: they end below it
 //	R9, R10, R11  states of literal lengths, offsets, match lengths
 //	R12 next byte of the output, R13 next literal
-//	AX, BX, CX    entries of literal length, offset, match length; then the values
+//	AX, CX        lengths of literals and match; SI  offset, and 3
 //	R14 word of bits, R15 number of bits of it that are left, in the low six bits
-//	X5, X6, X7    the last offsets
+//	X5, X6, X7    the last offsets, and 3
 //
 // On the stack:
 #define end 0(SP)         // of the output
 #define literalsEnd 8(SP)
 #define left 16(SP)       // sequences until the margins are looked at again
 #define floor 24(SP)      // address, in bits, at which all are read
+#define front 32(SP)      // of the output, less 3
 
-// STATE adds to state, the base of the next one, the bits below SI. The second byte of e is their number, which it leaves in DX.
-#define STATE(e, state) \
-	RORXQ $8, e, DX     \
-	SHRXQ SI, R14, BP   \
-	BZHIQ DX, BP, BP    \
-	ADDQ  BP, state
+#define LITERALS sequencer_entries
+#define OFFSETS sequencer_entries+4096
+#define MATCHES sequencer_entries+8192
 
-// LONG makes of the entry in e its value: the base, three bytes from the fifth on, and the next bits of R14, as many as its last byte
-// says. Uses DX, SI.
-#define LONG(e) \
-	RORXQ $56, e, DX    \
-	SUBQ  DX, R15       \
-	SHRXQ R15, R14, SI  \
-	BZHIQ DX, SI, SI    \
-	SHLQ  $8, e         \
-	SHRQ  $40, e        \
-	ADDQ  SI, e
+// STATE puts the next state in place of state: its base and the bits below SI, the number of which it leaves in DX.
+#define STATE(entries, state) \
+	MOVBLZX entries+1(DI)(state*8), DX    \
+	SHRXQ   SI, R14, BP                   \
+	MOVWLZX entries+2(DI)(state*8), state \
+	BZHIQ   DX, BP, BP                    \
+	ADDQ    BP, state
+
+// LONG adds to length, the base, the next bits of R14, as many as the fourth byte says. Uses BX, DX.
+#define LONG(length) \
+	MOVL  length, DX        \
+	SHRL  $24, DX           \
+	SUBQ  DX, R15           \
+	SHRXQ R15, R14, BX      \
+	BZHIQ DX, BX, BX        \
+	ANDL  $0xffffff, length \
+	ADDQ  BX, length
 
 // func sequenceLoop(s *sequencer) int
-TEXT ·sequenceLoop(SB), NOSPLIT, $32-16
+TEXT ·sequenceLoop(SB), NOSPLIT, $40-16
 	MOVQ s+0(FP), DI
 	MOVQ sequencer_src(DI), R8
 	SHLQ $3, R8
@@ -49,6 +54,8 @@ TEXT ·sequenceLoop(SB), NOSPLIT, $32-16
 	MOVQ (sequencer_states+8)(DI), R10
 	MOVQ (sequencer_states+16)(DI), R11
 	MOVQ sequencer_dst(DI), R12
+	LEAQ -3(R12), DX
+	MOVQ DX, front
 	MOVQ R12, DX
 	ADDQ sequencer_end(DI), DX
 	MOVQ DX, end
@@ -58,9 +65,15 @@ TEXT ·sequenceLoop(SB), NOSPLIT, $32-16
 	ADDQ sequencer_size(DI), DX
 	MOVQ DX, literalsEnd
 	ADDQ sequencer_lit(DI), R13
-	MOVQ (sequencer_repeats+0)(DI), X5
-	MOVQ (sequencer_repeats+8)(DI), X6
-	MOVQ (sequencer_repeats+16)(DI), X7
+	MOVQ (sequencer_repeats+0)(DI), AX
+	MOVQ (sequencer_repeats+8)(DI), BX
+	MOVQ (sequencer_repeats+16)(DI), CX
+	ADDQ $3, AX
+	ADDQ $3, BX
+	ADDQ $3, CX
+	MOVQ AX, X5
+	MOVQ BX, X6
+	MOVQ CX, X7
 
 batch:
 	// A sequence takes at most 56 bits and, unless it is long, makes at most 32 bytes: so many need no look at the ends.
@@ -88,72 +101,67 @@ sequence:
 	SHRQ $3, R14
 	ORQ  $-8, R15
 	MOVQ -7(R14), R14
-	MOVQ (sequencer_entries)(DI)(R9*8), AX
-	MOVQ (sequencer_entries+4096)(DI)(R10*8), BX
-	MOVQ (sequencer_entries+8192)(DI)(R11*8), CX
+	MOVBLZX LITERALS+0(DI)(R9*8), AX
+	MOVBLZX OFFSETS+0(DI)(R10*8), BX
+	MOVBLZX MATCHES+0(DI)(R11*8), CX
 
 	// the number of all bits, and what is left without them
-	LEAQ    (BX)(CX*1), DX
-	MOVQ    R15, SI
-	SUBQ    AX, SI
-	SUBQ    DX, SI
-	ADDQ    AX, DX
-	MOVBLZX DX, DX
-	CMPL    DX, $56
-	JA      decode
-	SUBQ    DX, R8
+	ADDL BX, CX
+	MOVQ R15, SI
+	SUBQ AX, SI
+	SUBQ CX, SI
+	ADDL CX, AX
+	CMPL AX, $56
+	JA   decode
+	SUBQ AX, R8
 
 	// the states are read last: from the end, offset, match length, literal length
-	MOVWLZX (sequencer_entries+2)(DI)(R9*8), R9
-	MOVWLZX (sequencer_entries+4098)(DI)(R10*8), R10
-	MOVWLZX (sequencer_entries+8194)(DI)(R11*8), R11
-	STATE(BX, R10)
+	MOVBLZX OFFSETS+7(DI)(R10*8), BX
+	STATE(OFFSETS, R10)
 	ADDQ    DX, SI
-	STATE(CX, R11)
+	MOVL    MATCHES+4(DI)(R11*8), CX
+	STATE(MATCHES, R11)
 	ADDQ    DX, SI
-	STATE(AX, R9)
+	MOVL    LITERALS+4(DI)(R9*8), AX
+	STATE(LITERALS, R9)
 
 	// the value of an offset is its bits behind a one
-	RORXQ $56, BX, DX
-	SUBQ  DX, R15
-	SHRXQ R15, R14, BX
-	BZHIQ DX, BX, BX
-	BTSQ  DX, BX
+	SUBQ  BX, R15
+	SHRXQ R15, R14, SI
+	BZHIQ BX, SI, SI
+	BTSQ  BX, SI
 
 	// lengths rarely have bits
-	LEAQ (AX)(CX*1), DX
-	SHRQ $56, DX
+	LEAL (AX)(CX*1), DX
+	SHRL $24, DX
 	JNZ  lengths
-	SHRQ $32, AX
-	SHRQ $32, CX
 
 values:
-	CMPQ BX, $3
+	CMPQ SI, $3
 	JBE  repeat
-	SUBQ $3, BX
 	MOVO X6, X7
 	MOVO X5, X6
-	MOVQ BX, X5
+	MOVQ SI, X5
 
 copies:
-	// AX literals, then CX bytes from BX bytes back
+	// AX literals, then CX bytes from 3(BX)
 	MOVOU (R13), X0
 	MOVOU X0, (R12)
 	ADDQ  AX, R13
 	ADDQ  AX, R12
-	MOVQ  R12, SI
-	SUBQ  BX, SI
+	MOVQ  R12, BX
+	SUBQ  SI, BX
 	CMPQ  R13, literalsEnd
 	JA    execute
-	CMPQ  SI, sequencer_dst(DI)
+	CMPQ  BX, front
 	JLT   execute
 	CMPQ  AX, $16
 	JA    long
 	CMPQ  CX, $16
 	JA    long
-	CMPQ  BX, $16
+	CMPQ  SI, $(16+3)
 	JB    near
-	MOVOU (SI), X0
+	MOVOU 3(BX), X0
 	MOVOU X0, (R12)
 
 next:
@@ -164,21 +172,21 @@ next:
 
 near:
 	// at most 16 bytes from less than 16 bytes back
-	CMPQ BX, $8
+	CMPQ SI, $(8+3)
 	JB   nearer
-	MOVQ (SI), DX
+	MOVQ 3(BX), DX
 	MOVQ DX, (R12)
-	MOVQ 8(SI), DX
+	MOVQ 11(BX), DX
 	MOVQ DX, 8(R12)
 	JMP  next
 
 nearer:
-	TESTQ BX, BX
-	JZ    execute
-	XORL  R14, R14
+	CMPQ SI, $3
+	JE   execute
+	XORL R14, R14
 
 bytes:
-	MOVBLZX (SI)(R14*1), DX
+	MOVBLZX 3(BX)(R14*1), DX
 	MOVB    DX, (R12)(R14*1)
 	INCQ    R14
 	CMPQ    R14, CX
@@ -187,7 +195,7 @@ bytes:
 
 long:
 	// copies in steps of 32 bytes may write 31 bytes too many
-	CMPQ BX, $16
+	CMPQ SI, $(16+3)
 	JB   execute
 	LEAQ 32(R12)(CX*1), DX
 	CMPQ DX, end
@@ -206,18 +214,18 @@ moreLiterals:
 	JLT   moreLiterals
 
 longMatch:
-	MOVOU (SI), X0
+	MOVOU 3(BX), X0
 	MOVOU X0, (R12)
-	MOVOU 16(SI), X0
+	MOVOU 19(BX), X0
 	MOVOU X0, 16(R12)
 	CMPQ  CX, $32
 	JBE   longNext
 	MOVL  $32, R14
 
 moreMatch:
-	MOVOU (SI)(R14*1), X0
+	MOVOU 3(BX)(R14*1), X0
 	MOVOU X0, (R12)(R14*1)
-	MOVOU 16(SI)(R14*1), X0
+	MOVOU 19(BX)(R14*1), X0
 	MOVOU X0, 16(R12)(R14*1)
 	ADDQ  $32, R14
 	CMPQ  R14, CX
@@ -240,30 +248,30 @@ repeat:
 	XORL  DX, DX
 	TESTQ AX, AX
 	SETEQ DX
-	ADDQ  DX, BX
-	CMPQ  BX, $2
+	ADDQ  DX, SI
+	CMPQ  SI, $2
 	JB    first
 	JE    second
-	CMPQ  BX, $3
-	MOVQ  X7, BX
+	CMPQ  SI, $3
+	MOVQ  X7, SI
 	JE    third
-	MOVQ  X5, BX
-	DECQ  BX
+	MOVQ  X5, SI
+	DECQ  SI
 
 third:
 	MOVO X6, X7
 	MOVO X5, X6
-	MOVQ BX, X5
+	MOVQ SI, X5
 	JMP  copies
 
 second:
-	MOVQ X6, BX
+	MOVQ X6, SI
 	MOVO X5, X6
-	MOVQ BX, X5
+	MOVQ SI, X5
 	JMP  copies
 
 first:
-	MOVQ X5, BX
+	MOVQ X5, SI
 	JMP  copies
 
 decode:
@@ -285,7 +293,8 @@ execute:
 	ADDQ DX, sequencer_count(DI)
 	MOVQ AX, sequencer_run(DI)
 	MOVQ CX, sequencer_length(DI)
-	MOVQ BX, sequencer_offset(DI)
+	SUBQ $3, SI
+	MOVQ SI, sequencer_offset(DI)
 	MOVQ $const_execute, AX
 
 save:
@@ -300,8 +309,14 @@ save:
 	MOVQ R12, sequencer_n(DI)
 	SUBQ sequencer_literals(DI), R13
 	MOVQ R13, sequencer_lit(DI)
-	MOVQ X5, (sequencer_repeats+0)(DI)
-	MOVQ X6, (sequencer_repeats+8)(DI)
-	MOVQ X7, (sequencer_repeats+16)(DI)
+	MOVQ X5, BX
+	MOVQ X6, CX
+	MOVQ X7, DX
+	SUBQ $3, BX
+	SUBQ $3, CX
+	SUBQ $3, DX
+	MOVQ BX, (sequencer_repeats+0)(DI)
+	MOVQ CX, (sequencer_repeats+8)(DI)
+	MOVQ DX, (sequencer_repeats+16)(DI)
 	MOVQ AX, ret+8(FP)
 	RET

@@ -88,9 +88,14 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []by
 	}
 	s.literals, s.lit, s.size = &literals[0], 0, len(literals)-literalsSlack
 	for s.count > 0 {
-		how := decode
-		if haveLoop && s.count > 1 {
-			how = s.loop()
+		how := done
+		if haveLoop {
+			how = sequenceLoop(s)
+		} else {
+			how = s.loop(dst, src, literals)
+		}
+		if s.count == 1 && how == done {
+			how = decode // the last one
 		}
 		switch how {
 		case decode:
