@@ -32,7 +32,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -106,6 +106,11 @@ quality: build ## volumes against the truth of phantoms; writes docs/quality.md
 
 scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
 	@scripts/scale.sh '$(SCALE_PAGE)'
+
+size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
+	CGO_ENABLED=0 $(GO) run ./bench/size build/size/strata >build/size/page.md
+	mv build/size/page.md docs/size.md
 
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh

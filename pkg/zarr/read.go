@@ -202,6 +202,11 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 		}
 		return err
 	}
+	if a.far == 0 && p.perm == nil && rd.partly(p, start, shape) {
+		if done, err := rd.part(p, start, shape, dst, strides); done {
+			return err
+		}
+	}
 	// more than this is not taken from a file, however large it is
 	buf, err := w.buffer(int(p.eager()))
 	if err != nil || p.nbytes > maxEager {
@@ -320,7 +325,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if s.n > p.maxSize {
 		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
 	}
-	enc, err := rd.bytes(s)
+	enc, err := rd.encoded(p, s, start, shape)
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,7 @@ func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth
 	}
 	n := basic.Size * basic.Size
 	k := i*(m.Shape[2]/m.Chunk[2]) + j // among the whole tiles
-	basic.Shrink(d.images[k*n:(k+1)*n], depth, m.Chunk[1], m.Chunk[2])
+	basic.Triangles(m.Chunk[1], m.Chunk[2]).Shrink(d.images[k*n:(k+1)*n], depth, m.Chunk[1], m.Chunk[2])
 	return nil
 }
 

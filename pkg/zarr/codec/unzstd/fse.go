@@ -4,22 +4,23 @@ import "math/bits"
 
 // entry is one state of a sequence code: what the symbol stands for, and how to get to the next state. From the low end:
 //
+//	8 bits   number of bits of both, at most 39
 //	8 bits   number of bits to be added to the next state
-//	8 bits   number of bits to be added to the value
 //	16 bits  base of the next state
-//	32 bits  base of the value
+//	24 bits  base of the value, of lengths; that of an offset is a one in front of its bits
+//	8 bits   number of bits to be added to the value
 //
-// The sum of three entries has the sums of their numbers of bits, at most 26 and 63, in the same places.
+// The sum of three entries has the sum of their numbers of bits at its low end, that of two lengths the sum of the last numbers at its top.
 type entry uint64
 
-func makeEntry(base uint32, next uint16, extra uint8, bits uint8) entry {
-	return entry(base)<<32 | entry(next)<<16 | entry(extra)<<8 | entry(bits)
+func makeEntry(base uint32, next uint16, extra, bits uint8) entry {
+	return entry(extra)<<56 | entry(base&0xffffff)<<32 | entry(next)<<16 | entry(bits)<<8 | entry(bits+extra)
 }
 
-func (e entry) base() int    { return int(e >> 32) }
+func (e entry) base() int    { return int(e >> 32 & 0xffffff) }
 func (e entry) next() uint64 { return uint64(e >> 16 & 0xffff) }
-func (e entry) extra() uint  { return uint(e >> 8 & 0xff) }
-func (e entry) bits() uint   { return uint(e & 0xff) }
+func (e entry) extra() uint  { return uint(e >> 56) }
+func (e entry) bits() uint   { return uint(e >> 8 & 0xff) }
 
 // tableSize is the greatest number of states.
 const tableSize = 512
@@ -57,9 +58,7 @@ var codes = [3]code{
 	},
 	{
 		name: "offset", maxLog: 8, stdLog: 5,
-		base: []uint32{1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13,
-			1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26,
-			1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31},
+		base: make([]uint32, 32),
 		extra: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
 			30, 31},
 		standard: []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1},

@@ -130,7 +130,7 @@ func (s *sequencer) next(src []byte) bool {
 	le, oe, me := s.entries[literalLengths][s.states[literalLengths]%tableSize], s.entries[offsets][s.states[offsets]%tableSize],
 		s.entries[matchLengths][s.states[matchLengths]%tableSize]
 	w := word(src, s.position)
-	offset := oe.base() + top(w, oe.extra())
+	offset := 1<<oe.extra() + top(w, oe.extra())
 	s.position -= int(oe.extra())
 	if s.position < s.floor {
 		return false
