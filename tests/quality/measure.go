@@ -94,7 +94,7 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	}
 	var slices [][]patchPlace
 	var depths []float64 // of slices in the block
-	last := 0.0 // where the slice before begins to be too deep
+	last := 0.0          // where the slice before begins to be too deep
 	for k := range c.Slices {
 		truth, err := t.slice(ctx, k)
 		if err != nil {
