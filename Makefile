@@ -103,7 +103,7 @@ soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as r
 	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -full $(SOAK_FULL) -hostile $(SOAK_HOSTILE) -fuzz $(FUZZTIME) -json build/soak.json -page '$(SOAK_PAGE)'
 
 quality: build ## volumes against the truth of phantoms; writes docs/quality.md
-	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)'
+	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)' -linumpy '$(LINUMPY)'
 
 scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
 	@scripts/scale.sh '$(SCALE_PAGE)'

@@ -18,9 +18,10 @@ for folder in "$input"/z*/tile_*; do [ ! -d "$folder" ] || raw=yes; done
 if [ "$engine" = nextflow ]; then
   stages=(aip resample focal stitch crop stack preview) chain=(--input "$input")
   if [ -n "$raw" ]; then
-    # The phantom's focal plane is curved: focal, which linumpy's workflow leaves out, comes before flatfield.
+    # The phantom's focal plane is curved: focal, which linumpy's workflow leaves out, comes before flatfield. It moves the focus of the beam
+    # too, so that the light within a tile depends on depth. The detector's signal is an eighth of the agarose's.
     stages+=(mosaic flatfield beam_profile attenuation normalize common_space interpolate register)
-    chain=(--raw "$input" --focal --flatfield_fit_max_samples "$samples" --register_moving_z_index "$first")
+    chain=(--raw "$input" --focal --flatfield_fit_max_samples "$samples" --flatfield_per_z_fit --beam_profile_subtract_background --register_moving_z_index "$first")
   fi
   one_cpu=()
   for stage in "${stages[@]}"; do one_cpu+=("--${stage}_cpus" 1); done
@@ -88,14 +89,14 @@ done
 for name in "${names[@]}"; do
   slice=slice_${name##*_} mosaic=$work/$name.ome.zarr cropped=$slices/slice_${name##*_}.ome.zarr
   if [ -n "$raw" ]; then
-    measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr" --fit_max_samples "$samples"
+    measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr" --fit_max_samples "$samples" --per_z_fit
     mosaic=$work/even.ome.zarr cropped=$work/cropped.ome.zarr
   fi
   run stitch "$slice" "$mosaic" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 \
     --save_positions "$results/stitch/$slice.json" --n_levels 0 --no-use_gpu --overwrite
   stitched=$work/stitched.ome.zarr
   if [ -n "$raw" ]; then
-    measured beam-profile "$slice" "$stitched" "$work/beam.ome.zarr"
+    measured beam-profile "$slice" "$stitched" "$work/beam.ome.zarr" --subtract_background
     stitched=$work/beam.ome.zarr
   fi
   run crop "$slice" "$stitched" "$cropped" --depth "$depth" --crop_before_interface --n_levels 0 --no-use_gpu --overwrite

@@ -47,7 +47,7 @@ var ways = []way{
 	{"as the reference", []string{"--overlap_search", "centre", "--repair_shifts", "off", "--blend_match", "pairwise", "--no-use_origins"}},
 }
 
-type options struct{ bin, dir, only, page string }
+type options struct{ bin, dir, only, page, linumpy string }
 
 // wants reports whether a case should be run.
 func (o *options) wants(name string) bool {
@@ -63,6 +63,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "build/quality", "folder for the phantoms and their volumes")
 	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
+	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

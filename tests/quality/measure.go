@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/phantom"
 )
 
 // result is the deviation of a volume from the truth. Lengths are in micrometres.
@@ -84,8 +86,15 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	r.Voxel = v.voxel[0]
 	phase := filter.NewPhase()
 	c := &t.Config
+	config := *c
+	config.DType = dtype.Float32 // truth.json keeps it apart; surfaces don't depend on it
+	specimen, err := phantom.New(config)
+	if err != nil {
+		return err
+	}
 	var slices [][]patchPlace
-	last := 0.0 // where the slice before begins to be too deep
+	var depths []float64 // of slices in the block
+	last := 0.0          // where the slice before begins to be too deep
 	for k := range c.Slices {
 		truth, err := t.slice(ctx, k)
 		if err != nil {
@@ -123,12 +132,28 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 			last = deep
 		}
 		r.Patches += len(slice)
-		slices = append(slices, t.inBlock(k, slice))
+		slice = t.inBlock(k, slice)
+		relief := surface(specimen, c, k, slice)
+		for i := range slice {
+			slice[i].off[0] -= relief
+		}
+		slices, depths = append(slices, slice), append(depths, p.off[0]-relief)
 	}
 	r.spread(t, v, slices)
 	end := float64(c.Slices-1) * c.Cut
-	r.Depth = 100 * (r.position[0].off[0] - r.position[len(r.position)-1].off[0]) / end
+	r.Depth = 100 * (depths[0] - depths[len(depths)-1]) / end
 	return nil
+}
+
+// surface returns how far the surface of a slice lies below the mean of the block's at its patches: their median in micrometres. The
+// phantom's tissue follows the surface, so all that a slice shows lies as much too deep in it. On many tiles that is next to nothing.
+func surface(s *phantom.Specimen, c *phantom.Config, slice int, patches []patchPlace) float64 {
+	var deep []float64
+	for _, q := range patches {
+		y, x := (q.at[1]+q.off[1])/c.Voxel[1], (q.at[2]+q.off[2])/c.Voxel[2]
+		deep = append(deep, s.Surface(slice, y, x)*c.Voxel[0]-c.Water)
+	}
+	return median(deep)
 }
 
 // spread determines how far the slices lie from where the block has them, and how long distances in it are. Where the whole

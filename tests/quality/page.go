@@ -93,7 +93,18 @@ func writePage(name string, tables map[string]string) error {
 		if !ok || !ok2 {
 			return fmt.Errorf("%s: no lines %q and %q", name, strings.TrimSpace(begin), strings.TrimSpace(end))
 		}
-		page = []byte(before + begin + text + end + after)
+		old, _, _ := strings.Cut(rest, end)
+		page = []byte(before + begin + text + kept(old, text) + end + after)
 	}
 	return os.WriteFile(name, page, 0o666)
+}
+
+// kept returns the rows of linumpy in an old table that a new one lacks: it takes long and is not everywhere.
+func kept(old, table string) (rows string) {
+	for row := range strings.Lines(old) {
+		if strings.Contains(row, "| "+linumpyRow+" |") && !strings.Contains(table, "| "+linumpyRow+" |") {
+			rows += row
+		}
+	}
+	return rows
 }

@@ -24,7 +24,8 @@ func Command() *cli.Command {
 		Usage: "divide a slice by the axial profile of the beam",
 		Description: "Removes the profile that focus and sensitivity leave along z. The agarose around the tissue shows it: A-lines whose\n" +
 			"mean lies below Otsu's threshold. Each plane is divided by the mean of the agarose in it, relative to the plane where\n" +
-			"that is smallest.\n\n" +
+			"that is smallest. With --subtract_background the planes of the water, in which only the detector shows, are taken as\n" +
+			"dark: without it tissue darkens with depth relative to agarose.\n\n" +
 			"OUT has the data type of IN, rounded half to even. NaN voxels are ignored and stay NaN. Writes metrics beside OUT,\n" +
 			"as NAME_metrics.json. Reads IN five times (three with --percentile_max 100), or once if half of --mem holds it as\n" +
 			"float32. With a GPU, the CPU still estimates the profile; the GPU reads IN once more and divides.",
@@ -38,6 +39,7 @@ func Command() *cli.Command {
 			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "for the estimate, clip values above this percentile of the slice, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&o.FitGaussian, cli.Flag{Name: "fit_gaussian", Usage: "replace the profile by a Gaussian with its peak and its width"}),
 			cli.Bind(&o.Below, cli.Flag{Name: "below", Value: "PLANE", Check: cli.AtLeast(0), Usage: "estimate the profile from this plane on and leave the planes above it as they are, such as those of water"}),
+			cli.Bind(&o.Subtract, cli.Flag{Name: "subtract_background", Usage: "subtract the signal of the water above the surface, the detector's own, before dividing"}),
 			{Name: "output_plot", Value: "FILE", Usage: "also draw the profile, as SVG"},
 		},
 		Examples: []cli.Example{
@@ -74,8 +76,8 @@ func run(ctx context.Context, r *cli.Run, o beamprofile.Options) error {
 // chart plots what each plane is divided by.
 func chart(result *beamprofile.Result) *page.Chart {
 	s := page.Series{Name: "divisor", Joined: true}
-	for z, v := range result.PSF {
-		s.Points = append(s.Points, page.Point{X: float64(z), Y: 1 + v})
+	for z, v := range result.Divisors {
+		s.Points = append(s.Points, page.Point{X: float64(z), Y: v})
 	}
 	return &page.Chart{Title: "axial profile of the beam", XLabel: "plane", YLabel: "divisor", Series: []page.Series{s}, Whole: true}
 }

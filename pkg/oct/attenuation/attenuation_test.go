@@ -341,6 +341,34 @@ func TestTailOfTheSlice(t *testing.T) {
 	}
 }
 
+// Tissue that does not darken with depth is not brightened, with a warning.
+func TestNoDecay(t *testing.T) {
+	shape := []int{30, 40, 40}
+	v := octtest.Made3(shape, func(i int) float32 {
+		z, y, x := i/1600, i/40%40, i%40
+		if x < 8 {
+			return 1
+		}
+		return float32(100 + z + 10*((x*7+y*3)%5))
+	})
+	var warnings []string
+	res := octtest.Small()
+	res.Warn = func(m string) { warnings = append(warnings, m) }
+	im, r, err := Run(octtest.Ctx, octtest.MosaicOf(t, ngff.ImageSpec{Shape: shape, Chunks: shape}, v), store.Memory(),
+		Options{Method: Li, Tail: TailSlice, Radius: 1, Strength: 1, MinBias: 0.05, SNR: 6, MaskSigma: 1}, oct.Layout{}, res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || r.MaxGain > 1.001 {
+		t.Errorf("largest gain %v, warnings %v", r.MaxGain, warnings)
+	}
+	for i, f := range octtest.Read(t, im.Levels[0].Array) {
+		if f < v[i] || f > v[i]*1.001 {
+			t.Fatalf("voxel %d became %v from %v", i, f, v[i])
+		}
+	}
+}
+
 // Columns of a deep slice are smaller than its chunks, unless the layout states these, so that its depth does not decide whether memory
 // holds them; the size does not depend on the memory.
 func TestDeepColumns(t *testing.T) {

@@ -8,6 +8,10 @@ import (
 	"strata/pkg/filter"
 )
 
+// leastDecay is the slope that stands for one of none, as in tissue that does not darken with depth: all light is still below the last
+// plane. The slopes of single A-lines, half of which fall and half of which rise, would amplify every other one.
+const leastDecay = -1e-6
+
 // decay finds how the mean of the A-lines that end in tissue falls at the end, for [TailSlice].
 func (j *job) decay(ctx context.Context) error {
 	if j.Tail != TailSlice || j.Method == Vermeer {
@@ -53,9 +57,9 @@ func (j *job) decay(ctx context.Context) error {
 	for z := range means {
 		means[z] = sums[z].Mean()
 	}
-	if j.result.Decay = filter.Decay(means); j.result.Decay >= 0 {
-		j.res.Warnf("%s: the tissue does not darken towards its last plane: the light below is taken from each A-line", j.v.Where)
-		j.result.Decay = 0
+	if j.result.Decay = filter.Decay(means); j.result.Decay > leastDecay {
+		j.res.Warnf("%s: the tissue does not darken towards its last plane: next to nothing is corrected", j.v.Where)
+		j.result.Decay = leastDecay
 	}
 	return nil
 }

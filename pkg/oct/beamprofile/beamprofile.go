@@ -24,6 +24,9 @@ type Options struct {
 	PercentileMax float64 // of all voxels: brighter ones are clipped for the estimate; 100: none
 	FitGaussian   bool    // replaces the profile by a Gaussian through its peak
 	Below         int     // first plane of the estimate; planes above it are not corrected
+	// Subtract takes the signal of the water above the surface, which is the detector's and not the beam's, from slice and profile. Without
+	// it tissue darkens with depth relative to agarose, of whose faint signal the detector's is the larger part.
+	Subtract bool
 }
 
 // Passes returns how often [Run] visits each voxel.
@@ -42,6 +45,9 @@ type Result struct {
 	// PSF is the profile above its smallest value, relative to that; a plane is divided by 1 + PSF.
 	PSF  []float64
 	Peak int // plane of the largest PSF
+	// Floor is the detector's signal, which was subtracted; then Divisors are relative to the brightest plane, and else 1 + PSF.
+	Floor    float64
+	Divisors []float64
 }
 
 // Run corrects the image in. The output has its type; integers are rounded half to even. It computes in float32, with the mean profile
@@ -62,12 +68,17 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 			return err
 		},
 		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
-			by := make([]float64, len(r.PSF))
-			for z, f := range r.PSF {
-				by[z] = 1 + f
+			divisors, free, err := machine.Shared(res, r.Divisors)
+			if err != nil || r.Floor == 0 {
+				return func(w machine.Worker, p machine.Part) { w.DividePlanes(p, divisors) }, free, err
 			}
-			divisors, free, err := machine.Shared(res, by)
-			return func(w machine.Worker, p machine.Part) { w.DividePlanes(p, divisors) }, free, err
+			limits, freeLimits, err := machine.Shared(res, r.limits())
+			return func(w machine.Worker, p machine.Part) {
+				if n := max(o.Below-p.Start[0], 0); n < p.Shape[0] {
+					w.ScalePlanes(p.Planes(n, p.Shape[0]), limits, 1)
+				}
+				w.DividePlanes(p, divisors)
+			}, func() { freeLimits(); free() }, err
 		},
 	}
 	image, err := s.Run(ctx, v, out, layout, res)
@@ -87,13 +98,18 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Agarose: agarose.Find(means, v.Shape[1], v.Shape[2], 0), PSF: make([]float64, v.Shape[0])}
+	r := &Result{Agarose: agarose.Find(means, v.Shape[1], v.Shape[2], 0), PSF: make([]float64, v.Shape[0]), Divisors: make([]float64, v.Shape[0])}
+	for z := range r.Divisors {
+		r.Divisors[z] = 1
+	}
 	sums, err := r.sum(ctx, v, float32(clip), res)
 	if err != nil {
 		return nil, err
 	}
 	if !r.conclude(sums, o) {
 		res.Warnf("%s: no agarose with a signal found: nothing is corrected", v.Where)
+	} else if o.Subtract && !r.subtract(o.Below) {
+		res.Warnf("%s: no dark water above the surface: no background is subtracted", v.Where)
 	}
 	return r, nil
 }
@@ -136,6 +152,44 @@ func (r *Result) sum(ctx context.Context, v *blocks.Volume, clip float32, res oc
 		}
 	}
 	return all, nil
+}
+
+// The faintest plane shows water if it lies above the brightest and has at most this share of its signal.
+const mostWater = 0.5
+
+// leastSignal is the smallest divisor below the surface, of deep planes that show next to nothing.
+const leastSignal = 0.05
+
+// subtract finds the floor and the divisors without it; ok is false if there is no water. Planes are divided as the surface is, from where the
+// signal is half of its largest, up to the first.
+func (r *Result) subtract(from int) (ok bool) {
+	water := from
+	for z := from; z < len(r.Profile); z++ {
+		if r.Profile[z] < r.Profile[water] {
+			water = z
+		}
+	}
+	top := r.Profile[r.Peak]
+	if water >= r.Peak || r.Profile[water] > mostWater*top {
+		return false
+	}
+	r.Floor = float64(float32(r.Profile[water]))
+	surface := water
+	for r.Profile[surface]-r.Floor < (top-r.Floor)/2 {
+		surface++
+	}
+	for z := from; z < len(r.Profile); z++ {
+		r.Divisors[z] = max((r.Profile[max(z, surface)]-r.Floor)/(top-r.Floor), leastSignal)
+	}
+	return true
+}
+
+// limits returns the floor and a ceiling that is none for each plane.
+func (r *Result) limits() (all []float32) {
+	for range r.Divisors {
+		all = append(all, float32(r.Floor), float32(math.Inf(1)))
+	}
+	return all
 }
 
 // ceiling returns the percentile of all finite voxels, rounded to float32, or +Inf if nothing is clipped.
@@ -254,6 +308,9 @@ func (r *Result) conclude(sums []filter.ExactSum, o Options) bool {
 	if o.FitGaussian {
 		r.fit(o.Below)
 	}
+	for z, f := range r.PSF {
+		r.Divisors[z] = 1 + f
+	}
 	return true
 }
 
@@ -296,6 +353,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Mark("psf_peak_depth", r.Peak, "voxels", "plane of the largest value", metrics.OK)
 	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
 	s.Mark("profile_quality", r.Quality(), "", "poor: hardly any profile; warning: the peak lies near the first or the last plane", metrics.OK)
+	s.Note("background", r.Floor, "signal of water, which was subtracted")
 	s.Note("profile", r.Profile, "mean of the agarose in each plane")
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -140,6 +141,45 @@ func TestLevels(t *testing.T) {
 		}
 		if len(warnings) > 0 || r.Peak != 3 || r.Agarose.Coverage() != 0.5 || r.Quality() != "warning" {
 			t.Errorf("%v, peak %d, %s", warnings, r.Peak, r.Quality())
+		}
+	}
+}
+
+// Without the water's signal, tissue and agarose have the same ratio at all depths, whatever the detector adds to both; planes above --below
+// stay, and those of the water remain dark.
+func TestSubtract(t *testing.T) {
+	beam := []float32{0, 0, 4, 8, 6, 4, 0.25}
+	add := func(v []float32) {
+		for i := range v {
+			v[i] += 2
+		}
+	}
+	divisors := []float64{0.5, 0.5, 0.5, 1, 0.75, 0.5, leastSignal}
+	for _, below := range []int{0, 1} {
+		v, r, warnings := run(t, slice(t, beam, add), Options{PercentileMax: 100, Below: below, Subtract: true})
+		if len(warnings) > 0 || r.Floor != 2 {
+			t.Fatalf("%v, floor %v", warnings, r.Floor)
+		}
+		for i, f := range v {
+			z := i / 80
+			want := float32(float64(beam[z]) / divisors[z])
+			if i%10 >= 5 {
+				want = float32(10 * float64(beam[z]) / divisors[z])
+			}
+			if z < below {
+				want = 2
+			}
+			if math.Abs(float64(f-want)) > 1e-5 {
+				t.Fatalf("below %d: voxel %d: %v, want %v", below, i, f, want)
+			}
+		}
+	}
+	// The faintest plane lies below the brightest, or is hardly fainter: there is no water.
+	for name, beam := range map[string][]float32{"below": {4, 8, 6, 5, 2}, "bright": {5, 8, 7, 6, 6}} {
+		v, r, warnings := run(t, slice(t, beam, func([]float32) {}), Options{PercentileMax: 100, Subtract: true})
+		plain, _, _ := run(t, slice(t, beam, func([]float32) {}), Options{PercentileMax: 100})
+		if len(warnings) != 1 || r.Floor != 0 || !slices.Equal(v, plain) {
+			t.Errorf("%s: %v, floor %v", name, warnings, r.Floor)
 		}
 	}
 }
