@@ -103,7 +103,7 @@ func (p *plan) remoteUnit(s *servers, group, op string, a remoteArray, kind, lab
 	if u.large { // a box or a plane cannot take less than one wait for an answer, for anybody
 		u.Targets = against(peerNames["zarr"], 2)
 		if group == "web" {
-			u.Targets = append(u.Targets, target{Against: peerNames["tensorstore"], Ratio: 1.2})
+			u.Targets = append(u.Targets, target{Against: peerNames["tensorstore"], Ratio: 1.5})
 		}
 	}
 	if op == "write" {

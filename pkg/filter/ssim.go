@@ -61,15 +61,22 @@ func SSIM(a, b []float32, h, w int) float64 {
 type scale struct{ low, factor float64 }
 
 func newScale(v []float32) scale {
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	for _, f := range v {
-		f := finiteOr0(f)
-		low, high = min(low, f), max(high, f)
+		if f-f != 0 {
+			f = 0
+		}
+		if f < low {
+			low = f
+		}
+		if f > high {
+			high = f
+		}
 	}
 	if !(high > low) {
-		return scale{low, 0}
+		return scale{float64(low), 0}
 	}
-	return scale{low, 1 / (high - low)}
+	return scale{float64(low), 1 / (float64(high) - float64(low))}
 }
 
 func (s scale) of(f float32) float64 { return (finiteOr0(f) - s.low) * s.factor }

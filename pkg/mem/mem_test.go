@@ -148,3 +148,24 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%d bytes are held where none may lie idle", held)
 	}
 }
+
+// Populate keeps what memory holds, wherever the slice begins.
+func TestPopulateKeepsContent(t *testing.T) {
+	b, err := Alloc(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Free(b)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	heap := make([]byte, 3*page)
+	for _, part := range [][]byte{b, b[1:], b[5 : len(b)-3], b[:1], nil, heap[1:], heap[:10]} {
+		Populate(part)
+	}
+	for i := range b {
+		if b[i] != byte(i*7) {
+			t.Fatalf("byte %d is %d", i, b[i])
+		}
+	}
+}

@@ -66,37 +66,52 @@ func requests(st store.Store) int {
 }
 
 // turns holds the decoding workers that fetching goroutines share, one at a time.
-type turns chan *worker
+type turns struct {
+	free chan *worker
+	populating
+}
 
-func newTurns(n int) turns {
-	t := make(turns, n)
+func newTurns(n int) *turns {
+	t := &turns{free: make(chan *worker, n)}
 	for range n {
-		t <- takeWorker()
+		t.free <- takeWorker()
 	}
 	return t
 }
 
 // end waits until no goroutine uses the workers and returns them to the pool.
-func (t turns) end() {
-	for range cap(t) {
-		(<-t).giveBack()
+func (t *turns) end() {
+	t.populating.end()
+	for range cap(t.free) {
+		(<-t.free).giveBack()
+	}
+}
+
+// arrived notes that what a chunk stores is here.
+func (t *turns) arrived() {
+	if t != nil {
+		t.over.Store(true)
 	}
 }
 
 // decoder returns the reader that decodes what rd has fetched: rd itself, or one on the next free worker. The
 // caller calls done when it has decoded.
 func (rd reader) decoder() (d reader, done func()) {
-	turns := rd.w.turns
-	if turns == nil {
+	if rd.w.turns == nil {
 		return rd, func() {}
 	}
-	d = rd
-	d.w = <-turns
-	d.w.front = rd.w.front
-	m := d.w.mark()
-	return d, func() {
-		d.w.release(m)
-		turns <- d.w
+	return rd.decoderOf(rd.w.turns)
+}
+
+func (rd reader) decoderOf(turns *turns) (d reader, done func()) {
+	turns.arrived()
+	w := <-turns.free
+	w.front = rd.w.front
+	m := w.mark()
+	rd.w = w
+	return rd, func() {
+		w.release(m)
+		turns.free <- w
 	}
 }
 

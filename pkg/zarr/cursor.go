@@ -7,9 +7,10 @@ import "sync"
 type cursor struct {
 	mu      sync.Mutex
 	region  Region
-	chunk   []int // shape of a chunk file
-	unit    []int // nil: chunk files only
-	reads   bool  // nothing is written
+	chunk   []int  // shape of a chunk file
+	unit    []int  // nil: chunk files only
+	reads   bool   // nothing is written
+	dst     []byte // where all of it goes in C order; nil: elsewhere
 	seq     int
 	files   int        // chunk files entered
 	entered *sync.Cond // of files; nil: nobody waits for them

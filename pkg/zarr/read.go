@@ -11,7 +11,6 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/meter"
-	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -79,7 +78,11 @@ func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) e
 	if strides == nil {
 		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
 	}
-	return a.run(ctx, w, w.readCursor(r, a), func(w *worker, t *task) error {
+	c := w.readCursor(r, a)
+	if contiguous(strides, r.Shape, a.meta.pipe.size) {
+		c.dst = dst
+	}
+	return a.run(ctx, w, c, func(w *worker, t *task) error {
 		off := 0
 		for d, s := range t.start {
 			off += (s - r.Start[d]) * strides[d]
@@ -202,6 +205,11 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 		}
 		return err
 	}
+	if a.far == 0 && p.perm == nil && rd.partly(p, start, shape) {
+		if done, err := rd.part(p, start, shape, dst, strides); done {
+			return err
+		}
+	}
 	// more than this is not taken from a file, however large it is
 	buf, err := w.buffer(int(p.eager()))
 	if err != nil || p.nbytes > maxEager {
@@ -221,6 +229,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 		return err
 	}
 	a.opts.meter.AddRead(int64(len(b)))
+	rd.w.turns.arrived()
 	return rd.decode(p, inMemory(b), start, shape, dst, strides)
 }
 
@@ -285,260 +294,3 @@ func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64
 // maxEager is the chunk size up to which a buffer is set aside for a file
 // before it is seen.
 const maxEager = 1 << 30
-
-// decode reads a box of the chunk that s stores. Box and strides are in the order of p.shape.
-func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	w := rd.w
-	if p.perm != nil {
-		v := w.vector(3 * len(p.perm))
-		n := len(p.perm)
-		ps, pn, pt := v[:n], v[n:2*n], v[2*n:]
-		for i, d := range p.perm {
-			ps[i], pn[i], pt[i] = start[d], shape[d], strides[d]
-		}
-		start, shape, strides = ps, pn, pt
-	}
-	switch {
-	case p.plain():
-		t := time.Now()
-		err := rd.plain(p, s, start, shape, dst, strides)
-		rd.a.opts.meter.Since(meter.Read, t)
-		return err
-	case p.addressable():
-		return rd.decodeShard(p, s, start, shape, dst, strides)
-	case p.shard != nil:
-		return rd.decodeCodedShard(p, s, start, shape, dst, strides)
-	}
-	return rd.decodeChunk(p, s, start, shape, dst, strides)
-}
-
-// decodeChunk reads a box of a chunk of encoded elements.
-func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	if err := p.plausible(s.n); err != nil {
-		return &FormatError{Err: err}
-	}
-	if s.n > p.maxSize {
-		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
-	}
-	enc, err := rd.bytes(s)
-	if err != nil {
-		return err
-	}
-	name := rd.w.key
-	rd, done := rd.decoder()
-	defer done()
-	w := rd.w
-	w.codec.Bind(rd.ctx)
-	t := time.Now()
-	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
-
-	if s := w.planes; s != nil {
-		s.begin(w, p, start, shape, strides)
-		pd, _ := p.chain.Partial() // ReadPlanes has asked
-		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
-		t = t.Add(s.busy)
-		if err != nil && !errors.Is(err, errTaken) {
-			return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
-		}
-		return err
-	}
-	whole := true
-	for d, n := range p.stored {
-		whole = whole && shape[d] == n
-	}
-	if whole && contiguous(strides, shape, p.size) {
-		if err := rd.decodeAll(p, name, dst[:p.nbytes], enc, p.nbytes); err != nil {
-			return err
-		}
-		if p.big {
-			swapBytes(dst[:p.nbytes], p.elem.SwapSize())
-		}
-		return nil
-	}
-	first, end := p.cover(start, shape)
-	if w.front && len(dst) >= p.nbytes && p.front(start, shape) && contiguous(strides, shape, p.size) {
-		if err := rd.decodeAll(p, name, dst[:p.nbytes], enc, end); err != nil {
-			return err
-		}
-		if p.big {
-			swapBytes(dst[:end], p.elem.SwapSize())
-		}
-		return nil
-	}
-	if pd, ok := p.chain.Partial(); ok {
-		if n := end - first; n <= p.nbytes/2 {
-			b, err := w.buffer(n)
-			if err != nil {
-				return err
-			}
-			if err := pd.DecodeRange(&w.codec, b, enc, first, p.nbytes); err != nil {
-				return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
-			}
-			if p.big {
-				swapBytes(b, p.elem.SwapSize())
-			}
-			copyBox(dst, strides, b, p.strides, shape, p.size)
-			return nil
-		}
-		if last := len(shape) - 1; !p.big && last >= 0 && strides[last] == p.size {
-			w.scatter.begin(w, p, start, shape, dst, strides)
-			if err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, w.emit); err != nil {
-				return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
-			}
-			return nil
-		}
-	}
-	b, err := w.buffer(p.nbytes)
-	if err != nil {
-		return err
-	}
-	if err := rd.decodeAll(p, name, b, enc, end); err != nil {
-		return err
-	}
-	b = b[first:end]
-	if p.big {
-		swapBytes(b, p.elem.SwapSize())
-	}
-	copyBox(dst, strides, b, p.strides, shape, p.size)
-	return nil
-}
-
-// decodeAll decodes the chunk that key names, or only as much as its first n bytes need.
-func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
-	if !p.chain.IsOfStore() {
-		return rd.w.decodeFront(p.chain, dst, enc, n)
-	}
-	own, ok := rd.a.st.(store.Decoder)
-	if !ok {
-		return rd.w.decodeChain(p.chain, dst, enc) // which says so
-	}
-	return asFormatError(own.Decode(rd.ctx, string(key), dst, enc))
-}
-
-// decodeFront decodes a chunk of len(dst) bytes, or only as much as its first n bytes need.
-func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
-	if pre, ok := c.Prefix(); ok && n < len(dst) {
-		if err := pre.DecodePrefix(&w.codec, dst, enc, n); err != nil {
-			return asFormatError(fmt.Errorf("%s: %w", pre.Name(), err))
-		}
-		return nil
-	}
-	return w.decodeChain(c, dst, enc)
-}
-
-// cover returns the range of decoded bytes that holds a box, given in stored order.
-func (p *pipeline) cover(start, shape []int) (first, end int) {
-	end = p.size
-	for d, s := range p.strides {
-		first += start[d] * s
-		end += (shape[d] - 1) * s
-	}
-	return first, first + end
-}
-
-// decodeCodedShard reads a box of a shard that is encoded as a whole.
-func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	w := rd.w
-	if s.n > p.maxSize {
-		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a shard of %d bytes", s.n, p.nbytes)}
-	}
-	if err := p.plausible(s.n); err != nil {
-		return &FormatError{Err: err}
-	}
-	b, err := rd.bytes(s)
-	if err != nil {
-		return err
-	}
-	t := time.Now()
-	// how long a shard is follows only from its index: the codecs get room for
-	// the longest, of which memory is taken as they fill it
-	if b, err = w.decodeTail(p.chain, 0, int(min(p.longest, int64(len(b))<<16)), b); err != nil {
-		return err
-	}
-	rd.a.opts.meter.Since(meter.Decode, t)
-	return rd.decodeShard(p, inMemory(b), start, shape, dst, strides)
-}
-
-// index returns the index of the shard s, from the file's cache if it was read before.
-func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
-	if s.f != nil {
-		if x := s.f.index(place{s.off, s.n}); x != nil {
-			return x, nil
-		}
-		// who comes while another reads it waits for that
-		select {
-		case s.f.reading <- struct{}{}:
-			defer func() { <-s.f.reading }()
-		case <-rd.ctx.Done():
-			return nil, rd.ctx.Err()
-		}
-		if x := s.f.index(place{s.off, s.n}); x != nil {
-			return x, nil
-		}
-	}
-	x, err := rd.readIndex(sh, s)
-	if err != nil {
-		return nil, err
-	}
-	if s.f != nil {
-		s.f.mu.Lock()
-		if s.f.indices == nil {
-			s.f.indices = make(map[place]*shardIndex, 1)
-		}
-		s.f.indices[place{s.off, s.n}] = x
-		s.f.mu.Unlock()
-		rd.a.objects.account(s.f, x.bytes())
-	}
-	return x, nil
-}
-
-// decodeShard reads a box of a shard from each inner chunk that it touches. All arguments are in stored
-// order.
-func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	w, sh := rd.w, p.shard
-	x, err := rd.index(sh, s)
-	if err != nil {
-		return err
-	}
-	rank := len(shape)
-	v := w.vector(3 * rank)
-	inner, at, istart, ishape := sh.inner.shape, v[:rank], v[rank:2*rank], v[2*rank:]
-	for d := range rank {
-		at[d] = start[d] / inner[d]
-	}
-	for {
-		i, off := 0, 0
-		for d := range rank {
-			i = i*sh.grid[d] + at[d]
-			origin := at[d] * inner[d]
-			lo, hi := max(start[d], origin), min(start[d]+shape[d], origin+inner[d])
-			istart[d], ishape[d] = lo-origin, hi-lo
-			off += (lo - start[d]) * strides[d]
-		}
-		o, n, ok, err := rd.lookup(sh, x, s, i)
-		switch {
-		case err != nil:
-			return err
-		case !ok:
-			if err := rd.missingInner(p, at, dst[off:], strides, ishape); err != nil {
-				return err
-			}
-		default:
-			m := w.mark()
-			if err := rd.decode(sh.inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {
-				return err
-			}
-			w.release(m)
-		}
-		d := rank - 1
-		for ; d >= 0; d-- {
-			if at[d]++; at[d] <= (start[d]+shape[d]-1)/inner[d] {
-				break
-			}
-			at[d] = start[d] / inner[d]
-		}
-		if d < 0 {
-			return nil
-		}
-	}
-}

@@ -23,6 +23,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		defer ahead.give(each, extra)
 		w.turns = newTurns(n)
 		defer w.turns.end()
+		w.turns.populate(c.dst, n)
 		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
 			stop := a.openAhead(ctx, c)
 			err := runParallel(ctx, w, c, n+extra, do)

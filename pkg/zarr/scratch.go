@@ -26,7 +26,7 @@ type worker struct {
 	scatter scatter
 	emit    func(off int, piece []byte) error // scatter.emit, bound once
 	planes  *planes                           // who takes what is read; nil: it goes to its place
-	turns   turns                             // to decode, where goroutines are more than workers
+	turns   *turns                            // to decode, where goroutines are more than workers
 	front   bool                              // what lies behind the box may be written to
 }
 

@@ -42,7 +42,8 @@ func (p *Plan) morph(ctx context.Context, res oct.Resources) error {
 	half := p.SlabSize / 2
 	deep := min(nz, max(1, p.SearchWindow)+half)
 	area := mem.Product(ny, nx)
-	stored := max(p.before.DType.Size(), p.after.DType.Size())
+	voxel := [3]int{1, 1, 1}
+	stored := max(p.before.Scratch(voxel), p.after.Scratch(voxel))
 	if need := int64(mem.Product(area, mem.Sum(mem.Product(deep, 12+stored), registrationBytes))); need > res.Mem {
 		return res.TooLittle(need, "comparing %d planes of %d × %d pixels before and after the gap", deep, ny, nx)
 	}

@@ -1,0 +1,281 @@
+package zarr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// decode reads a box of the chunk that s stores. Box and strides are in the order of p.shape.
+func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w := rd.w
+	if p.perm != nil {
+		v := w.vector(3 * len(p.perm))
+		n := len(p.perm)
+		ps, pn, pt := v[:n], v[n:2*n], v[2*n:]
+		for i, d := range p.perm {
+			ps[i], pn[i], pt[i] = start[d], shape[d], strides[d]
+		}
+		start, shape, strides = ps, pn, pt
+	}
+	switch {
+	case p.plain():
+		t := time.Now()
+		err := rd.plain(p, s, start, shape, dst, strides)
+		rd.w.turns.arrived()
+		rd.a.opts.meter.Since(meter.Read, t)
+		return err
+	case p.addressable():
+		return rd.decodeShard(p, s, start, shape, dst, strides)
+	case p.shard != nil:
+		return rd.decodeCodedShard(p, s, start, shape, dst, strides)
+	}
+	return rd.decodeChunk(p, s, start, shape, dst, strides)
+}
+
+// decodeChunk reads a box of a chunk of encoded elements.
+func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	if err := p.plausible(s.n); err != nil {
+		return &FormatError{Err: err}
+	}
+	if s.n > p.maxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
+	}
+	enc, err := rd.encoded(p, s, start, shape)
+	if err != nil {
+		return err
+	}
+	name := rd.w.key
+	rd, done := rd.decoder()
+	defer done()
+	w := rd.w
+	w.codec.Bind(rd.ctx)
+	t := time.Now()
+	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
+
+	if s := w.planes; s != nil {
+		s.begin(w, p, start, shape, strides)
+		pd, _ := p.chain.Partial() // ReadPlanes has asked
+		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
+		t = t.Add(s.busy)
+		if err != nil && !errors.Is(err, errTaken) {
+			return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
+		}
+		return err
+	}
+	return rd.decodeBox(p, name, enc, start, shape, dst, strides)
+}
+
+// decodeBox decodes a box of the chunk that key names from its stored form: in place where the box is the chunk
+// or its front, else as much of the chunk as it needs, which it copies.
+func (rd reader) decodeBox(p *pipeline, key, enc []byte, start, shape []int, dst []byte, strides []int) error {
+	first, end := p.cover(start, shape)
+	direct := 0 // bytes of the chunk to decode to dst
+	if contiguous(strides, shape, p.size) {
+		switch {
+		case slices.Equal(shape, p.stored):
+			direct = p.nbytes
+		case rd.w.front && len(dst) >= p.nbytes && p.front(start, shape):
+			direct = end
+		}
+	}
+	if direct > 0 {
+		err := rd.decodeAll(p, key, dst[:p.nbytes], enc, direct)
+		if err == nil && p.big {
+			swapBytes(dst[:direct], p.elem.SwapSize())
+		}
+		return err
+	}
+	if pd, ok := p.chain.Partial(); ok {
+		if done, err := rd.decodePart(p, pd, enc, start, shape, dst, strides); done || err != nil {
+			return err
+		}
+	}
+	b, err := rd.w.buffer(p.nbytes)
+	if err != nil {
+		return err
+	}
+	if err := rd.decodeAll(p, key, b, enc, end); err != nil {
+		return err
+	}
+	b = b[first:end]
+	if p.big {
+		swapBytes(b, p.elem.SwapSize())
+	}
+	copyBox(dst, strides, b, p.strides, shape, p.size)
+	return nil
+}
+
+// decodePart decodes a box without the rest of its chunk, if that is less work or needs less memory.
+func (rd reader) decodePart(p *pipeline, pd codec.PartialDecoder, enc []byte, start, shape []int, dst []byte, strides []int) (done bool, err error) {
+	w := rd.w
+	first, end := p.cover(start, shape)
+	if n := end - first; n <= p.nbytes/2 {
+		b, err := w.buffer(n)
+		if err != nil {
+			return false, err
+		}
+		if err := pd.DecodeRange(&w.codec, b, enc, first, p.nbytes); err != nil {
+			return false, asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
+		}
+		if p.big {
+			swapBytes(b, p.elem.SwapSize())
+		}
+		copyBox(dst, strides, b, p.strides, shape, p.size)
+		return true, nil
+	}
+	last := len(shape) - 1
+	if p.big || last < 0 || strides[last] != p.size {
+		return false, nil
+	}
+	w.scatter.begin(w, p, start, shape, dst, strides)
+	if err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, w.emit); err != nil {
+		return false, asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
+	}
+	return true, nil
+}
+
+// decodeAll decodes the chunk that key names, or only as much as its first n bytes need.
+func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
+	if !p.chain.IsOfStore() {
+		return rd.w.decodeFront(p.chain, dst, enc, n)
+	}
+	own, ok := rd.a.st.(store.Decoder)
+	if !ok {
+		return rd.w.decodeChain(p.chain, dst, enc) // which says so
+	}
+	return asFormatError(own.Decode(rd.ctx, string(key), dst, enc))
+}
+
+// decodeFront decodes a chunk of len(dst) bytes, or only as much as its first n bytes need.
+func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
+	if pre, ok := c.Prefix(); ok && n < len(dst) {
+		if err := pre.DecodePrefix(&w.codec, dst, enc, n); err != nil {
+			return asFormatError(fmt.Errorf("%s: %w", pre.Name(), err))
+		}
+		return nil
+	}
+	return w.decodeChain(c, dst, enc)
+}
+
+// cover returns the range of decoded bytes that holds a box, given in stored order.
+func (p *pipeline) cover(start, shape []int) (first, end int) {
+	end = p.size
+	for d, s := range p.strides {
+		first += start[d] * s
+		end += (shape[d] - 1) * s
+	}
+	return first, first + end
+}
+
+// decodeCodedShard reads a box of a shard that is encoded as a whole.
+func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w := rd.w
+	if s.n > p.maxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a shard of %d bytes", s.n, p.nbytes)}
+	}
+	if err := p.plausible(s.n); err != nil {
+		return &FormatError{Err: err}
+	}
+	b, err := rd.bytes(s)
+	if err != nil {
+		return err
+	}
+	t := time.Now()
+	// how long a shard is follows only from its index: the codecs get room for
+	// the longest, of which memory is taken as they fill it
+	if b, err = w.decodeTail(p.chain, 0, int(min(p.longest, int64(len(b))<<16)), b); err != nil {
+		return err
+	}
+	rd.a.opts.meter.Since(meter.Decode, t)
+	return rd.decodeShard(p, inMemory(b), start, shape, dst, strides)
+}
+
+// index returns the index of the shard s, from the file's cache if it was read before.
+func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
+	if s.f != nil {
+		if x := s.f.index(place{s.off, s.n}); x != nil {
+			return x, nil
+		}
+		// who comes while another reads it waits for that
+		select {
+		case s.f.reading <- struct{}{}:
+			defer func() { <-s.f.reading }()
+		case <-rd.ctx.Done():
+			return nil, rd.ctx.Err()
+		}
+		if x := s.f.index(place{s.off, s.n}); x != nil {
+			return x, nil
+		}
+	}
+	x, err := rd.readIndex(sh, s)
+	if err != nil {
+		return nil, err
+	}
+	if s.f != nil {
+		s.f.mu.Lock()
+		if s.f.indices == nil {
+			s.f.indices = make(map[place]*shardIndex, 1)
+		}
+		s.f.indices[place{s.off, s.n}] = x
+		s.f.mu.Unlock()
+		rd.a.objects.account(s.f, x.bytes())
+	}
+	return x, nil
+}
+
+// decodeShard reads a box of a shard from each inner chunk that it touches. All arguments are in stored
+// order.
+func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w, sh := rd.w, p.shard
+	x, err := rd.index(sh, s)
+	if err != nil {
+		return err
+	}
+	rank := len(shape)
+	v := w.vector(3 * rank)
+	inner, at, istart, ishape := sh.inner.shape, v[:rank], v[rank:2*rank], v[2*rank:]
+	for d := range rank {
+		at[d] = start[d] / inner[d]
+	}
+	for {
+		i, off := 0, 0
+		for d := range rank {
+			i = i*sh.grid[d] + at[d]
+			origin := at[d] * inner[d]
+			lo, hi := max(start[d], origin), min(start[d]+shape[d], origin+inner[d])
+			istart[d], ishape[d] = lo-origin, hi-lo
+			off += (lo - start[d]) * strides[d]
+		}
+		o, n, ok, err := rd.lookup(sh, x, s, i)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			if err := rd.missingInner(p, at, dst[off:], strides, ishape); err != nil {
+				return err
+			}
+		default:
+			m := w.mark()
+			if err := rd.decode(sh.inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {
+				return err
+			}
+			w.release(m)
+		}
+		d := rank - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d] <= (start[d]+shape[d]-1)/inner[d] {
+				break
+			}
+			at[d] = start[d] / inner[d]
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}
