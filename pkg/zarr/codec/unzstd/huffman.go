@@ -33,7 +33,7 @@ type huffman struct {
 	done    int // bytes there are of each
 }
 
-// readTable reads the description of a table at src[at:], and returns where that ends.
+// readHuffman reads the description of a table of literals at src[at:], and returns where that ends.
 func (d *Decoder) readHuffman(src []byte, at int) (end int, err string) {
 	h := &d.huffman
 	h.defined = false
@@ -235,8 +235,9 @@ func (h *huffman) finish(out, src []byte, position, floor int) (err string) {
 	return ""
 }
 
-// loop takes a number of rounds of 5 symbols each from the four streams, which must have the bits, and room for the symbols. It refills
-// words with a load whose place is known since the refill before, and the bits of which may be there already.
+// loop takes a number of rounds of 5 symbols each from the four streams, which must have 7 bytes for each round, and room for the symbols.
+// It refills words with a load whose place is known since the refill before, and the bits of which may be there already. The place lies at most 16
+// bytes before the bits that come next, thus less than 10 before the stream: the jump table and streamsMargin are there.
 func (h *huffman) loop(out, src []byte, rounds int) {
 	const mask = 1<<huffmanLog - 1
 	shift, done, segment := h.shift&63, h.done, h.segment
