@@ -26,6 +26,8 @@ type Quantiles struct {
 	bin     []uint16  // second pass: which of fine counts these upper bits, plus 1; 0: none
 	fine    [][]int64 // by the lower 16 bits
 	refined bool
+	low     uint32 // first and last of bin that is one of a positive value
+	high    uint32
 	idle    []*positives // of calls that have ended
 }
 
@@ -95,14 +97,15 @@ func (q *Quantiles) AddPositive(v []float32) {
 	if n := len(q.idle); n > 0 {
 		p, q.idle = q.idle[n-1], q.idle[:n-1]
 	}
-	refined, bin := q.refined, q.bin
+	refined, bin, low, high := q.refined, q.bin, q.low, q.high
 	q.mu.Unlock()
 	for len(v) > 0 {
 		n := min(len(v), mostFound)
-		if refined {
-			p.look(v[:n], bin)
-		} else {
+		switch {
+		case !refined:
 			p.count(v[:n])
+		case low <= high:
+			p.look(v[:n], bin, low, high)
 		}
 		v = v[n:]
 		if len(p.found) > 0 || p.n > 1<<30 {
@@ -139,18 +142,9 @@ func (p *positives) count(v []float32) {
 	}
 }
 
-// look finds values in the bins of the second pass.
-func (p *positives) look(v []float32, bin []uint16) {
-	lo, hi := uint32(1<<16), uint32(0) // of the bins of positive values
-	for k := uint32(1 << 15); k < 1<<16; k++ {
-		if bin[k] != 0 {
-			lo, hi = min(lo, k), max(hi, k)
-		}
-	}
-	if hi < lo {
-		return
-	}
-	from, span := lo<<16&^(1<<31), (hi-lo+1)<<16-1
+// look finds values in the bins of the second pass, of which low is the first and high the last.
+func (p *positives) look(v []float32, bin []uint16, low, high uint32) {
+	from, span := low<<16&^(1<<31), (high-low+1)<<16-1
 	test := func(f float32) {
 		if b := math.Float32bits(f); b-from <= span && f > 0 && bin[b>>16|1<<15] != 0 {
 			p.found = append(p.found, b)
@@ -197,6 +191,7 @@ func (q *Quantiles) Refine() {
 	q.idle = nil
 	q.refined = true
 	q.bin = make([]uint16, 1<<16)
+	q.low = 1 << 16
 	n := q.count()
 	if n == 0 {
 		return
@@ -207,6 +202,9 @@ func (q *Quantiles) Refine() {
 			if upper, _ := find(q.coarse, r); q.bin[upper] == 0 {
 				q.fine = append(q.fine, make([]int64, 1<<16))
 				q.bin[upper] = uint16(len(q.fine))
+				if k := uint32(upper); k >= 1<<15 {
+					q.low, q.high = min(q.low, k), max(q.high, k)
+				}
 			}
 		}
 	}

@@ -38,8 +38,8 @@ func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, s
 	quiet.Progress, quiet.Debug = nil, nil
 	if see == nil && v.direct(res) {
 		whole := v.Array.With(zarr.Workers(res.Workers))
-		if err := oct.Readable(whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, memory)); err != nil {
-			return nil, err
+		if err := whole.Read(ctx, zarr.Region{Start: make([]int, 3), Shape: v.Shape[:]}, dtype.Bytes(all[:v.Shape[0]*v.Shape[1]*v.Shape[2]])); err != nil {
+			return nil, oct.Readable(err)
 		}
 		return v.in(all), nil
 	}

@@ -113,11 +113,18 @@ func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res
 	both := mean{p.before, p.after, &[2]oct.Content{}}
 	var source blocks.Source = both
 	work := func(context.Context, *blocks.Block) error { return nil }
+	divide := func(v *blocks.Volume) (*blocks.Cut, error) { return v.Fit(plan, layout, res) }
 	switch p.Method {
 	case ZMorph:
 		res.Mem -= int64(mem.Product(2, 4, p.Shape[1], p.Shape[2]))
 		plan.Fixed = int64(mem.Product(4, 3, p.Shape[1], p.Shape[2])) // what smoothing distances takes
-		source = p.morphed()
+		m := p.morphed()
+		if source = m; !m.weighted() { // any block costs as much as its voxels
+			divide = func(v *blocks.Volume) (*blocks.Cut, error) {
+				plan.Size = v.Chunks(layout)
+				return v.Cut(plan, res)
+			}
+		}
 	case Weighted:
 		taps := filter.GaussianKernel(weightedSigma, 0)
 		plan.Halo[0], plan.Work = len(taps)/2, "smoothing blocks"
@@ -125,7 +132,7 @@ func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res
 		plan.Fixed = int64(mem.Product(8, len(taps), p.Shape[2]))
 		work = func(_ context.Context, b *blocks.Block) error { smooth(b, taps); return nil }
 	}
-	cut, err := p.volume(source).Fit(plan, layout, res)
+	cut, err := divide(p.volume(source))
 	if err != nil {
 		return nil, err
 	}
