@@ -19,7 +19,12 @@ func compareDecoders(w io.Writer, z *libzstd, sets []enzstdtest.Set, level, reps
 		d unzstd.Decoder
 	)
 	fmt.Fprintf(w, "libzstd %s, level %d\n\n| data | frames of | stored / raw | libzstd MB/s | strata MB/s | strata / libzstd |\n|---|---|---:|---:|---:|---:|\n", z.version(), level)
+	seen := map[string]bool{}
 	for _, s := range sets {
+		if seen[s.Name] {
+			continue
+		}
+		seen[s.Name] = true
 		room := make([]byte, 0, len(s.Bytes)+len(s.Bytes)/128+4096)
 		decoded := make([]byte, len(s.Bytes))
 		for _, maker := range []string{"strata", "libzstd"} {

@@ -59,7 +59,7 @@ func run(w io.Writer, library string, reps int, only string, large bool, record 
 		sets = append(sets, enzstdtest.Large()...)
 	}
 	if decode > 0 {
-		return compareDecoders(w, z, chosen(enzstdtest.Chunks(), only), decode, reps)
+		return compareDecoders(w, z, chosen(append(enzstdtest.Chunks(), sets...), only), decode, reps)
 	}
 	sets = chosen(sets, only)
 	kept := recorded{z.version(), map[string][]int{}}

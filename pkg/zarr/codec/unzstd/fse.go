@@ -9,19 +9,20 @@ import (
 //
 //	8 bits   number of bits of both, at most 39
 //	8 bits   number of bits to be added to the next state
-//	16 bits  base of the next state
+//	16 bits  base of the next state, as its place in bytes in sequencer.entries
 //	24 bits  base of the value, of lengths; that of an offset is a one in front of its bits
 //	8 bits   number of bits to be added to the value
 //
 // The sum of three entries has the sum of their numbers of bits at its low end, that of two lengths the sum of the last numbers at its top.
 type entry uint64
 
-func makeEntry(base uint32, next uint16, extra, bits uint8) entry {
-	return entry(extra)<<56 | entry(base&0xffffff)<<32 | entry(next)<<16 | entry(bits)<<8 | entry(bits+extra)
+// makeEntry returns the entry of a symbol of code k whose next state is the first.
+func makeEntry(k int, base uint32, extra uint8) entry {
+	return entry(extra)<<56 | entry(base&0xffffff)<<32 | entry(k*tableSize*8)<<16 | entry(extra)
 }
 
 func (e entry) base() int    { return int(e >> 32 & 0xffffff) }
-func (e entry) next() uint64 { return uint64(e >> 16 & 0xffff) }
+func (e entry) next() uint64 { return uint64(e >> 19 % tableSize) }
 func (e entry) extra() uint  { return uint(e >> 56) }
 func (e entry) bits() uint   { return uint(e >> 8 & 0xff) }
 
@@ -96,7 +97,7 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 		if s >= len(c.base) {
 			return 0, corrupt(at, "%s symbol %d (at most %d)", c.name, s, len(c.base)-1)
 		}
-		d.entries[i][0] = makeEntry(c.base[s], 0, c.extra[s], 0)
+		d.entries[i][0] = values[i][s]
 		*t = fseTable{defined: true}
 		at++
 	case 2:
@@ -182,7 +183,7 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 var values, widths = func() (v [3][64]entry, w [2 * tableSize]uint8) {
 	for i, c := range codes {
 		for s := range c.extra {
-			v[i][s] = makeEntry(c.base[s], 0, c.extra[s], 0)
+			v[i][s] = makeEntry(i, c.base[s], c.extra[s])
 		}
 	}
 	for i := range w {
@@ -233,6 +234,6 @@ func spread(entries []entry, symbols *[tableSize]uint8, counts []int16, log uint
 		x := next[s]
 		next[s] = x + 1
 		width := uint8(log) - widths[x%(2*tableSize)]
-		entries[i] = values[s] + entry(x<<(width&15)-uint16(size))<<16 + entry(width)*0x101
+		entries[i] = values[s] + entry(x<<(width&15)-uint16(size))<<19 + entry(width)*0x101
 	}
 }

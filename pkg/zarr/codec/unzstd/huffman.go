@@ -16,8 +16,9 @@ const (
 
 // huffman is the table of literals, and the four streams that are being decoded with it. huffman_amd64.s knows the places of its fields.
 type huffman struct {
-	table   [1 << huffmanLog]uint16 // by the next bits: the symbol in the high byte, the bits of its code in the low
-	shift   uint64                  // 64 less the number of bits that select an entry
+	lengths [1 << huffmanLog]uint8 // by the next bits: the number of bits of the code
+	symbols [1 << huffmanLog]uint8 // and its symbol
+	shift   uint64                 // 64 less the number of bits that select them
 	defined bool
 	weights [256]uint8
 
@@ -32,7 +33,7 @@ type huffman struct {
 	done    int // bytes there are of each
 }
 
-// readTable reads the description of a table at src[at:], and returns where that ends.
+// readHuffman reads the description of a table of literals at src[at:], and returns where that ends.
 func (d *Decoder) readHuffman(src []byte, at int) (end int, err string) {
 	h := &d.huffman
 	h.defined = false
@@ -128,17 +129,26 @@ func (h *huffman) build(n int) (err string) {
 		if w == 0 {
 			continue
 		}
-		e := uint16(s)<<8 | uint16(log+1-int(w))
-		b := begin[w]
-		begin[w] = b + 1<<w>>1
-		cells := h.table[b:begin[w]]
-		cells[0] = e
-		for k := 1; k < len(cells); k *= 2 {
-			copy(cells[k:], cells[:k])
-		}
+		b, n := begin[w], 1<<w>>1
+		begin[w] = b + n
+		repeatByte(h.lengths[b:b+n], uint8(log+1-int(w)))
+		repeatByte(h.symbols[b:b+n], uint8(s))
 	}
 	h.shift, h.defined = uint64(64-log), true
 	return ""
+}
+
+// repeatByte fills b, of a power of two bytes, with v.
+func repeatByte(b []uint8, v uint8) {
+	if len(b) < 8 {
+		for i := range b {
+			b[i] = v
+		}
+		return
+	}
+	for i := 0; i < len(b); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], uint64(v)*0x0101010101010101)
+	}
 }
 
 // decode fills out from one stream or four at src[at:].
@@ -212,10 +222,10 @@ func (h *huffman) finish(out, src []byte, position, floor int) (err string) {
 	for len(out) > 0 && position >= floor {
 		w, n := word(src, position), min(symbolsARound, len(out))
 		for i := range out[:n] {
-			e := h.table[w>>(h.shift&63)&(1<<huffmanLog-1)]
-			w <<= e & 63
-			position -= int(e & 0xff)
-			out[i] = byte(e >> 8)
+			k := w >> (h.shift & 63) & (1<<huffmanLog - 1)
+			out[i] = h.symbols[k]
+			w <<= h.lengths[k] & 63
+			position -= int(h.lengths[k])
 		}
 		out = out[n:]
 	}
@@ -225,8 +235,9 @@ func (h *huffman) finish(out, src []byte, position, floor int) (err string) {
 	return ""
 }
 
-// loop takes a number of rounds of 5 symbols each from the four streams, which must have the bits, and room for the symbols. It refills
-// words with a load whose place is known since the refill before, and the bits of which may be there already.
+// loop takes a number of rounds of 5 symbols each from the four streams, which must have 7 bytes for each round, and room for the symbols.
+// It refills words with a load whose place is known since the refill before, and the bits of which may be there already. The place lies at most 16
+// bytes before the bits that come next, thus less than 10 before the stream: the jump table and streamsMargin are there.
 func (h *huffman) loop(out, src []byte, rounds int) {
 	const mask = 1<<huffmanLog - 1
 	shift, done, segment := h.shift&63, h.done, h.segment
@@ -247,12 +258,13 @@ func (h *huffman) loop(out, src []byte, rounds int) {
 		o2 := (*[symbolsARound]byte)(out[2*segment+done:])
 		o3 := (*[symbolsARound]byte)(out[3*segment+done:])
 		for i := range symbolsARound {
-			e0, e1, e2, e3 := h.table[w0>>shift&mask], h.table[w1>>shift&mask], h.table[w2>>shift&mask], h.table[w3>>shift&mask]
-			o0[i], o1[i], o2[i], o3[i] = byte(e0>>8), byte(e1>>8), byte(e2>>8), byte(e3>>8)
-			w0, c0 = w0<<(e0&63), c0-uint64(e0&0xff)
-			w1, c1 = w1<<(e1&63), c1-uint64(e1&0xff)
-			w2, c2 = w2<<(e2&63), c2-uint64(e2&0xff)
-			w3, c3 = w3<<(e3&63), c3-uint64(e3&0xff)
+			k0, k1, k2, k3 := w0>>shift&mask, w1>>shift&mask, w2>>shift&mask, w3>>shift&mask
+			o0[i], o1[i], o2[i], o3[i] = h.symbols[k0], h.symbols[k1], h.symbols[k2], h.symbols[k3]
+			n0, n1, n2, n3 := h.lengths[k0], h.lengths[k1], h.lengths[k2], h.lengths[k3]
+			w0, c0 = w0<<(n0&63), c0-uint64(n0)
+			w1, c1 = w1<<(n1&63), c1-uint64(n1)
+			w2, c2 = w2<<(n2&63), c2-uint64(n2)
+			w3, c3 = w3<<(n3&63), c3-uint64(n3)
 		}
 		done += symbolsARound
 	}

@@ -6,7 +6,7 @@
 // What is where:
 //	R8 to R11   the words of the four streams
 //	R12 to R15  how many bits they have, in the low six bits
-//	CX, DX      shift and table
+//	CX, DX      shift and table of lengths
 //	DI          next byte of the first segment; SI, BP: one and three segments
 //
 // On the stack: where the next words are loaded from, and the rounds left.
@@ -30,13 +30,15 @@
 	MOVQ  AX, next         \
 	ORQ   $-8, count
 
-// SYMBOL moves a symbol from word to place. The number of bits is taken with what lies above it: shifts look at six bits. Uses AX.
+// SYMBOL moves a symbol from word to place. The length of its code is at the sum of two registers: such loads are a cycle faster than
+// others. Uses AX, BX.
 #define SYMBOL(word, count, place) \
-	SHRXQ   CX, word, AX       \
-	MOVWLZX (DX)(AX*2), AX     \
-	SHLXQ   AX, word, word     \
-	SUBQ    AX, count          \
-	MOVB    AH, place
+	SHRXQ   CX, word, AX                                          \
+	MOVBLZX (DX)(AX*1), BX                                        \
+	MOVBLZX (huffman_symbols-huffman_lengths)(DX)(AX*1), AX       \
+	SHLXQ   BX, word, word                                        \
+	SUBQ    BX, count                                             \
+	MOVB    AX, place
 
 #define SYMBOLS(i) \
 	SYMBOL(R8, R12, i(DI))       \
@@ -71,7 +73,7 @@ TEXT ·huffmanLoop(SB), NOSPLIT, $40-16
 	MOVQ (huffman_count+16)(AX), R14
 	MOVQ (huffman_count+24)(AX), R15
 	MOVQ huffman_shift(AX), CX
-	LEAQ huffman_table(AX), DX
+	LEAQ huffman_lengths(AX), DX
 	MOVQ huffman_out(AX), DI
 	ADDQ huffman_done(AX), DI
 	MOVQ huffman_segment(AX), SI

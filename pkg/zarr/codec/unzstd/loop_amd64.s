@@ -6,7 +6,8 @@
 // What is where:
 //	DI  the sequencer
 //	R8  address, in bits, of the bits that come next: they end below it
-//	R9, R10, R11  states of literal lengths, offsets, match lengths
+//	R9, R10, R11  places, from DI, of the entries of the states of literal lengths, offsets, match lengths: loads from the sum of two
+//	              registers are a cycle faster than others
 //	R12 next byte of the output, R13 next literal
 //	AX, CX        lengths of literals and match; SI  offset, and 3
 //	R14 word of bits, R15 number of bits of it that are left, in the low six bits
@@ -19,17 +20,13 @@
 #define floor 24(SP)      // address, in bits, at which all are read
 #define front 32(SP)      // of the output, less 3
 
-#define LITERALS sequencer_entries
-#define OFFSETS sequencer_entries+4096
-#define MATCHES sequencer_entries+8192
-
 // STATE puts the next state in place of state: its base and the bits below SI, the number of which it leaves in DX.
-#define STATE(entries, state) \
-	MOVBLZX entries+1(DI)(state*8), DX    \
-	SHRXQ   SI, R14, BP                   \
-	MOVWLZX entries+2(DI)(state*8), state \
-	BZHIQ   DX, BP, BP                    \
-	ADDQ    BP, state
+#define STATE(state) \
+	MOVBLZX 1(DI)(state*1), DX     \
+	SHRXQ   SI, R14, BP            \
+	MOVWLZX 2(DI)(state*1), state  \
+	BZHIQ   DX, BP, BP             \
+	LEAQ    (state)(BP*8), state
 
 // LONG adds to length, the base, the next bits of R14, as many as the fourth byte says. Uses BX, DX.
 #define LONG(length) \
@@ -53,6 +50,11 @@ TEXT ·sequenceLoop(SB), NOSPLIT, $40-16
 	MOVQ (sequencer_states+0)(DI), R9
 	MOVQ (sequencer_states+8)(DI), R10
 	MOVQ (sequencer_states+16)(DI), R11
+	SHLQ $3, R9
+	SHLQ $3, R10
+	SHLQ $3, R11
+	ADDQ $(8*const_tableSize), R10
+	ADDQ $(16*const_tableSize), R11
 	MOVQ sequencer_dst(DI), R12
 	LEAQ -3(R12), DX
 	MOVQ DX, front
@@ -101,9 +103,9 @@ sequence:
 	SHRQ $3, R14
 	ORQ  $-8, R15
 	MOVQ -7(R14), R14
-	MOVBLZX LITERALS+0(DI)(R9*8), AX
-	MOVBLZX OFFSETS+0(DI)(R10*8), BX
-	MOVBLZX MATCHES+0(DI)(R11*8), CX
+	MOVBLZX (DI)(R9*1), AX
+	MOVBLZX (DI)(R10*1), BX
+	MOVBLZX (DI)(R11*1), CX
 
 	// the number of all bits, and what is left without them
 	ADDL BX, CX
@@ -116,14 +118,14 @@ sequence:
 	SUBQ AX, R8
 
 	// the states are read last: from the end, offset, match length, literal length
-	MOVBLZX OFFSETS+7(DI)(R10*8), BX
-	STATE(OFFSETS, R10)
+	MOVBLZX 7(DI)(R10*1), BX
+	STATE(R10)
 	ADDQ    DX, SI
-	MOVL    MATCHES+4(DI)(R11*8), CX
-	STATE(MATCHES, R11)
+	MOVL    4(DI)(R11*1), CX
+	STATE(R11)
 	ADDQ    DX, SI
-	MOVL    LITERALS+4(DI)(R9*8), AX
-	STATE(LITERALS, R9)
+	MOVL    4(DI)(R9*1), AX
+	STATE(R9)
 
 	// the value of an offset is its bits behind a one
 	SUBQ  BX, R15
@@ -302,6 +304,11 @@ save:
 	SHLQ $3, DX
 	SUBQ DX, R8
 	MOVQ R8, sequencer_position(DI)
+	SUBQ $(8*const_tableSize), R10
+	SUBQ $(16*const_tableSize), R11
+	SHRQ $3, R9
+	SHRQ $3, R10
+	SHRQ $3, R11
 	MOVQ R9, (sequencer_states+0)(DI)
 	MOVQ R10, (sequencer_states+8)(DI)
 	MOVQ R11, (sequencer_states+16)(DI)

@@ -1,4 +1,4 @@
-//go:build !noasm
+//go:build unix && !noasm
 
 package unzstd
 
@@ -134,7 +134,7 @@ func FuzzSequenceLoop(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, bits []byte, lits, n, room, count int) {
 		if !haveLoop {
-			t.Skip("no BMI2")
+			t.Skip("no BMI2: there is no other loop")
 		}
 		if len(bits) < 16 || len(bits) > fuzzBits {
 			return
@@ -211,7 +211,7 @@ func FuzzHuffman(f *testing.F) {
 	var d Decoder
 	f.Fuzz(func(t *testing.T, data []byte, n, streams int) {
 		if !haveLoop {
-			t.Skip("no BMI2")
+			t.Skip("no BMI2: there is no other loop")
 		}
 		n = min(max(n, 0), 1<<14)
 		if streams != 1 {

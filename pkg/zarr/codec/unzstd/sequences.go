@@ -88,16 +88,7 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []by
 	}
 	s.literals, s.lit, s.size = &literals[0], 0, len(literals)-literalsSlack
 	for s.count > 0 {
-		how := done
-		if haveLoop {
-			how = sequenceLoop(s)
-		} else {
-			how = s.loop(dst, src, literals)
-		}
-		if s.count == 1 && how == done {
-			how = decode // the last one
-		}
-		switch how {
+		switch s.many(dst, src, literals) {
 		case decode:
 			if !s.next(src) {
 				return 0, corrupt(at, "bits of the sequences are truncated")
@@ -122,11 +113,24 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []by
 	return s.n + rest, nil
 }
 
+// many decodes and executes sequences as far as the loop of this machine does, and returns what is to be done with the next.
+func (s *sequencer) many(dst, src, literals []byte) (how int) {
+	if haveLoop {
+		how = sequenceLoop(s)
+	} else {
+		how = s.loop(dst, src, literals)
+	}
+	if how == done {
+		return decode // the last one
+	}
+	return how
+}
+
 // What is to be done after loop.
 const (
-	done    = iota
-	decode  // decode the next sequence and execute it
-	execute // execute the sequence at hand
+	done    = iota // only the last sequence is left
+	decode         // decode the next sequence and execute it
+	execute        // execute the sequence at hand
 )
 
 // next decodes the next sequence and, unless it is the last, the states of the one after it. It returns false if there are not enough
