@@ -1,10 +1,8 @@
 package zarr
 
 import (
-	"context"
 	"sync"
 
-	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -18,8 +16,6 @@ const (
 	// AheadBytes is the default limit, in bytes, on encoded chunks held by goroutines that fetch ahead of the
 	// workers. [SetAhead] changes it.
 	AheadBytes = 64 << 20
-	// aheadShards is the number of shards opened ahead.
-	aheadShards = 8
 	// perRequest is the number of chunks of shards that are awaited at a time per request in flight:
 	// neighbours are requested together.
 	perRequest = 4
@@ -126,46 +122,4 @@ func (p *pipeline) fetchBytes() int64 {
 		return p.scratchBytes(false)
 	}
 	return p.eager()
-}
-
-// openAhead opens the next few shards of c ahead of time, until stop is called. A faulty shard is reported
-// when it is read; stop returns panics only.
-func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	c.entered = sync.NewCond(&c.mu)
-	running := work.NewGroup()
-	running.Go(func() error {
-		w := takeWorker()
-		defer w.giveBack()
-		files := w.newCursor(c.region, c.chunk, nil)
-		t := w.newTask(len(c.chunk))
-		for files.next(t) {
-			for c.mu.Lock(); t.seq >= c.files+aheadShards && ctx.Err() == nil; {
-				c.entered.Wait()
-			}
-			late := t.seq < c.files
-			c.mu.Unlock()
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case late:
-				continue
-			}
-			key := a.appendKey(nil, t.file)
-			running.Go(func() error {
-				if f, err := a.objects.open(ctx, a.st, key, -1); err == nil {
-					a.objects.release(f)
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	return func() error {
-		cancel()
-		c.mu.Lock()
-		c.entered.Broadcast()
-		c.mu.Unlock()
-		return running.Wait()
-	}
 }

@@ -53,6 +53,12 @@ func (f *file) index(at place) *shardIndex {
 // open returns the file of a key, opening it if necessary. The caller calls release. With size ≥ 0, the file
 // is remote and expected to have that size, and its existence is not checked.
 func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size int64) (*file, error) {
+	return c.openBy(ctx, key, size, func() {}, func(name string) (*file, error) { return newFile(ctx, st, name, size) })
+}
+
+// openBy works like open with another way to open a file. It calls found once it is known whether the file is open,
+// another caller opens it, or other callers will wait for this one.
+func (c *objectCache) openBy(ctx context.Context, key []byte, size int64, found func(), open func(name string) (*file, error)) (*file, error) {
 	c.mu.Lock()
 	for {
 		if f := c.cached(string(key), size); f != nil {
@@ -60,6 +66,7 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size
 			f.used = c.clock
 			f.users++
 			c.mu.Unlock()
+			found()
 			return f, nil
 		}
 		o := c.opening[string(key)]
@@ -68,6 +75,7 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size
 		}
 		// another opens it: what that finds holds for all who wait
 		c.mu.Unlock()
+		found()
 		select {
 		case <-o.done:
 		case <-ctx.Done():
@@ -85,8 +93,9 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size
 	}
 	c.opening[name] = o
 	c.mu.Unlock()
+	found()
 
-	f, err := newFile(ctx, st, name, size)
+	f, err := open(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.opening, name)

@@ -19,13 +19,17 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		return err
 	}
 	w.codec.Bind(ctx)
+	front := a.takeFront(c, n)
+	if front > 0 {
+		defer ahead.give(front, 1)
+	}
 	if extra, each := a.extraFor(c, n); extra > 0 {
 		defer ahead.give(each, extra)
 		w.turns = newTurns(n)
 		defer w.turns.end()
 		w.turns.populate(c.dst, n)
 		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
-			stop := a.openAhead(ctx, c)
+			stop := a.openAhead(ctx, c, front)
 			err := runParallel(ctx, w, c, n+extra, do)
 			return cmp.Or(err, stop())
 		}

@@ -31,6 +31,7 @@ type httpObject struct {
 	version version // of what is there
 
 	ranges ranges
+	front  *front // nil: it was not read while the object was opened
 }
 
 // Open requests the object's size and its last 64 KiB; see [Store].
@@ -144,6 +145,9 @@ func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 	// what Open brought need not be asked for
 	if known := o.size - int64(len(o.tail)); off >= known {
 		return copy(p, o.tail[min(off, o.size)-known:]), eof
+	}
+	if o.front != nil && o.front.read(ctx, p, off) {
+		return want, eof
 	}
 	n, err := o.read(ctx, p, off)
 	if err != nil {

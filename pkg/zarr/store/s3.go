@@ -121,6 +121,11 @@ func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, e
 	return s.web.Expect(ctx, key, size)
 }
 
+// Start opens an object and reads its beginning; see [Starter].
+func (s *S3Store) Start(ctx context.Context, key string, memory []byte) (StartedObject, error) {
+	return s.web.Start(ctx, key, memory)
+}
+
 // try retries requests that make or remove objects as [HTTPStore] does its own.
 func (s *S3Store) try(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.web.retry(ctx, key, func(ctx context.Context) (bool, error) { return false, s.meaning(f(ctx)) })

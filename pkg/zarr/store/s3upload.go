@@ -200,6 +200,14 @@ func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, 
 	return u.S3Store.Expect(ctx, key, size)
 }
 
+// Start waits until the object has arrived, opens it and reads its beginning.
+func (u *S3Upload) Start(ctx context.Context, key string, memory []byte) (StartedObject, error) {
+	if err := u.arrived(ctx, key); err != nil {
+		return nil, err
+	}
+	return u.S3Store.Start(ctx, key, memory)
+}
+
 // List waits until all objects have arrived and lists the children of prefix.
 func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := u.allArrived(ctx); err != nil {
