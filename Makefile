@@ -20,6 +20,7 @@ SOAK_PAGE ?= docs/reliability.md
 QUALITY ?=
 QUALITY_PAGE ?= docs/quality.md
 SCALE_PAGE ?= docs/scale.md
+MEMORY_PAGE ?= docs/memory.md
 BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
@@ -32,7 +33,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -106,6 +107,14 @@ quality: build ## volumes against the truth of phantoms; writes docs/quality.md
 
 scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
 	@scripts/scale.sh '$(SCALE_PAGE)'
+
+memory: build ## the peak memory of the workflow's programs on MEMORY_GB (default 20); writes docs/memory.md
+	@scripts/memory.sh '$(MEMORY_PAGE)'
+
+size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
+	CGO_ENABLED=0 $(GO) run ./bench/size build/size/strata >build/size/page.md
+	mv build/size/page.md docs/size.md
 
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh

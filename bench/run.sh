@@ -25,7 +25,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-stages,workflow,arrays,remote,files,tiff,czi,chain,zarr},
+parts=,${PARTS:-stages,workflow,arrays,remote,files,tiff,czi,chain,many,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
@@ -41,8 +41,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | workflow | chain | remote | files | tiff | czi | zarr | large) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, workflow, chain, remote, files, tiff, czi, zarr, large" >&2
+  case $part in arrays | stages | workflow | chain | many | remote | files | tiff | czi | zarr | large) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, workflow, chain, many, remote, files, tiff, czi, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -308,7 +308,8 @@ page() {
 
 if wanted stages; then stages; fi
 if wanted workflow; then workflow; fi
-if wanted chain; then bench/chain.sh "$base/chain$small" "$results/chain.json"; fi
+if wanted chain; then bench/chain.sh ten "$base/chain$small" "$results/chain.json"; fi
+if wanted many; then bench/chain.sh many "$base/many$small" "$results/many.json"; fi
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
 if wanted files; then files; fi

@@ -196,11 +196,15 @@ workflow STRATA {
         config = ASSESS.out.config.map { [it, ''] }
         note(ASSESS.out)
     }
+    def recorded = Channel.empty()
+    def repaired = Channel.empty()
     if (Chain.has('clean-shifts')) {
+        recorded = shifts.map { it[0] }.filter { it }
         CLEAN(shifts, config, call('shifts', [flags('shifts clean')]))
         shifts = CLEAN.out.shifts.map { [it, ''] }
         if (Chain.table())
             config = CLEAN.out.config.map { [it, ''] }
+        repaired = CLEAN.out.shifts.mix(CLEAN.out.diagnostics)
         note(CLEAN.out)
     }
     if (Chain.has('common-space')) {
@@ -274,7 +278,7 @@ workflow STRATA {
         def results = file(params.outdir.toString())
         def name = results.name == 'results' && results.parent ? results.parent.name : results.name
         REPORT(inOrder(reports).filter { it }, inOrder(previews), inOrder(projections), inOrder(maps), inOrder(positions),
-            inOrder(crops), inOrder(tables), metrics.toSortedList { a, b -> a.name <=> b.name ?: a.toString() <=> b.toString() }, pairs, (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
+            inOrder(crops), inOrder(tables), inOrder(recorded), inOrder(repaired), metrics.toSortedList { a, b -> a.name <=> b.name ?: a.toString() <=> b.toString() }, pairs, (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
         versions = versions.mix(REPORT.out.versions)
     }
 

@@ -8,8 +8,10 @@ set -euo pipefail
 engine=$1 input=$2 results=$3
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What differs from the programs' own defaults: the phantom's slices are thinner than
-# real ones, show their illumination in fewer tiles, and are small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm.
+# real ones, show their illumination in fewer tiles, and are small enough for finer voxels. DEPTH is in µm; LEVELS are the voxel sizes of the volume in µm;
+# INTERVAL is the slicing interval in mm, if it is not that of most microtomes, 0.2.
 resolution=5 depth=${DEPTH:-260} first=2 levels=${LEVELS:-5,10,25} samples=320
+interval=(${INTERVAL:+--slicing_interval_mm "$INTERVAL"})
 raw=
 for folder in "$input"/z*/tile_*; do [ ! -d "$folder" ] || raw=yes; done
 
@@ -24,7 +26,7 @@ if [ "$engine" = nextflow ]; then
   for stage in "${stages[@]}"; do one_cpu+=("--${stage}_cpus" 1); done
   exec "$root/scripts/nextflow.sh" run "$root/nextflow/main.nf" "${chain[@]}" --outdir "$results" --publish_mode link --use_gpu false \
     --resample_resolution "$resolution" --crop_depth "$depth" --stack_moving_z_first_index "$first" --stack_blend \
-    --stack_pyramid_resolutions "$levels" "${one_cpu[@]}"
+    --stack_pyramid_resolutions "$levels" "${interval[@]/#--/--stack_}" "${one_cpu[@]}"
 fi
 
 PATH=$root/bin:$PATH
@@ -43,6 +45,22 @@ picture() { run preview "$2" "$1" "$results/previews/$2.png"; }
 measured() {
   run "$1" "$2" "$3" "$4" "${@:5}" --n_levels 0 --overwrite
   mv "${4%.zarr}_metrics.json" "$results/metrics/$2.$1_metrics.json"
+}
+# fill_gaps FOLDER: a slice that is missing between two others is made from them; wider gaps stay, as in the workflow.
+fill_gaps() {
+  local image name id before='' last=-1
+  mkdir -p "$results/interpolate"
+  while read -r image; do
+    id=$((10#${image##*_z}))
+    if [ $((id - last)) = 2 ] && [ -n "$before" ]; then
+      name=$(printf 'slice_z%02d' $((id - 1)))
+      run interpolate "$name" "$before" "$image.ome.zarr" "$1/${name}_interpolated.ome.zarr" --n_levels 0 \
+        --diagnostics "$results/interpolate/${name}_interpolated_diagnostics.json" --manifest_entry "$results/interpolate/${name}_manifest.csv"
+    elif [ $((id - last)) -gt 2 ] && [ -n "$before" ]; then
+      echo "steps.sh: $((id - last - 1)) slices are missing before slice $id: none is made up for" >&2
+    fi
+    before=$image.ome.zarr last=$id
+  done < <(printf '%s\n' "$1"/slice_z*.ome.zarr | sed 's/\.ome\.zarr$//' | sort -V)
 }
 mosaics=$input shifts=$input/shifts_xy.csv slices=$results/slices
 if [ -n "$raw" ]; then
@@ -91,7 +109,8 @@ done
 along=()
 if [ -n "$raw" ]; then
   run common-space slices "$slices" "$shifts" "$results/slices" --n_levels 0
-  run register slices --all "$results/slices" "$results/transforms" --moving_z_index "$first" --max_translation_px 200
+  fill_gaps "$results/slices"
+  run register slices --all "$results/slices" "$results/transforms" --moving_z_index "$first" --max_translation_px 200 "${interval[@]}"
   slices=$results/slices along=(--no_xy_shift --transforms_dir "$results/transforms" --blend_match none) # normalize has matched them
 else
   along=(--blend_match depth)
@@ -99,7 +118,7 @@ else
 fi
 rm -rf "$work"
 run stack volume "$slices" "$shifts" "$results/volume/volume.ome.zarr" --moving_z_first_index "$first" --blend \
-  --pyramid_resolutions "$levels" --no-use_gpu "${along[@]}" \
+  --pyramid_resolutions "$levels" --no-use_gpu "${along[@]}" "${interval[@]}" \
   --output_z_matches "$results/volume/z_matches.csv" --output_stacking_decisions "$results/volume/stacking_decisions.csv" --output_shifts "$results/volume/shifts_found.csv"
 project "$results/volume/volume.ome.zarr" volume aip
 picture "$results/volume/volume.ome.zarr" volume

@@ -17,6 +17,6 @@ qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
 # What depends on no number: whether decoding stops in time, what is read, what a failure leaves. And what compares with a truth, not
 # bit by bit.
 others='^Test(DecodingEnds|RebuildFailures|Window|Trends|PositionsStartOver|StackReadsOnce|TilesAreReadOnce|StackMemoryIsFlat|FailuresKeepNothing|Pieces'
-others+='|.*However(Done|Stored)|.*Finds.*|Estimate.*|FocalDepthIsOfTheWholePlane|StitchedPhantomIsItsTruth|AlignedOverlap|RepairShifts|RepairOneFrame|StackOrigins|BlendMatch)$'
+others+='|.*However(Done|Stored)?|Truth|Gap|Unrelated|TileOfItsOwn|.*Finds.*|Estimate.*|FocalDepthIsOfTheWholePlane|StitchedPhantomIsItsTruth|AlignedOverlap|RepairShifts|RepairOneFrame|StackOrigins|BlendMatch)$'
 $go test -short -vet=off -skip "$others" -exec "$qemu" -tags nocuda \
   ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/npy ./pkg/jpeg ./pkg/mem ./pkg/oct/... ./pkg/ngff ./pkg/tile ./pkg/zarr/codec/... "$@"

@@ -62,7 +62,7 @@ func programOf(process string) string {
 	if process == "report" {
 		return "qc-report"
 	}
-	return process
+	return strings.ReplaceAll(process, "_", "-")
 }
 
 // task is a completed task of the engine.
@@ -155,14 +155,17 @@ func toolSeconds(dir string) (map[string]float64, error) {
 			return err
 		}
 		var r struct {
-			Tool string  `json:"tool"`
-			Wall float64 `json:"wall_seconds"`
+			Tool    string  `json:"tool"`
+			Command string  `json:"command"`
+			Wall    float64 `json:"wall_seconds"`
 		}
 		if err := json.Unmarshal(b, &r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if strings.Contains(filepath.Base(name), "estimate") {
+		if r.Tool == "stitch" && strings.Contains(filepath.Base(name), "estimate") {
 			r.Tool = "estimate" // a run of stitch, a process of its own for the engine
+		} else if r.Command == "clean" || r.Command == "config" { // of shifts and slices, likewise
+			r.Tool = r.Command
 		}
 		sum[r.Tool] += r.Wall
 		return nil

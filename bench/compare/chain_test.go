@@ -59,7 +59,7 @@ func TestChainRecord(t *testing.T) {
 		t.Errorf("record %+v lacks what was given, or the machine", c)
 	}
 	var page strings.Builder
-	chainTable(func(format string, args ...any) { fmt.Fprintf(&page, format, args...) }, &c)
+	chainTable(func(format string, args ...any) { fmt.Fprintf(&page, format, args...) }, "The chain", &c)
 	for _, want := range []string{
 		"processed 2 slices (Nextflow 1)", "**70.0 s** from", "two. ", "the median of 3 rounds",
 		"The tasks took 65.0 s, which 2 cores could do in 32.5 s: **the engine costs 37.5 s**, 9.38 s per task",

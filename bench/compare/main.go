@@ -59,6 +59,8 @@ func dispatch(ctx context.Context, args []string) error {
 		fs.IntVar(&rec.Slices, "slices", 0, "slices that ran")
 		fs.IntVar(&rec.Cores, "cores", 2, "cores that ran them")
 		fs.IntVar(&rec.Rounds, "rounds", 1, "rounds of which this is the median")
+		fs.Int64Var(&rec.Forks, "forks", 0, "processes that were started meanwhile")
+		fs.Int64Var(&rec.Faults, "faults", 0, "page faults meanwhile")
 		fs.Float64Var(&rec.Wall, "wall", 0, "seconds from the engine's start to its end")
 		fs.Float64Var(&rec.Shell, "shell", 0, "seconds of the same steps from a shell")
 		if err := fs.Parse(args[1:]); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,7 +19,7 @@ var readmeStages = []readmeCase{
 	{"aip/raw", "`aip`, uncompressed"}, {"resample/raw", "`resample`, uncompressed"},
 }
 
-// writeReadme writes the table of README, between its markers, from the results of a folder.
+// writeReadme writes the table of README and the costs below it, each between its markers, from the results of a folder.
 func writeReadme(results, file string) error {
 	machine, all, err := stagesPage().load(results)
 	if err != nil {
@@ -40,7 +41,39 @@ func writeReadme(results, file string) error {
 	if text, err = between(text, "stages", b.Bytes()); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	var felt bytes.Buffer
+	if err := feltInReadme(printTo(&felt), results); err != nil {
+		return err
+	}
+	if text, err = between(text, "felt", felt.Bytes()); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	return os.WriteFile(file, text, 0o666)
+}
+
+// feltInReadme prints the two costs that a user feels most: how soon there is a first result, and how long the whole chain takes.
+func feltInReadme(p printer, results string) error {
+	_, arrays, err := arraysPage().load(results)
+	if err != nil {
+		return err
+	}
+	for _, o := range arrays {
+		if s, times := o.median[strata], o.times("zarr-python"); o.Name == "region" && s.seconds > 0 && times > 0 {
+			p("- **First result**: `zarr-tool cat` writes a region of 64³ voxels of a compressed array to a file in %.0f ms, from the start of the process to its end; Python with zarr-python takes %.0f × as long (`PARTS=arrays make bench`).\n",
+				1000*s.seconds, times)
+		}
+	}
+	for _, name := range []string{"chain", "many"} {
+		c, err := readJSON[chainRun](filepath.Join(results, name+".json"))
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			p("- **Whole chain**: from %d slices, %s, to a volume in %s on %d cores, from a shell; in %s with Nextflow, one core per task (`PARTS=%s make bench`).\n",
+				c.Slices, c.Input, number(c.Shell, "s"), c.Cores, number(c.Wall, "s"), name)
+		}
+	}
+	return nil
 }
 
 // between replaces the text between the markers of a name.

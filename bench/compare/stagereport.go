@@ -26,6 +26,8 @@ type chainRun struct {
 	Wall     float64     `json:"wall_s"`
 	Shell    float64     `json:"shell_s"` // the same steps from a shell, one after another
 	Stages   []chainStep `json:"stages"`
+	Forks    int64       `json:"forks"`      // processes started meanwhile, on the whole machine
+	Faults   int64       `json:"faults"`     // page faults, likewise
 	Overhead float64     `json:"overhead_s"` // wall time less the tasks' time, spread over the cores
 	Idle     float64     `json:"idle_s"`     // wall time in which no task ran
 }
@@ -85,16 +87,18 @@ func stagesPage() *page {
 		},
 		more: func(p printer, all []*outcome, results string) error {
 			differences(p, all)
-			chain, err := readJSON[chainRun](filepath.Join(results, "chain.json"))
-			if err != nil {
-				return err
-			}
 			large, err := readJSON[largeRun](filepath.Join(results, "large.json"))
 			if err != nil {
 				return err
 			}
-			if chain != nil {
-				chainTable(p, chain)
+			for _, run := range []struct{ file, title string }{{"chain.json", "The chain"}, {"many.json", "A hundred small slices"}} {
+				c, err := readJSON[chainRun](filepath.Join(results, run.file))
+				if err != nil {
+					return err
+				}
+				if c != nil {
+					chainTable(p, run.title, c)
+				}
 			}
 			if large != nil {
 				largeTable(p, large)
@@ -103,7 +107,7 @@ func stagesPage() *page {
 		},
 		commands: "make bench                            # all parts but large: every figure of the pages and of README\n" +
 			"PARTS=stages make bench               # this page\nPARTS=stages make bench LINUMPY=DIR   # with linumpy beside the stages (bench/README.md)\n" +
-			"PARTS=chain make bench                # the table of the chain (needs Nextflow and Java)\nPARTS=large make bench                # the table of the large input (35 GB of disk, a quarter of an hour)\n" +
+			"PARTS=chain,many make bench           # the tables of the chain (need Nextflow and Java)\nPARTS=large make bench                # the table of the large input (35 GB of disk, a quarter of an hour)\n" +
 			"BENCH_ONLY=resample/ PARTS=stages make bench   # some cases, no report\n",
 		programs: "bench/arrays (I/O alone), bench/stages.py (Python) and bench/floor.c (C)",
 	}
@@ -129,17 +133,24 @@ func differences(p printer, all []*outcome) {
 	}
 }
 
-func chainTable(p printer, c *chainRun) {
+func chainTable(p printer, title string, c *chainRun) {
 	var busy float64
-	tasks := 0
+	tasks, rounds := 0, "one round"
+	if c.Rounds > 1 {
+		rounds = fmt.Sprintf("the median of %d rounds", c.Rounds)
+	}
 	for _, s := range c.Stages {
 		busy, tasks = busy+s.Busy, tasks+s.Tasks
 	}
-	p("## The chain\n\nThe whole workflow processed %d slices (%s), one core per task: %s. It took **%.1f s** from Nextflow's start to its end on %d cores (%s; commit %s, %s, load before %s; the median of %d rounds). ",
-		c.Slices, c.Engine, c.Input, c.Wall, c.Cores, c.CPU, c.Commit, c.Date, c.Load, c.Rounds)
+	p("## %s\n\nThe whole workflow processed %d slices (%s), one core per task: %s. It took **%.1f s** from Nextflow's start to its end on %d cores (%s; commit %s, %s, load before %s; %s). ",
+		title, c.Slices, c.Engine, c.Input, c.Wall, c.Cores, c.CPU, c.Commit, c.Date, c.Load, rounds)
 	p("The tasks took %.1f s, which %d cores could do in %.1f s: **the engine costs %.1f s**, %.2f s per task, for starting, submitting, monitoring and publishing, and for the core that idles while only one task runs. ",
 		busy, c.Cores, c.Wall-c.Overhead, c.Overhead, c.Overhead/float64(max(1, tasks)))
-	p("For %.1f s of that no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and produce the same bytes.\n\n", c.Idle, c.Cores, c.Shell)
+	p("For %.1f s of that no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and produce the same bytes.", c.Idle, c.Cores, c.Shell)
+	if n := int64(max(1, tasks)); c.Forks > 0 {
+		p(" With the engine, %d processes were started for each task (its wrapper's shells and tools, and threads), and %d pages first touched.", c.Forks/n, c.Faults/n)
+	}
+	p("\n\n")
 	p("| | tasks | task time | of which programs | shell and Nextflow's wrapper |\n|---|---:|---:|---:|---:|\n")
 	var tool float64
 	for _, s := range c.Stages {

@@ -31,7 +31,12 @@ const stagesFile = `{"facts":{"CPU":"Abacus","Cores":2,"About":"Two voxels."}}
 `
 
 const (
-	chainFile = `{"engine":"Nextflow 1","slices":2,"input":"two mosaics","wall_s":30,"cores":2,"overhead_s":12.5,"commit":"c","date":"d",
+	regionFile = `{"facts":{"cpu":"Abacus","cores":2}}
+{"case":{"name":"region","group":"start","label":"a region","unit":"ms"}}
+{"run":{"case":"region","who":"strata","s":0.008}}
+{"run":{"case":"region","who":"zarr-python","s":0.4}}
+`
+	chainFile = `{"engine":"Nextflow 1","slices":2,"input":"two mosaics","wall_s":30,"shell_s":20,"cores":2,"overhead_s":12.5,"commit":"c","date":"d",
 "stages":[{"name":"resample","tasks":2,"busy_s":4,"tool_s":3},{"name":"stack","tasks":1,"busy_s":2,"tool_s":1.5}]}`
 	largeFile = `{"input":"20 GB","runs":[{"stage":"aip","gb":1.9,"hwm_kb":20480,"wall_s":1},{"stage":"aip","gb":19,"hwm_kb":21504,"wall_s":10},
 {"stage":"focal","gb":19,"hwm_kb":921600,"wall_s":10},{"stage":"focal","gb":1.9,"hwm_kb":307200,"wall_s":1}]}`
@@ -61,7 +66,7 @@ func TestStagesPage(t *testing.T) {
 // A program that was not measured has no column in README, and no number is left of
 // another run.
 func TestReadme(t *testing.T) {
-	const text = "Before.\n<!-- bench: stages -->\nold 30.7 ×\n<!-- bench: end of stages -->\nAfter.\n"
+	const text = "Before.\n<!-- bench: stages -->\nold 30.7 ×\n<!-- bench: end of stages -->\n<!-- bench: felt -->\n- 99 s\n<!-- bench: end of felt -->\nAfter.\n"
 	dir := t.TempDir()
 	file := filepath.Join(dir, "README.md")
 	write := func(name, text string) {
@@ -78,11 +83,14 @@ func TestReadme(t *testing.T) {
 		check(t, file, append(want, "Before.\n", "\nAfter.\n"), not)
 	}
 	write("README.md", text)
-	readme([]string{"-->\nNot measured yet: `make bench` fills this table.\n<!--"}, []string{"30.7"})
+	readme([]string{"-->\nNot measured yet: `make bench` fills this table.\n<!--", "felt -->\n<!--"}, []string{"30.7", "99 s"})
 	write("stages.jsonl", stagesFile)
 	readme([]string{"Abacus, 2 cores; pages cached. Two voxels.", "| written | Python | linumpy |", "| `aip` | 1.00 s | 2.00 s | 1 MiB | 1 MiB | 5.0 × | 7.0 × |", "| `focal` | 2.00 s | 0.000 s | 2048 MiB |  | | |"}, nil)
 	write("stages.jsonl", strings.ReplaceAll(stagesFile, `"who":"linumpy"`, `"who":"nobody"`))
 	readme([]string{"| written | Python |\n"}, []string{"linumpy"})
+	write("arrays.jsonl", regionFile)
+	write("chain.json", chainFile)
+	readme([]string{"in 8 ms, from the start of the process to its end; Python with zarr-python takes 50 × as long", "- **Whole chain**: from 2 slices, two mosaics, to a volume in 20.0 s on 2 cores, from a shell; in 30.0 s with Nextflow"}, nil)
 	write("README.md", "none")
 	if err := writeReadme(dir, file); err == nil || !strings.Contains(err.Error(), "<!-- bench: stages -->") {
 		t.Errorf("error %v, want one that names the markers", err)

@@ -11,8 +11,8 @@ import (
 type libzstd struct {
 	version    func() string
 	compress   func(ctx uintptr, dst unsafe.Pointer, capacity uintptr, src unsafe.Pointer, n uintptr, level int32) uintptr
-	decompress func(dst unsafe.Pointer, capacity uintptr, src unsafe.Pointer, n uintptr) uintptr
-	ctx        uintptr
+	decompress func(ctx uintptr, dst unsafe.Pointer, capacity uintptr, src unsafe.Pointer, n uintptr) uintptr
+	ctx, dctx  uintptr // of encoding, of decoding
 }
 
 func openLibzstd(path string) (*libzstd, error) {
@@ -21,12 +21,13 @@ func openLibzstd(path string) (*libzstd, error) {
 		return nil, fmt.Errorf("libzstd: %w", err)
 	}
 	var z libzstd
-	var create func() uintptr
+	var create, createDecoder func() uintptr
 	purego.RegisterLibFunc(&z.version, h, "ZSTD_versionString")
 	purego.RegisterLibFunc(&z.compress, h, "ZSTD_compressCCtx")
-	purego.RegisterLibFunc(&z.decompress, h, "ZSTD_decompress")
+	purego.RegisterLibFunc(&z.decompress, h, "ZSTD_decompressDCtx")
 	purego.RegisterLibFunc(&create, h, "ZSTD_createCCtx")
-	z.ctx = create()
+	purego.RegisterLibFunc(&createDecoder, h, "ZSTD_createDCtx")
+	z.ctx, z.dctx = create(), createDecoder()
 	return &z, nil
 }
 
@@ -38,5 +39,5 @@ func (z *libzstd) encode(dst, src []byte, level int) []byte {
 
 // decode decompresses src into dst and returns the number of bytes; an error is a number greater than any length.
 func (z *libzstd) decode(dst, src []byte) uint64 {
-	return uint64(z.decompress(unsafe.Pointer(unsafe.SliceData(dst)), uintptr(len(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src))))
+	return uint64(z.decompress(z.dctx, unsafe.Pointer(unsafe.SliceData(dst)), uintptr(len(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src))))
 }

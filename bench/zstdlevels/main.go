@@ -4,6 +4,8 @@
 //	go run ./bench/zstdlevels                        # a table of sizes and processor times, for docs/zstd-levels.md
 //	go run ./bench/zstdlevels -reps 1 -record pkg/zarr/codec/enzstd/testdata/libzstd.json
 //
+//	go run ./bench/zstdlevels -decode 3 -reps 30     # speeds of both decoders, for docs/zstd-levels.md
+//
 // The second command writes the sizes of libzstd that the tests compare with.
 package main
 
@@ -29,11 +31,12 @@ const levels = 9
 func main() {
 	library := flag.String("lib", "libzstd.so.1", "libzstd")
 	reps := flag.Int("reps", 7, "times that each encodes; the least time counts")
-	only := flag.String("only", "", "sets whose names begin with this")
+	only := flag.String("only", "", "sets whose names begin with one of these, separated by commas")
 	large := flag.Bool("large", true, "also 64 MiB")
 	record := flag.String("record", "", "file for the sizes of libzstd")
+	decode := flag.Int("decode", 0, "compare the decoders with frames of this level instead; 0: don't")
 	flag.Parse()
-	if err := run(os.Stdout, *library, *reps, *only, *large, *record); err != nil {
+	if err := run(os.Stdout, *library, *reps, *only, *large, *record, *decode); err != nil {
 		fmt.Fprintln(os.Stderr, "zstdlevels:", err)
 		os.Exit(1)
 	}
@@ -45,7 +48,7 @@ type recorded struct {
 	Sizes   map[string][]int `json:"sizes"` // of levels 1 to 9
 }
 
-func run(w io.Writer, library string, reps int, only string, large bool, record string) error {
+func run(w io.Writer, library string, reps int, only string, large bool, record string, decode int) error {
 	z, err := openLibzstd(library)
 	if err != nil {
 		return err
@@ -55,12 +58,13 @@ func run(w io.Writer, library string, reps int, only string, large bool, record 
 	if large && record == "" {
 		sets = append(sets, enzstdtest.Large()...)
 	}
+	if decode > 0 {
+		return compareDecoders(w, z, chosen(enzstdtest.Chunks(), only), decode, reps)
+	}
+	sets = chosen(sets, only)
 	kept := recorded{z.version(), map[string][]int{}}
 	fmt.Fprintf(w, "libzstd %s\n\n| data | | %s |\n|---|---|%s\n", z.version(), strings.Join(numbers(), " | "), strings.Repeat("---:|", levels))
 	for _, s := range sets {
-		if !strings.HasPrefix(s.Name, only) {
-			continue
-		}
 		r, err := measure(z, s.Bytes, reps)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)

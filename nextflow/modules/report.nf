@@ -12,6 +12,8 @@ process REPORT {
     path positions, stageAs: 'stitch/*'
     path crops, stageAs: 'crop/*'
     path tables, stageAs: 'volume/*'
+    path recorded, stageAs: 'recorded/*'
+    path repaired, stageAs: 'shifts/*'
     path metrics, stageAs: 'metrics?/*'
     path transforms, stageAs: 'transforms/*'
     val title
@@ -27,6 +29,9 @@ process REPORT {
     def quoted = { "'${it.toString().replace("'", "'\\''")}'" }
     def missing = Attempts.table().collect(quoted).join(' ')
     def csv = [tables].flatten().collectEntries { [it.toString().tokenize('/').last(), it] }
+    // stack is given the repaired shifts, where there are such.
+    def motors = recorded ?: csv['shifts_xy.csv']
+    def made = [repaired].flatten()
     def measured = [metrics].flatten() + [transforms].flatten().collect { "${it}/pairwise_registration_metrics.json" }
     def parts = [
         '--reports reports',
@@ -35,7 +40,9 @@ process REPORT {
         maps ? '--focal focal' : '',
         positions ? '--stitch stitch' : '',
         crops ? '--crop crop' : '',
-        csv['shifts_xy.csv'] ? "--shifts ${quoted(csv['shifts_xy.csv'])}" : '',
+        motors ? "--shifts ${quoted(motors)}" : '',
+        made.findAll { it.name.endsWith('.csv') }.collect { "--shifts_clean ${quoted(it)}" }.join(),
+        made.findAll { !it.name.endsWith('.csv') }.collect { "--shifts_plots ${quoted(it)}" }.join(),
         csv['shifts_found.csv'] ? "--shifts_found ${quoted(csv['shifts_found.csv'])}" : '',
         csv['z_matches.csv'] ? "--z_matches ${quoted(csv['z_matches.csv'])}" : '',
         csv['stacking_decisions.csv'] ? "--decisions ${quoted(csv['stacking_decisions.csv'])}" : '',

@@ -34,22 +34,6 @@ func columns(g *group, by map[string][]Result) []column {
 		}
 		out = append(out, column{Head{name, numeric}, func(r Result) string { return r.Axes.Get(name) }})
 	}
-	measured := func(f func(r Result) string) func(r Result) string {
-		return func(r Result) string {
-			if !r.Measured() {
-				return ""
-			}
-			return f(r)
-		}
-	}
-	late := func(f func(l *Latency) float64) func(r Result) string {
-		return func(r Result) string {
-			if r.Latency == nil || !r.Measured() {
-				return ""
-			}
-			return Time(f(r.Latency))
-		}
-	}
 	if len(g.who) > 1 || g.who[0] != Strata {
 		out = append(out, column{Head{"who", false}, func(r Result) string { return r.Who }})
 	}
@@ -93,22 +77,42 @@ func columns(g *group, by map[string][]Result) []column {
 			}
 			return Ratio(r.CPU)
 		})},
-		column{Head{"memory", true}, measured(func(r Result) string {
-			if r.RSS == 0 {
-				return ""
-			}
-			return units.FormatSize(r.RSS)
-		})},
-		column{Head{"device", true}, measured(func(r Result) string {
-			if r.Device == 0 {
-				return ""
-			}
-			return units.FormatSize(r.Device)
-		})},
+		column{Head{"memory", true}, size(func(r Result) int64 { return r.RSS })},
+		column{Head{"device", true}, size(func(r Result) int64 { return r.Device })},
 		column{Head{"", false}, func(r Result) string {
 			return strings.Join(dropEmpty(r.Reason, r.Note), "; ")
 		}},
 	)
+}
+
+// measured returns what f says of results that were measured, "" of others.
+func measured(f func(r Result) string) func(r Result) string {
+	return func(r Result) string {
+		if !r.Measured() {
+			return ""
+		}
+		return f(r)
+	}
+}
+
+// size returns a number of bytes of results that were measured, "" of 0.
+func size(f func(r Result) int64) func(r Result) string {
+	return measured(func(r Result) string {
+		if f(r) == 0 {
+			return ""
+		}
+		return units.FormatSize(f(r))
+	})
+}
+
+// late returns a time of results that have latencies.
+func late(f func(l *Latency) float64) func(r Result) string {
+	return measured(func(r Result) string {
+		if r.Latency == nil {
+			return ""
+		}
+		return Time(f(r.Latency))
+	})
 }
 
 func dropEmpty(list ...string) []string {

@@ -84,13 +84,13 @@ func (a Affine) function(l, k complex128, f, slope func(complex128) complex128) 
 	return out, lost
 }
 
-// Resample writes rows y0 … y1−1 of a plane to dst, which holds only those rows: pixel p shows src, a plane of ny × nx pixels, at the
-// point that p is mapped to. Sampling, edges and fill are those of [Rigid.Resample].
-func (a Affine) Resample(dst, src []float32, ny, nx, y0, y1 int, fill float32) {
+// Resample writes rows y0 … y1−1 of columns x0 … x1−1 of a plane to dst, which holds only those: pixel p shows src, a plane of ny × nx
+// pixels, at the point that p is mapped to. Sampling, edges and fill are those of [Rigid.Resample].
+func (a Affine) Resample(dst, src []float32, ny, nx, y0, y1, x0, x1 int, fill float32) {
 	for y := y0; y < y1; y++ {
-		r := rigidRow{ny: ny, nx: nx, fill: fill, dx: a.M[0][0], dy: a.M[1][0]}
+		r := rigidRow{ny: ny, nx: nx, fill: fill, dx: a.M[0][0], dy: a.M[1][0], first: float64(x0)}
 		r.x, r.y = a.At(0, float64(y))
-		row := dst[(y-y0)*nx : (y-y0+1)*nx]
+		row := dst[(y-y0)*(x1-x0):][:x1-x0]
 		r.scalar(row, src, rigidVector(row, src, &r))
 	}
 }

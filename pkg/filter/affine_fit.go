@@ -60,11 +60,23 @@ type affineFit struct {
 	by            Metric
 }
 
-// samples calls f for each compared pixel that a maps into the moving plane, with the values of both planes, the slope of the moving
-// plane there along x and y, and the pixel's place relative to the centre.
-func (p *affineFit) samples(a Affine, f func(v, m, gx, gy, x, y float64)) (all int) {
+// affineRow holds compared pixels of a row that a map leaves inside the moving plane: the values of both planes, the slope of the moving
+// plane there along x and y, and the pixels' places relative to the centre.
+type affineRow struct {
+	v, m, gx, gy, x []float64
+	y               float64
+}
+
+// rows calls f for each row of compared pixels, and returns their number, also of those outside.
+func (p *affineFit) rows(a Affine, f func(r *affineRow)) (all int) {
 	mx, my := float64(p.nx-1), float64(p.ny-1)
+	var r affineRow
+	for _, part := range []*[]float64{&r.v, &r.m, &r.gx, &r.gy, &r.x} {
+		*part = make([]float64, (p.nx+p.step-1)/p.step)
+	}
+	whole := r
 	for y := p.step / 2; y < p.ny; y += p.step {
+		n := 0
 		for x := p.step / 2; x < p.nx; x += p.step {
 			all++
 			u, w := a.At(float64(x), float64(y))
@@ -77,9 +89,13 @@ func (p *affineFit) samples(a Affine, f func(v, m, gx, gy, x, y float64)) (all i
 			b, c := float64(p.moving[y0*p.nx+x0]), float64(p.moving[y0*p.nx+x1])
 			d, e := float64(p.moving[y1*p.nx+x0]), float64(p.moving[y1*p.nx+x1])
 			top, bottom := b+float64((c-b)*u), d+float64((e-d)*u)
-			gx := c - b + float64((e-d-c+b)*w)
-			f(float64(p.fixed[y*p.nx+x]), top+float64((bottom-top)*w), gx, bottom-top, float64(x)-a.C[0], float64(y)-a.C[1])
+			whole.v[n], whole.m[n] = float64(p.fixed[y*p.nx+x]), top+float64((bottom-top)*w)
+			whole.gx[n], whole.gy[n] = c-b+float64((e-d-c+b)*w), bottom-top
+			whole.x[n] = float64(x) - a.C[0]
+			n++
 		}
+		r = affineRow{whole.v[:n], whole.m[:n], whole.gx[:n], whole.gy[:n], whole.x[:n], float64(y) - a.C[1]}
+		f(&r)
 	}
 	return all
 }
@@ -90,21 +106,28 @@ type normal struct {
 	g [8]float64
 }
 
-// cost returns what is minimised, and the sums that it is made of; +Inf if too few pixels are inside.
-func (p *affineFit) cost(a Affine) (cost, gain, offset float64) {
-	var n, sf, sm, ff, mm, fm float64
-	all := p.samples(a, func(v, m, _, _, _, _ float64) {
-		n++
-		sf, sm = sf+v, sm+m
-		ff, mm, fm = ff+float64(v*v), mm+float64(m*m), fm+float64(v*m)
-	})
+// likeness holds the sums over compared pixels that the cost is made of.
+type likeness struct{ n, sf, sm, ff, mm, fm float64 }
+
+func (l *likeness) add(r *affineRow) {
+	l.n += float64(len(r.v))
+	for i, v := range r.v {
+		m := r.m[i]
+		l.sf, l.sm = l.sf+v, l.sm+m
+		l.ff, l.mm, l.fm = l.ff+float64(v*v), l.mm+float64(m*m), l.fm+float64(v*m)
+	}
+}
+
+// cost returns what is minimised, and the gain and offset of the moving plane; +Inf if too few of all pixels are inside.
+func (l *likeness) cost(all int, by Metric) (cost, gain, offset float64) {
+	n, sf, sm := l.n, l.sf, l.sm
 	if n < max(16, minInside*float64(all)) {
 		return math.Inf(1), 1, 0
 	}
-	if p.by == MeanSquares {
-		return (ff - 2*fm + mm) / n, 1, 0
+	if by == MeanSquares {
+		return (l.ff - 2*l.fm + l.mm) / n, 1, 0
 	}
-	vf, vm, c := ff-sf*sf/n, mm-sm*sm/n, fm-sf*sm/n
+	vf, vm, c := l.ff-sf*sf/n, l.mm-sm*sm/n, l.fm-sf*sm/n
 	if !(vf > 0 && vm > 0) {
 		return math.Inf(1), 1, 0
 	}
@@ -112,24 +135,58 @@ func (p *affineFit) cost(a Affine) (cost, gain, offset float64) {
 	return 1 - c*c/(vf*vm), gain, (sf - gain*sm) / n
 }
 
-// equations returns the normal equations at a.
-func (p *affineFit) equations(a Affine, gain, offset float64) *normal {
-	q := &normal{}
-	size := 6
-	if p.by == Correlation {
-		size = 8
+// evaluate returns the cost at a, and the normal equations.
+func (p *affineFit) evaluate(a Affine) (cost float64, q *normal) {
+	var l likeness
+	q = &normal{}
+	if p.by == MeanSquares { // the equations need nothing of the cost
+		all := p.rows(a, func(r *affineRow) { l.add(r); q.add(r) })
+		cost, _, _ = l.cost(all, p.by)
+		q.complete(6)
+		return cost, q
 	}
-	p.samples(a, func(v, m, gx, gy, x, y float64) {
-		r := float64(gain*m) + offset - v
-		gx, gy = gain*gx, gain*gy
+	cost, gain, offset := l.cost(p.rows(a, l.add), p.by)
+	p.rows(a, func(r *affineRow) { q.addScaled(r, gain, offset) })
+	q.complete(8)
+	return cost, q
+}
+
+// add adds pixels to the equations of the map alone.
+func (q *normal) add(r *affineRow) {
+	h, g, y := &q.h, &q.g, r.y
+	for i, v := range r.v {
+		e, c, d, x := r.m[i]-v, r.gx[i], r.gy[i], r.x[i]
+		j0, j1, j2, j3 := c*x, c*y, d*x, d*y
+		g[0], g[1], g[2] = g[0]+float64(j0*e), g[1]+float64(j1*e), g[2]+float64(j2*e)
+		g[3], g[4], g[5] = g[3]+float64(j3*e), g[4]+float64(c*e), g[5]+float64(d*e)
+		h[0][0], h[0][1], h[0][2] = h[0][0]+float64(j0*j0), h[0][1]+float64(j0*j1), h[0][2]+float64(j0*j2)
+		h[0][3], h[0][4], h[0][5] = h[0][3]+float64(j0*j3), h[0][4]+float64(j0*c), h[0][5]+float64(j0*d)
+		h[1][1], h[1][2], h[1][3] = h[1][1]+float64(j1*j1), h[1][2]+float64(j1*j2), h[1][3]+float64(j1*j3)
+		h[1][4], h[1][5] = h[1][4]+float64(j1*c), h[1][5]+float64(j1*d)
+		h[2][2], h[2][3], h[2][4], h[2][5] = h[2][2]+float64(j2*j2), h[2][3]+float64(j2*j3), h[2][4]+float64(j2*c), h[2][5]+float64(j2*d)
+		h[3][3], h[3][4], h[3][5] = h[3][3]+float64(j3*j3), h[3][4]+float64(j3*c), h[3][5]+float64(j3*d)
+		h[4][4], h[4][5], h[5][5] = h[4][4]+float64(c*c), h[4][5]+float64(c*d), h[5][5]+float64(d*d)
+	}
+}
+
+// addScaled adds pixels to the equations of the map and of the moving plane's gain and offset.
+func (q *normal) addScaled(r *affineRow, gain, offset float64) {
+	for t, v := range r.v {
+		m, x, y := r.m[t], r.x[t], r.y
+		e := float64(gain*m) + offset - v
+		gx, gy := gain*r.gx[t], gain*r.gy[t]
 		j := [8]float64{gx * x, gx * y, gy * x, gy * y, gx, gy, m, 1}
-		for i := range size {
-			q.g[i] += float64(j[i] * r)
-			for k := i; k < size; k++ {
+		for i := range j {
+			q.g[i] += float64(j[i] * e)
+			for k := i; k < len(j); k++ {
 				q.h[i][k] += float64(j[i] * j[k])
 			}
 		}
-	})
+	}
+}
+
+// complete fills in what follows from the upper triangle of the first equations.
+func (q *normal) complete(size int) {
 	for i := range size {
 		for k := range i {
 			q.h[i][k] = q.h[k][i]
@@ -138,7 +195,6 @@ func (p *affineFit) equations(a Affine, gain, offset float64) *normal {
 	for i := size; i < 8; i++ {
 		q.h[i][i] = 1
 	}
-	return q
 }
 
 // smallStep is the distance in pixels, at the farthest corner, from which a step counts as none.
@@ -146,19 +202,18 @@ const smallStep = 1e-4
 
 // descend makes steps from a while they lower the cost.
 func (p *affineFit) descend(a Affine, iterations int) (Affine, bool) {
-	cost, gain, offset := p.cost(a)
+	cost, q := p.evaluate(a)
 	if math.IsInf(cost, 1) {
 		return a, false
 	}
 	damping := 1e-3
-	q := p.equations(a, gain, offset)
 	for range iterations {
 		step, solvable := q.solve(damping)
 		if !solvable || !(damping < 1e12) {
 			break
 		}
 		next := a.plus(step, -1)
-		c, g, o := p.cost(next)
+		c, at := p.evaluate(next)
 		small := p.distance(step) < smallStep
 		if !(c < cost) {
 			if small {
@@ -167,11 +222,10 @@ func (p *affineFit) descend(a Affine, iterations int) (Affine, bool) {
 			damping *= 10
 			continue
 		}
-		a, cost, gain, offset, damping = next, c, g, o, max(damping/10, 1e-9)
+		a, cost, q, damping = next, c, at, max(damping/10, 1e-9)
 		if small {
 			break
 		}
-		q = p.equations(a, gain, offset)
 	}
 	return a, true
 }

@@ -52,15 +52,17 @@ func (p *affineFit) mutual(a Affine, lo, hi [2]float64) (float64, bool) {
 	var joint [mutualBins][mutualBins]float64
 	scale := [2]float64{(mutualBins - 1) / (hi[0] - lo[0]), (mutualBins - 1) / (hi[1] - lo[1])}
 	n := 0.0
-	all := p.samples(a, func(v, m, _, _, _, _ float64) {
-		u, w := (v-lo[0])*scale[0], (m-lo[1])*scale[1]
-		i, j := min(max(int(u), 0), mutualBins-2), min(max(int(w), 0), mutualBins-2)
-		u, w = u-float64(i), w-float64(j)
-		joint[i][j] += (1 - u) * (1 - w)
-		joint[i][j+1] += (1 - u) * w
-		joint[i+1][j] += u * (1 - w)
-		joint[i+1][j+1] += u * w
-		n++
+	all := p.rows(a, func(r *affineRow) {
+		n += float64(len(r.v))
+		for k, v := range r.v {
+			u, w := (v-lo[0])*scale[0], (r.m[k]-lo[1])*scale[1]
+			i, j := min(max(int(u), 0), mutualBins-2), min(max(int(w), 0), mutualBins-2)
+			u, w = u-float64(i), w-float64(j)
+			joint[i][j] += (1 - u) * (1 - w)
+			joint[i][j+1] += (1 - u) * w
+			joint[i+1][j] += u * (1 - w)
+			joint[i+1][j+1] += u * w
+		}
 	})
 	if n < max(16, minInside*float64(all)) {
 		return 0, false

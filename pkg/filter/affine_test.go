@@ -97,19 +97,35 @@ func TestAffineResample(t *testing.T) {
 	a := Affine{M: [2][2]float64{{c, -s}, {s, c}}, T: [2]float64{r.TX, r.TY}, C: [2]float64{r.CX, r.CY}}
 	src := blobs(ny, nx, Identity([2]float64{}))
 	got, want := make([]float32, ny*nx), make([]float32, ny*nx)
-	a.Resample(got, src, ny, nx, 0, ny, -1)
+	a.Resample(got, src, ny, nx, 0, ny, 0, nx, -1)
 	r.Resample(want, src, ny, nx, 0, ny, -1)
 	for i, v := range got {
 		if math.Abs(float64(v-want[i])) > 1e-5 {
 			t.Fatalf("pixel %d is %v, want %v", i, v, want[i])
 		}
 	}
-	Identity(a.C).Resample(got, src, ny, nx, 0, ny, -1)
+	Identity(a.C).Resample(got, src, ny, nx, 0, ny, 0, nx, -1)
 	for i, v := range got {
 		if v != src[i] {
 			t.Fatalf("pixel %d is %v, without a map %v", i, v, src[i])
 		}
 	}
+}
+
+func TestAffineResampleBox(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		const ny, nx, y0, y1, x0, x1 = 40, 56, 3, 31, 5, 48
+		a := Affine{M: [2][2]float64{{0.98, -0.03}, {0.05, 1.01}}, T: [2]float64{3.2, -1.7}, C: [2]float64{20, 18}}
+		src := blobs(ny, nx, Identity([2]float64{}))
+		all, box := make([]float32, ny*nx), make([]float32, (y1-y0)*(x1-x0))
+		a.Resample(all, src, ny, nx, 0, ny, 0, nx, -1)
+		a.Resample(box, src, ny, nx, y0, y1, x0, x1, -1)
+		for i, v := range box {
+			if want := all[(y0+i/(x1-x0))*nx+x0+i%(x1-x0)]; v != want {
+				t.Fatalf("pixel %d of the box is %v, of the plane %v", i, v, want)
+			}
+		}
+	})
 }
 
 func TestDistance(t *testing.T) {

@@ -4,6 +4,7 @@ import "math"
 
 // DividePlane divides voxels by a number in float64 and rounds once.
 func DividePlane(v []float32, by float64) {
+	v = v[dividePlaneVector(v, by):]
 	for i, f := range v {
 		v[i] = float32(float64(f) / by)
 	}
@@ -11,6 +12,7 @@ func DividePlane(v []float32, by float64) {
 
 // ScalePlane clips voxels above high, then those below low, subtracts low and divides by divisor. NaN stays.
 func ScalePlane(v []float32, low, high, divisor float32) {
+	v = v[scalePlaneVector(v, low, high, divisor):]
 	for i, f := range v {
 		if f > high {
 			f = high

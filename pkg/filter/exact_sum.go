@@ -26,6 +26,32 @@ func (s *ExactSum) Add(v float32) {
 	s.n++
 }
 
+// AddAll adds numbers, those above clip as clip, unless they are NaN or infinite.
+func (s *ExactSum) AddAll(v []float32, clip float32) {
+	var parts [2][256]int64 // which the processor adds to at the same time
+	limit := math.Float32bits(clip)
+	for i, f := range v {
+		bits := math.Float32bits(f)
+		if bits>>23&0xff == 0xff {
+			continue
+		}
+		if f > clip {
+			bits = limit
+		}
+		exponent := bits >> 23 & 0xff
+		mantissa := int64(bits&(1<<23-1) | 1<<23)
+		if exponent == 0 {
+			mantissa -= 1 << 23
+		}
+		sign := -int64(bits >> 31)
+		parts[i&1][exponent] += (mantissa ^ sign) - sign
+	}
+	for k := range s.parts {
+		s.parts[k] += parts[0][k] + parts[1][k]
+	}
+	s.n += int64(len(v)) - CountNonFinite(v)
+}
+
 // Merge adds the numbers of another sum.
 func (s *ExactSum) Merge(p *ExactSum) {
 	for i, v := range p.parts {

@@ -3,12 +3,13 @@ package filter
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 )
 
 // PlaneMedian replaces every pixel of a plane of float32 by the exact median of the square window around it. It suits wide windows: the
-// pixels of a tile are ranked once, the ranks that lie in the window are bits of a set, and the window slides along Y. A step costs
-// about twice the width of the window in bit operations, whatever the number of values. (The method is that of J. Suomela, Median
-// filtering is equivalent to sorting, arXiv:1406.1717, 2014.) NaN pixels are left out of the windows; a window of only NaN gives NaN,
+// pixels of a tile are ranked once, and the ranks that lie in the window are bits of a set. (The method is that of J. Suomela, Median
+// filtering is equivalent to sorting, arXiv:1406.1717, 2014.) Windows of common widths without NaN find theirs by the sets of their
+// columns ([columnRanks]); others slide along Y, where a step costs about twice the window's width in bit operations. NaN pixels are left out of the windows; a window of only NaN gives NaN,
 // and one with an even number of values the mean of the middle two. It owns scratch memory and serves one goroutine.
 type PlaneMedian struct {
 	radius int
@@ -17,6 +18,7 @@ type PlaneMedian struct {
 	ranks        []uint32 // by place
 	values       []float32
 	set          []uint64 // which ranks lie in the window
+	columns      *columnRanks
 
 	// The state of the search: a word of the set and the number of members in the words before it.
 	word, below int
@@ -26,12 +28,25 @@ type PlaneMedian struct {
 func NewPlaneMedian(radius int) *PlaneMedian { return &PlaneMedian{radius: radius} }
 
 // side returns the largest side of a tile of outputs.
-func (m *PlaneMedian) side() int { return max(128, 4*m.radius) }
+func (m *PlaneMedian) side() int {
+	if m.byColumns() {
+		return rankSide - 2*m.radius
+	}
+	return max(128, 4*m.radius)
+}
+
+func (m *PlaneMedian) byColumns() bool {
+	return m.radius >= minColumnsRadius && m.radius <= maxColumnsRadius
+}
 
 // Bytes returns the scratch memory needed for planes of the given shape.
 func (m *PlaneMedian) Bytes(height, width int) int64 {
 	h, w := min(height, m.side())+2*m.radius, min(width, m.side())+2*m.radius
-	return int64(h) * int64(w) * (8 + 8 + 4 + 4 + 1)
+	bytes := int64(h) * int64(w) * (8 + 8 + 4 + 4 + 1)
+	if m.byColumns() {
+		bytes += int64(unsafe.Sizeof(columnRanks{}))
+	}
+	return bytes
 }
 
 // Apply filters a plane: dst has height × width pixels, src the radius more on either side of both axes. They do not overlap.
@@ -50,6 +65,21 @@ func (m *PlaneMedian) tile(dst, src []float32, y0, x0, h, w, width int) {
 	rows, cols := h+window-1, w+window-1
 	wide := width + window - 1
 	n := m.rank(src[y0*wide+x0:], rows, cols, wide)
+	if n == rows*cols && m.byColumns() {
+		if m.columns == nil {
+			m.columns = newColumnRanks()
+		}
+		m.columns.begin()
+		for y := range window - 1 {
+			m.columns.add(m.ranks[y*cols:][:cols])
+		}
+		for y := range h {
+			m.columns.add(m.ranks[(y+window-1)*cols:][:cols])
+			m.columns.medians(dst[(y0+y)*width+x0:][:w], m.values, window)
+			m.columns.remove(m.ranks[y*cols:][:cols])
+		}
+		return
+	}
 	m.set = room(m.set, (n+63)/64+1)
 	for x := range w {
 		clear(m.set)

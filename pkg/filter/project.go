@@ -42,6 +42,39 @@ func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	return nonFinite
 }
 
+// AddClipped adds planes, which begin stride values apart, to a running sum in increasing order: acc[i] += min(src[p·stride+i], clip) in
+// float64. It returns the number of NaN and infinite values, with which the sums are of no use.
+func AddClipped(acc []float64, src []float32, planes, stride int, clip float32) (nonFinite int64) {
+	done, nonFinite := addClippedVector(acc, src, planes, stride, clip)
+	rest := acc[done:]
+	if len(rest) == 0 {
+		return nonFinite
+	}
+	for p := range planes {
+		for i, v := range src[p*stride+done:][:len(rest)] {
+			if v-v != 0 {
+				nonFinite++
+			}
+			if v > clip {
+				v = clip
+			}
+			rest[i] += float64(v)
+		}
+	}
+	return nonFinite
+}
+
+// Sum returns the sum of values in float64: those at places 0, 4, 8 … first, then those at 1, 5, 9 …, which the processor adds up at the
+// same time, and so on.
+func Sum(v []float32) float64 {
+	var sum [4]float64
+	done := addFourVector(&sum, v)
+	for i, f := range v[done:] {
+		sum[i&3] += float64(f)
+	}
+	return sum[0] + sum[1] + sum[2] + sum[3]
+}
+
 // Mean divides sums over n planes: dst[i] = acc[i] / n, rounded once.
 func Mean(dst []float32, acc []float64, n int) {
 	d := float64(n)

@@ -26,10 +26,14 @@ type Quantiles struct {
 	bin     []uint16  // second pass: which of fine counts these upper bits, plus 1; 0: none
 	fine    [][]int64 // by the lower 16 bits
 	refined bool
+	low     uint32 // first and last of bin that is one of a positive value
+	high    uint32
+	idle    []*positives // of calls that have ended
 }
 
 // QuantileBytes is the memory of [Quantiles] for one percentile: half a megabyte of counters, an eighth to find the bins of the second pass, and
-// half a megabyte for each of these, of which a percentile has two at most.
+// half a megabyte for each of these, of which a percentile has two at most. Goroutines in AddPositive take less than half a megabyte each,
+// most of it before the second pass.
 const QuantileBytes = 3<<19 + 1<<17
 
 // NewQuantiles prepares for the given percentiles, each 0…100.
@@ -79,12 +83,115 @@ func (q *Quantiles) Add(v []float32) {
 	}
 }
 
+// positives counts the positive values of a call: by their upper 16 bits, or those that the second pass looks for.
+type positives struct {
+	n      int64
+	counts []uint32 // of the first pass, for even and odd values apart, since equal ones wait for each other
+	found  []uint32
+}
+
+// AddPositive works like [Quantiles.Add] with the positive values of v only. Calls do not wait for each other.
+func (q *Quantiles) AddPositive(v []float32) {
+	q.mu.Lock()
+	p := new(positives)
+	if n := len(q.idle); n > 0 {
+		p, q.idle = q.idle[n-1], q.idle[:n-1]
+	}
+	refined, bin, low, high := q.refined, q.bin, q.low, q.high
+	q.mu.Unlock()
+	for len(v) > 0 {
+		n := min(len(v), mostFound)
+		switch {
+		case !refined:
+			p.count(v[:n])
+		case low <= high:
+			p.look(v[:n], bin, low, high)
+		}
+		v = v[n:]
+		if len(p.found) > 0 || p.n > 1<<30 {
+			q.mu.Lock()
+			q.collect(p)
+			q.mu.Unlock()
+		}
+	}
+	q.mu.Lock()
+	q.idle = append(q.idle, p)
+	q.mu.Unlock()
+}
+
+// mostFound is the number of values after which those that were found are counted.
+const mostFound = 1 << 14
+
+// count counts in the first pass.
+func (p *positives) count(v []float32) {
+	p.n += int64(len(v))
+	if p.counts == nil {
+		p.counts = make([]uint32, 2<<15)
+	}
+	counts := p.counts[:2<<15]
+	for ; len(v) >= 2; v = v[2:] {
+		if a := v[0]; a > 0 {
+			counts[math.Float32bits(a)>>16&0x7fff]++
+		}
+		if b := v[1]; b > 0 {
+			counts[math.Float32bits(b)>>16|1<<15]++
+		}
+	}
+	if len(v) > 0 && v[0] > 0 {
+		counts[math.Float32bits(v[0])>>16&0x7fff]++
+	}
+}
+
+// look finds values in the bins of the second pass, of which low is the first and high the last.
+func (p *positives) look(v []float32, bin []uint16, low, high uint32) {
+	from, span := low<<16&^(1<<31), (high-low+1)<<16-1
+	test := func(f float32) {
+		if b := math.Float32bits(f); b-from <= span && f > 0 && bin[b>>16|1<<15] != 0 {
+			p.found = append(p.found, b)
+		}
+	}
+	for ; len(v) >= 4; v = v[4:] {
+		a, b, c, d := math.Float32bits(v[0])-from, math.Float32bits(v[1])-from, math.Float32bits(v[2])-from, math.Float32bits(v[3])-from
+		if min(a, b, c, d) > span { // nearly always
+			continue
+		}
+		for _, f := range v[:4] {
+			test(f)
+		}
+	}
+	for _, f := range v {
+		test(f)
+	}
+}
+
+// collect adds the counts of a part. mu is held.
+func (q *Quantiles) collect(p *positives) {
+	for _, b := range p.found {
+		k := b | 1<<31
+		q.fine[q.bin[k>>16]-1][uint16(k)]++
+	}
+	p.found = p.found[:0]
+	if p.n == 0 {
+		return
+	}
+	for k, n := range p.counts {
+		q.coarse[1<<15|k&0x7fff] += int64(n)
+	}
+	clear(p.counts)
+	p.n = 0
+}
+
 // Refine ends the first pass.
 func (q *Quantiles) Refine() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, p := range q.idle {
+		q.collect(p)
+	}
+	q.idle = nil
 	q.refined = true
 	q.bin = make([]uint16, 1<<16)
+	q.low = 1 << 16
 	n := q.count()
 	if n == 0 {
 		return
@@ -95,6 +202,9 @@ func (q *Quantiles) Refine() {
 			if upper, _ := find(q.coarse, r); q.bin[upper] == 0 {
 				q.fine = append(q.fine, make([]int64, 1<<16))
 				q.bin[upper] = uint16(len(q.fine))
+				if k := uint32(upper); k >= 1<<15 {
+					q.low, q.high = min(q.low, k), max(q.high, k)
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sort"
+	"sync"
 	"testing"
 )
 
@@ -86,5 +87,51 @@ func TestQuantilesOfInfinities(t *testing.T) {
 	}
 	if got := quantiles(nil, 50)[0]; got == got {
 		t.Errorf("the median of nothing is %v", got)
+	}
+}
+
+// Positive values, counted by several goroutines, give the percentiles of these alone.
+func TestPositiveQuantiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := 0; n < 5000; n += 1 + n/3 {
+		v := make([]float32, n)
+		var positive []float32
+		for i := range v {
+			switch rng.IntN(12) {
+			case 0:
+				v[i] = float32(math.NaN())
+			case 1:
+				v[i] = -rng.Float32()
+			case 2:
+				v[i] = float32(math.Copysign(0, float64(rng.IntN(2))-0.5))
+			case 3:
+				v[i] = math.SmallestNonzeroFloat32 * float32(rng.IntN(3))
+			case 4:
+				v[i] = float32(math.Inf(1 - 2*rng.IntN(2)))
+			default:
+				v[i] = float32(math.Exp(float64(rng.Float32() * 3)))
+			}
+			if v[i] > 0 {
+				positive = append(positive, v[i])
+			}
+		}
+		p := []float64{0, 1, 30, 99.9}
+		q := NewQuantiles(p...)
+		for range 2 {
+			var all sync.WaitGroup
+			for i := 0; i < n; i += 1001 {
+				all.Go(func() { q.AddPositive(v[i:min(n, i+1001)]) })
+			}
+			all.Wait()
+			if !q.refined {
+				q.Refine()
+			}
+		}
+		for i := range p {
+			want := quantiles(positive, p[i])[0]
+			if got := q.Value(i); got != want && !(got != got && want != want) {
+				t.Errorf("n %d: percentile %v is %v, want %v", n, p[i], got, want)
+			}
+		}
 	}
 }

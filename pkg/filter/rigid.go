@@ -42,17 +42,19 @@ func (t Rigid) Resample(dst, src []float32, ny, nx, y0, y1 int, fill float32) {
 }
 
 // rigidRow is the line along which an output row samples the input: pixel i at
-// (x + dx·i, y + dy·i).
+// (x + dx·(first + i), y + dy·(first + i)).
 type rigidRow struct {
 	x, y, dx, dy float64
 	ny, nx       int
 	fill         float32
+	first        float64
 }
 
 // scalar makes the pixels of a row from i on.
 func (r *rigidRow) scalar(row, src []float32, i int) {
 	for ; i < len(row); i++ {
-		row[i] = Linear(src, r.ny, r.nx, r.x+float64(r.dx*float64(i)), r.y+float64(r.dy*float64(i)), r.fill)
+		at := r.first + float64(i)
+		row[i] = Linear(src, r.ny, r.nx, r.x+float64(r.dx*at), r.y+float64(r.dy*at), r.fill)
 	}
 }
 

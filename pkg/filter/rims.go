@@ -75,19 +75,8 @@ func scanDown(dst, src []float32, shape [3]int) {
 			}
 			left := float32(math.Inf(1))
 			for x, v := range row {
-				if b := back[x]; b < v {
-					v = b
-				}
-				if u := up[x]; u < v {
-					v = u
-				}
-				if left < v {
-					v = left
-				}
-				if h := height[x]; h > v {
-					v = h
-				}
-				row[x], left = v, v
+				left = max(min(v, back[x], up[x], left), height[x])
+				row[x] = left
 			}
 		}
 	}
@@ -106,19 +95,7 @@ func (m *Rims) scanUp(dst, src []float32, shape [3]int) {
 			}
 			right := float32(math.Inf(1))
 			for x := nx - 1; x >= 0; x-- {
-				v := row[x]
-				if f := front[x]; f < v {
-					v = f
-				}
-				if d := down[x]; d < v {
-					v = d
-				}
-				if right < v {
-					v = right
-				}
-				if h := height[x]; h > v {
-					v = h
-				}
+				v := max(min(row[x], front[x], down[x], right), height[x])
 				row[x] = v
 				if front[x] > v && z < shape[0]-2 && front[x] > src[at+area+x] || y < shape[1]-1 && down[x] > v && down[x] > src[at+nx+x] ||
 					x < nx-1 && right > v && right > height[x+1] {

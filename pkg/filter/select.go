@@ -3,6 +3,7 @@ package filter
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // Percentiles returns the q-th percentiles of v (0…100), interpolated linearly between the order statistics
@@ -10,6 +11,11 @@ import (
 // ignores NaN and reorders v: it finds the order statistics by selection, in O(n) each. Without numbers in v
 // every result is NaN.
 func Percentiles(v []float32, q ...float64) []float64 {
+	if len(v) >= manyValues && len(q) <= mostCounted {
+		if out := countedPercentiles(v, q); out != nil {
+			return out
+		}
+	}
 	n := 0
 	for i, f := range v {
 		if f == f {
@@ -42,6 +48,92 @@ func Percentiles(v []float32, q ...float64) []float64 {
 	}
 	return out
 }
+
+// manyValues is the number of values from which on [Percentiles] counts them by their upper bits and selects among those of a bin.
+const manyValues = 1 << 14
+
+// mostCounted is the number of percentiles whose bins are told apart.
+const mostCounted = 100
+
+// bins are counts of values by the upper 16 bits of their keys, and the numbers of those that are wanted, from 1.
+type bins struct {
+	counts [1 << 16]uint32
+	wanted [1 << 16]uint8
+}
+
+var spareBins = sync.Pool{New: func() any { return new(bins) }}
+
+// countedPercentiles is Percentiles without changing v, for up to [mostCounted] percentiles; nil if their bins hold most of the values.
+func countedPercentiles(v []float32, q []float64) []float64 {
+	b := spareBins.Get().(*bins)
+	defer spareBins.Put(b)
+	clear(b.counts[:])
+	n := int64(0)
+	for _, f := range v {
+		if f == f {
+			b.counts[sortKey(f)>>16]++
+			n++
+		}
+	}
+	out := make([]float64, len(q))
+	if n == 0 {
+		for i := range out {
+			out[i] = math.NaN()
+		}
+		return out
+	}
+	var lists [][]float32 // values of the bins that are wanted
+	var used []int
+	held := 0 // values in them
+	want := func(rank int64) (list int, rest int) {
+		bin, r := find(b.counts[:], rank)
+		if b.wanted[bin] == 0 {
+			lists, held = append(lists, nil), held+int(b.counts[bin])
+			used = append(used, bin)
+			b.wanted[bin] = uint8(len(lists))
+		}
+		return int(b.wanted[bin]) - 1, int(r)
+	}
+	at := make([][2][2]int, len(q))
+	parts := make([]float64, len(q))
+	for i, p := range q {
+		var ranks [2]int64
+		ranks[0], ranks[1], parts[i] = Ranks(n, p)
+		for k, r := range ranks {
+			at[i][k][0], at[i][k][1] = want(r)
+		}
+	}
+	few := held <= len(v)/2
+	if few {
+		gather(lists, v, b)
+	}
+	for _, bin := range used {
+		b.wanted[bin] = 0
+	}
+	if !few {
+		return nil
+	}
+	for i, a := range at {
+		lo, hi := selectNth(lists[a[0][0]], a[0][1]), selectNth(lists[a[1][0]], a[1][1])
+		out[i] = Interpolate(lo, hi, parts[i])
+	}
+	return out
+}
+
+// gather appends the values of the bins that are wanted to their lists.
+func gather(lists [][]float32, v []float32, b *bins) {
+	for _, f := range v {
+		if f != f {
+			continue
+		}
+		if k := b.wanted[sortKey(f)>>16]; k != 0 {
+			lists[k-1] = append(lists[k-1], f)
+		}
+	}
+}
+
+// SelectNth returns the k-th smallest of numbers, counted from 0, and reorders them. There is no NaN.
+func SelectNth[F float32 | float64](v []F, k int) F { return selectNth(v, k) }
 
 // selectNth moves the k-th smallest element to v[k], smaller ones before it,
 // larger ones behind, and returns it: quickselect with the median of three, and

@@ -62,12 +62,12 @@ func (s Shift) Row(dst, src []float32, start, from, to int) {
 	}
 }
 
-// Rows mixes output row p of rows of width samples; src begins with input row start.
-func (s Shift) Rows(dst, src []float32, start, p, width int) {
+// Rows mixes output row p of rows of len(dst) samples, which begin stride samples apart; src begins with input row start.
+func (s Shift) Rows(dst, src []float32, start, p, stride int) {
 	a, b := s.pair(p)
 	if a == b || s.taps[0] == 0 {
-		copy(dst[:width], src[(b-start)*width:])
+		copy(dst, src[(b-start)*stride:])
 		return
 	}
-	Combine(dst[:width], src[(a-start)*width:], width, s.taps[:])
+	Combine(dst, src[(a-start)*stride:], stride, s.taps[:])
 }

@@ -11,48 +11,56 @@ const SSIMWindow = 7
 func SSIM(a, b []float32, h, w int) float64 {
 	const (
 		n          = SSIMWindow * SSIMWindow
+		each       = 1.0 / n // weight of a pixel
 		unbiased   = float64(n) / (n - 1)
 		c1, c2     = 0.01 * 0.01, 0.03 * 0.03
 		halfWindow = SSIMWindow - 1
 	)
 	sa, sb := newScale(a), newScale(b)
-	// sums over 7 rows, by column: of a, b, a², b², ab
+	// sums over 7 rows, by column: of a, b, a², b², ab; and these rows of a and b
 	columns := make([][5]float64, w)
-	add := func(y int, sign float64) {
-		for x := range w {
-			p, q := sa.of(a[y*w+x]), sb.of(b[y*w+x])
-			c := &columns[x]
-			c[0] += sign * p
-			c[1] += sign * q
-			c[2] += sign * float64(p*p)
-			c[3] += sign * float64(q*q)
-			c[4] += sign * float64(p*q)
-		}
-	}
+	rows := make([][2]float64, SSIMWindow*w)
 	var total float64
 	for y := range h {
-		add(y, 1)
+		row := rows[y%SSIMWindow*w:][:w]
+		if y > halfWindow { // y−7 leaves
+			for x, v := range row {
+				p, q, c := v[0], v[1], &columns[x]
+				c[0] -= p
+				c[1] -= q
+				c[2] -= float64(p * p)
+				c[3] -= float64(q * q)
+				c[4] -= float64(p * q)
+			}
+		}
+		ra, rb := a[y*w:][:w], b[y*w:][:w]
+		for x := range row {
+			p, q, c := sa.of(ra[x]), sb.of(rb[x]), &columns[x]
+			row[x] = [2]float64{p, q}
+			c[0] += p
+			c[1] += q
+			c[2] += float64(p * p)
+			c[3] += float64(q * q)
+			c[4] += float64(p * q)
+		}
 		if y < halfWindow {
 			continue
 		}
-		var sum [5]float64
-		for x := range w {
-			for k, v := range columns[x] {
-				sum[k] += v
-			}
+		var s0, s1, s2, s3, s4 float64
+		for x := range columns {
+			c := &columns[x]
+			s0, s1, s2, s3, s4 = s0+c[0], s1+c[1], s2+c[2], s3+c[3], s4+c[4]
 			if x < halfWindow {
 				continue
 			}
-			ma, mb := sum[0]/n, sum[1]/n
-			va := float64(unbiased * (sum[2]/n - float64(ma*ma)))
-			vb := float64(unbiased * (sum[3]/n - float64(mb*mb)))
-			vab := unbiased * (sum[4]/n - float64(ma*mb))
+			ma, mb := s0*each, s1*each
+			va := float64(unbiased * (float64(s2*each) - float64(ma*ma)))
+			vb := float64(unbiased * (float64(s3*each) - float64(mb*mb)))
+			vab := unbiased * (float64(s4*each) - float64(ma*mb))
 			total += float64((float64(2*ma*mb)+c1)*(float64(2*vab)+c2)) / float64((float64(ma*ma)+float64(mb*mb)+c1)*(va+vb+c2))
-			for k, v := range columns[x-halfWindow] {
-				sum[k] -= v
-			}
+			c = &columns[x-halfWindow]
+			s0, s1, s2, s3, s4 = s0-c[0], s1-c[1], s2-c[2], s3-c[3], s4-c[4]
 		}
-		add(y-halfWindow, -1)
 	}
 	return total / (float64(h-halfWindow) * float64(w-halfWindow))
 }
@@ -61,15 +69,22 @@ func SSIM(a, b []float32, h, w int) float64 {
 type scale struct{ low, factor float64 }
 
 func newScale(v []float32) scale {
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	for _, f := range v {
-		f := finiteOr0(f)
-		low, high = min(low, f), max(high, f)
+		if f-f != 0 {
+			f = 0
+		}
+		if f < low {
+			low = f
+		}
+		if f > high {
+			high = f
+		}
 	}
 	if !(high > low) {
-		return scale{low, 0}
+		return scale{float64(low), 0}
 	}
-	return scale{low, 1 / (high - low)}
+	return scale{float64(low), 1 / (float64(high) - float64(low))}
 }
 
 func (s scale) of(f float32) float64 { return (finiteOr0(f) - s.low) * s.factor }

@@ -124,7 +124,7 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 			return nil, err
 		}
 	}
-	need := int64(pages(p.spare.in) + pages(p.spare.out))
+	need := p.least()
 	if budget <= 0 {
 		budget = max(defaultBudget, 4*need)
 	}
@@ -141,6 +141,9 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 	p.spare.turn <- struct{}{}
 	return p, nil
 }
+
+// least returns the memory for making one unit from stored data, without which there is no way on.
+func (p *pyramid) least() int64 { return int64(pages(p.spare.in) + pages(p.spare.out)) }
 
 // checkTables refuses axes whose tables (see [taps]) do not fit into memory, since their length is a number
 // in a header.

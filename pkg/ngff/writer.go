@@ -57,19 +57,13 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	}
 	base := Transform{spec.Scale, spec.Translation}
 	w := &Writer{where: st.Location(path), format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
-	shapes := LevelShapes(spec.Shape, spec.Axes, spec.Levels)
-	w.capped(len(shapes)-1, spec.Levels)
-	if len(shapes) > 1 {
+	geo := spec.geometry()
+	w.capped(len(geo)-1, spec.Levels)
+	if len(geo) > 1 {
 		w.scale.Type = method
 	}
-	var geo []geometry
-	for k, shape := range shapes {
-		g := geometry{shape, spec.Chunks, spec.Shard}
-		if k > 0 {
-			g.chunk, g.shard = levelChunks(shape, spec.Chunks, spec.Shard)
-		}
-		geo = append(geo, g)
-		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, shape)})
+	for k, g := range geo {
+		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, g.shape)})
 	}
 	var err error
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
@@ -85,6 +79,31 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	}
 	w.prepare(spec.Workers)
 	return w, nil
+}
+
+// geometry returns the geometry of all levels.
+func (s *ImageSpec) geometry() (geo []geometry) {
+	for k, shape := range LevelShapes(s.Shape, s.Axes, s.Levels) {
+		g := geometry{shape, s.Chunks, s.Shard}
+		if k > 0 {
+			g.chunk, g.shard = levelChunks(shape, s.Chunks, s.Shard)
+		}
+		geo = append(geo, g)
+	}
+	return geo
+}
+
+// LeastBudget returns the smallest Budget with which [Create] makes the image.
+func (s *ImageSpec) LeastBudget() (int64, error) {
+	if err := s.check(); err != nil {
+		return 0, err
+	}
+	p, err := newPyramid(s.DType, s.Axes, s.geometry(), 0, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	return p.least(), nil
 }
 
 // createNodes creates the group and the arrays.

@@ -73,92 +73,114 @@ const (
 	chartColors  = 6
 )
 
-// SVG draws the chart; it returns "" if there is nothing to draw.
-func (c *Chart) SVG() template.HTML {
-	x0, x1, y0, y1 := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
-	n := 0
+// frame is the part of the plane that a chart shows.
+type frame struct{ x0, x1, y0, y1 float64 }
+
+const (
+	plotWidth  = chartWidth - chartLeft - chartRight
+	plotHeight = chartHeight - chartTop - chartBottom
+)
+
+func (f *frame) px(x float64) float64 { return chartLeft + (x-f.x0)/(f.x1-f.x0)*plotWidth }
+func (f *frame) py(y float64) float64 { return chartTop + plotHeight - (y-f.y0)/(f.y1-f.y0)*plotHeight }
+
+// frame returns the part of the plane that holds all points; ok is false if there are none.
+func (c *Chart) frame() (f frame, ok bool) {
+	f = frame{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			if Finite(p.X) && Finite(p.Y) {
-				x0, x1, y0, y1 = min(x0, p.X), max(x1, p.X), min(y0, p.Y), max(y1, p.Y)
+				ok = true
+				f.x0, f.x1, f.y0, f.y1 = min(f.x0, p.X), max(f.x1, p.X), min(f.y0, p.Y), max(f.y1, p.Y)
 				if p.spreads() {
-					y0, y1 = min(y0, p.Low), max(y1, p.High)
+					f.y0, f.y1 = min(f.y0, p.Low), max(f.y1, p.High)
 				}
-				n++
 			}
 		}
 	}
-	if n == 0 {
-		return ""
-	}
 	for _, l := range c.Limits {
-		y0, y1 = min(y0, l.Y), max(y1, l.Y)
+		f.y0, f.y1 = min(f.y0, l.Y), max(f.y1, l.Y)
 	}
 	if c.Zero {
-		y0, y1 = min(y0, 0), max(y1, 0)
+		f.y0, f.y1 = min(f.y0, 0), max(f.y1, 0)
 	}
-	const height = chartHeight
-	w, h := chartWidth-chartLeft-chartRight, height-chartTop-chartBottom
 	if len(c.Names) > 0 {
-		x0, x1 = -0.4, float64(len(c.Names))-0.6
+		f.x0, f.x1 = -0.4, float64(len(c.Names))-0.6
 	} else {
-		x0, x1 = padded(x0, x1, 0.04, false)
+		f.x0, f.x1 = padded(f.x0, f.x1, 0.04, false)
 	}
-	y0, y1 = padded(y0, y1, 0.08, c.Zero)
-	px := func(x float64) float64 { return chartLeft + (x-x0)/(x1-x0)*w }
-	py := func(y float64) float64 { return chartTop + h - (y-y0)/(y1-y0)*h }
+	f.y0, f.y1 = padded(f.y0, f.y1, 0.08, c.Zero)
+	return f, ok
+}
+
+// SVG draws the chart; it returns "" if there is nothing to draw.
+func (c *Chart) SVG() template.HTML {
+	f, ok := c.frame()
+	if !ok {
+		return ""
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s">`, Num(chartWidth), Num(height), html.EscapeString(c.Title))
-	for _, t := range Ticks(y0, y1, 5, false) {
-		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
-			Num(chartLeft), Num(py(t)), Num(chartWidth-chartRight), Num(py(t)), Num(chartLeft-7), Num(py(t)+4), Label(t))
-	}
-	for _, t := range c.marks(x0, x1) {
-		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`,
-			Num(px(t)), Num(chartTop), Num(px(t)), Num(chartTop+h), Num(px(t)), Num(chartTop+h+16), html.EscapeString(c.name(t)))
-	}
-	if y0 < 0 && y1 > 0 {
-		fmt.Fprintf(&b, `<line class="axis" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(chartLeft), Num(py(0)), Num(chartWidth-chartRight), Num(py(0)))
-	}
-	for _, l := range c.Limits {
-		fmt.Fprintf(&b, `<line class="limit" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
-			Num(chartLeft), Num(py(l.Y)), Num(chartWidth-chartRight), Num(py(l.Y)), Num(chartWidth-chartRight-4), Num(py(l.Y)-5), html.EscapeString(l.Name))
-	}
-	fmt.Fprintf(&b, `<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, Num(chartLeft+w/2), Num(height-6), html.EscapeString(c.XLabel))
-	fmt.Fprintf(&b, `<text class="name" transform="translate(13 %s) rotate(-90)" text-anchor="middle">%s</text>`, Num(chartTop+h/2), html.EscapeString(c.YLabel))
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s">`, Num(chartWidth), Num(chartHeight), html.EscapeString(c.Title))
+	c.axes(&b, &f)
 	for i, s := range c.Series {
-		class := "s" + strconv.Itoa(i%chartColors+1)
-		if s.Joined {
-			var path strings.Builder
-			for _, p := range s.Points {
-				if Finite(p.X) && Finite(p.Y) {
-					fmt.Fprintf(&path, "%s,%s ", Num(px(p.X)), Num(py(p.Y)))
-				}
-			}
-			fmt.Fprintf(&b, `<polyline class="line %s" points="%s"/>`, class, strings.TrimSpace(path.String()))
-		}
-		for _, p := range s.Points {
-			if !Finite(p.X) || !Finite(p.Y) {
-				continue
-			}
-			mark := class
-			if p.Bad {
-				mark = "bad"
-			}
-			fmt.Fprintf(&b, `<g class="%s">`, mark)
-			if p.spreads() {
-				fmt.Fprintf(&b, `<line class="spread" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(px(p.X)), Num(py(p.Low)), Num(px(p.X)), Num(py(p.High)))
-			}
-			symbol(&b, i, px(p.X), py(p.Y), p.Bad)
-			if p.Tip != "" {
-				fmt.Fprintf(&b, `<title>%s</title>`, html.EscapeString(p.Tip))
-			}
-			b.WriteString(`</g>`)
-		}
+		s.draw(&b, &f, i)
 	}
 	b.WriteString(`</svg>`)
 	// All text in it was escaped, all numbers are ours.
 	return template.HTML(b.String())
+}
+
+// axes draws the grid with its numbers, limits, and the names of the axes.
+func (c *Chart) axes(b *strings.Builder, f *frame) {
+	for _, t := range Ticks(f.y0, f.y1, 5, false) {
+		fmt.Fprintf(b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
+			Num(chartLeft), Num(f.py(t)), Num(chartWidth-chartRight), Num(f.py(t)), Num(chartLeft-7), Num(f.py(t)+4), Label(t))
+	}
+	for _, t := range c.marks(f.x0, f.x1) {
+		fmt.Fprintf(b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`,
+			Num(f.px(t)), Num(chartTop), Num(f.px(t)), Num(chartTop+plotHeight), Num(f.px(t)), Num(chartTop+plotHeight+16), html.EscapeString(c.name(t)))
+	}
+	if f.y0 < 0 && f.y1 > 0 {
+		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(chartLeft), Num(f.py(0)), Num(chartWidth-chartRight), Num(f.py(0)))
+	}
+	for _, l := range c.Limits {
+		fmt.Fprintf(b, `<line class="limit" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
+			Num(chartLeft), Num(f.py(l.Y)), Num(chartWidth-chartRight), Num(f.py(l.Y)), Num(chartWidth-chartRight-4), Num(f.py(l.Y)-5), html.EscapeString(l.Name))
+	}
+	fmt.Fprintf(b, `<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, Num(chartLeft+plotWidth/2), Num(chartHeight-6), html.EscapeString(c.XLabel))
+	fmt.Fprintf(b, `<text class="name" transform="translate(13 %s) rotate(-90)" text-anchor="middle">%s</text>`, Num(chartTop+plotHeight/2), html.EscapeString(c.YLabel))
+}
+
+// draw draws the i-th series.
+func (s *Series) draw(b *strings.Builder, f *frame, i int) {
+	class := "s" + strconv.Itoa(i%chartColors+1)
+	if s.Joined {
+		var path strings.Builder
+		for _, p := range s.Points {
+			if Finite(p.X) && Finite(p.Y) {
+				fmt.Fprintf(&path, "%s,%s ", Num(f.px(p.X)), Num(f.py(p.Y)))
+			}
+		}
+		fmt.Fprintf(b, `<polyline class="line %s" points="%s"/>`, class, strings.TrimSpace(path.String()))
+	}
+	for _, p := range s.Points {
+		if !Finite(p.X) || !Finite(p.Y) {
+			continue
+		}
+		mark := class
+		if p.Bad {
+			mark = "bad"
+		}
+		fmt.Fprintf(b, `<g class="%s">`, mark)
+		if p.spreads() {
+			fmt.Fprintf(b, `<line class="spread" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(f.px(p.X)), Num(f.py(p.Low)), Num(f.px(p.X)), Num(f.py(p.High)))
+		}
+		symbol(b, i, f.px(p.X), f.py(p.Y), p.Bad)
+		if p.Tip != "" {
+			fmt.Fprintf(b, `<title>%s</title>`, html.EscapeString(p.Tip))
+		}
+		b.WriteString(`</g>`)
+	}
 }
 
 // spreads reports whether a point has a range.

@@ -67,106 +67,131 @@ func (r *render) to(dst []byte) error {
 	return nil
 }
 
-// renderBox walks rows of A-lines; for each row the texture's lattice planes
-// are made once, and a voxel is two table look-ups between them.
+// shading is what a row of A-lines looks like: per A-line, and with tables for all rows.
+type shading struct {
+	*render
+	offset []float32 // depth of the surface in voxels
+	signal []float32 // reflectivity below the surface, before texture
+	mixing []float32 // how much of the texture shows
+	inside []float32 // how much of the A-line is tissue
+	gain   []float32 // flat-field and units
+
+	planes    []*lattice // of the texture, by octave
+	weights   []float32  // of the octaves
+	anatomy   *anatomyRow
+	structure *lattice
+	contrast  float64
+	decay     []float32 // exp(−2μd) in quarter voxels
+	base      float64
+
+	floor         float32
+	speckle, beam []float32 // nil: none
+}
+
+func (r *render) shading() *shading {
+	s, c, nx := r.s, &r.s.cfg, r.nx
+	h := &shading{render: r, offset: make([]float32, nx), signal: make([]float32, nx), mixing: make([]float32, nx), inside: make([]float32, nx), gain: make([]float32, nx),
+		contrast: c.Texture, base: float64(r.slice) * c.Cut / c.Voxel[0]}
+	for k := range s.octaves {
+		h.planes = append(h.planes, newLattice(s.octaves[k].step[0], nx, s.octaves[k].plane))
+		h.weights = append(h.weights, s.octaves[k].weight)
+	}
+	if s.anatomy != nil {
+		h.anatomy, h.structure = newAnatomyRow(s.anatomy, nx)
+		h.contrast *= 1 - c.Anatomy/2
+	}
+	// where the surface lies above plane 0, d exceeds the number of planes
+	above := int((c.Relief + c.Bowl) / c.Voxel[0])
+	h.decay = make([]float32, 4*(r.first+r.nz+above+2))
+	mu := c.Attenuation / 1000 * c.Voxel[0]
+	for i := range h.decay {
+		h.decay[i] = float32(math.Exp(-2 * mu * float64(i) / 4))
+	}
+	if r.imperfect {
+		h.floor, h.speckle, h.beam = float32(c.Floor), s.speckle, s.beam
+	}
+	return h
+}
+
+// row moves to a row of A-lines: the texture's lattice planes are made once for it.
+func (h *shading) row(y int) {
+	s, c := h.s, &h.s.cfg
+	row := s.row(h.slice, h.pos[0]+float64(y), h.pos[1])
+	top := math.Inf(1) // of the surface in this row
+	for x := range h.nx {
+		py, px := row.at(x)
+		d := s.Surface(h.slice, py, px)
+		g := c.Gain
+		if h.imperfect {
+			d += float64(s.bowl[y*c.Tile[2]+x])
+			g *= float64(s.flat[y*c.Tile[2]+x])
+		}
+		top = min(top, d)
+		m := s.tissue(py, px)
+		h.offset[x] = float32(d)
+		h.signal[x] = float32(c.Agarose + (1-c.Agarose)*m)
+		h.mixing[x] = float32(h.contrast * m)
+		h.inside[x] = float32(m)
+		h.gain[x] = float32(g)
+	}
+	bottom := h.base + max(0, float64(h.first+h.nz)-top) // base: water only
+	for _, l := range h.planes {
+		l.row(row, h.base, bottom)
+	}
+	if h.anatomy != nil {
+		h.anatomy.row(row, h.base, bottom)
+		h.structure.row(row, h.base, bottom)
+	}
+}
+
+// at returns the reflected light at plane z of A-line x, which is d voxels below the surface.
+func (h *shading) at(z, x int, d float32) float32 {
+	depth := max(d, 0)
+	var t float32
+	for i, l := range h.planes {
+		t += float32(h.weights[i] * l.at(depth, x))
+	}
+	q := float32(4 * depth)
+	k := int(q)
+	e := lerp(h.decay[k], h.decay[k+1], q-float32(k))
+	sig := float32(float32(h.signal[x]*e) * (1 + float32(h.mixing[x]*float32(2*t-1))))
+	if h.structure != nil {
+		sig = float32(sig * lerp(1, h.structure.at(depth, x), h.inside[x]))
+	}
+	if d < 0 { // the surface lies between two voxels
+		sig = float32(sig * (1 + d))
+	}
+	if h.beam != nil {
+		sig = float32(sig * h.beam[z])
+	}
+	return sig
+}
+
+// renderBox walks rows of A-lines; a voxel is two table look-ups between lattice planes.
 func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 	if r.s.cfg.Noise {
 		whiteNoise(r, out)
 		return
 	}
-	s, c := r.s, &r.s.cfg
-	nz, nx := r.first+r.nz, r.nx
+	shade := r.shading()
 	integer := hi > lo
-	offset := make([]float32, nx) // depth of the surface in voxels
-	signal := make([]float32, nx) // reflectivity below the surface, before texture
-	mixing := make([]float32, nx) // how much of the texture shows
-	inside := make([]float32, nx) // how much of the A-line is tissue
-	gain := make([]float32, nx)   // flat-field and units
-	planes := make([]*lattice, len(s.octaves))
-	for k := range s.octaves {
-		planes[k] = newLattice(s.octaves[k].step[0], nx, s.octaves[k].plane)
-	}
-	var anatomy *anatomyRow
-	var structure *lattice
-	contrast := c.Texture
-	if s.anatomy != nil {
-		anatomy, structure = newAnatomyRow(s.anatomy, nx)
-		contrast *= 1 - c.Anatomy/2
-	}
-	// exp(−2μd) in quarter voxels; where the surface lies above plane 0, d exceeds nz
-	above := int((c.Relief + c.Bowl) / c.Voxel[0])
-	decay := make([]float32, 4*(nz+above+2))
-	mu := c.Attenuation / 1000 * c.Voxel[0]
-	for i := range decay {
-		decay[i] = float32(math.Exp(-2 * mu * float64(i) / 4))
-	}
-	floor, speckle := float32(c.Floor), s.speckle
-	beam := s.beam
-	if !r.imperfect {
-		floor, speckle, beam = 0, nil, nil
-	}
-	base := float64(r.slice) * c.Cut / c.Voxel[0]
-	plane := r.ny * nx
+	plane := r.ny * r.nx
 	for y := range r.ny {
-		row := s.row(r.slice, r.pos[0]+float64(y), r.pos[1])
-		top := math.Inf(1) // of the surface in this row
-		for x := range nx {
-			py, px := row.at(x)
-			d := s.Surface(r.slice, py, px)
-			g := c.Gain
-			if r.imperfect {
-				d += float64(s.bowl[y*c.Tile[2]+x])
-				g *= float64(s.flat[y*c.Tile[2]+x])
-			}
-			top = min(top, d)
-			m := s.tissue(py, px)
-			offset[x] = float32(d)
-			signal[x] = float32(c.Agarose + (1-c.Agarose)*m)
-			mixing[x] = float32(contrast * m)
-			inside[x] = float32(m)
-			gain[x] = float32(g)
-		}
-		bottom := base + max(0, float64(nz)-top) // base: water only
-		for _, l := range planes {
-			l.row(row, base, bottom)
-		}
-		if anatomy != nil {
-			anatomy.row(row, base, bottom)
-			structure.row(row, base, bottom)
-		}
-		for z := r.first; z < nz; z++ {
-			voxels := out[(z-r.first)*plane+y*nx:][:nx]
+		shade.row(y)
+		for z := r.first; z < r.first+r.nz; z++ {
+			voxels := out[(z-r.first)*plane+y*r.nx:][:r.nx]
 			h := mix(r.seed + golden*uint64(z*r.ny+y))
 			for x := range voxels {
-				d := float32(z) - offset[x]
-				v := floor
-				if d > -1 {
-					depth := max(d, 0)
-					var t float32
-					for i, l := range planes {
-						t += float32(s.octaves[i].weight * l.at(depth, x))
-					}
-					q := float32(4 * depth)
-					k := int(q)
-					e := lerp(decay[k], decay[k+1], q-float32(k))
-					sig := float32(float32(signal[x]*e) * (1 + float32(mixing[x]*float32(2*t-1))))
-					if structure != nil {
-						sig = float32(sig * lerp(1, structure.at(depth, x), inside[x]))
-					}
-					if d < 0 { // the surface lies between two voxels
-						sig = float32(sig * (1 + d))
-					}
-					if beam != nil {
-						sig = float32(sig * beam[z])
-					}
-					v += sig
+				v := shade.floor
+				if d := float32(z) - shade.offset[x]; d > -1 {
+					v += shade.at(z, x, d)
 				}
-				v = float32(v * gain[x])
-				if speckle != nil {
+				v = float32(v * shade.gain[x])
+				if shade.speckle != nil {
 					if x&3 == 0 {
 						h = mix(h + golden)
 					}
-					v = float32(v * speckle[h>>(16*uint(x&3))&(1<<speckleBits-1)])
+					v = float32(v * shade.speckle[h>>(16*uint(x&3))&(1<<speckleBits-1)])
 				}
 				if integer {
 					v = min(max(float32(math.RoundToEven(float64(v))), lo), hi)

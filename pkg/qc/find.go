@@ -14,9 +14,9 @@ type found struct {
 	named bool
 }
 
-// files returns the named files, and of named folders the files in them with that ending, in the order of
+// files returns the named files, and of named folders the files in them with one of the endings, in the order of
 // their names.
-func files(paths []string, ending string) ([]found, error) {
+func files(paths []string, endings ...string) ([]found, error) {
 	var out []found
 	for _, p := range paths {
 		info, err := os.Stat(p)
@@ -32,7 +32,7 @@ func files(paths []string, ending string) ([]found, error) {
 			return nil, badInput("%w", err)
 		}
 		for _, e := range entries {
-			if path := filepath.Join(p, e.Name()); strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") && isPlain(path) {
+			if path := filepath.Join(p, e.Name()); slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(e.Name(), ending) }) && !strings.HasPrefix(e.Name(), ".") && isPlain(path) {
 				out = append(out, found{path, false})
 			}
 		}
@@ -57,6 +57,9 @@ var closed = []string{"work", ".nextflow"}
 
 // runDepth is the maximum depth below a run's folder at which files are searched.
 const runDepth = 4
+
+// driftPlots are the names of the plots that shifts clean and analyze write, without their endings: ours and linumpy's.
+var driftPlots, plotEndings = []string{"rehoming_plot", "drift_analysis"}, []string{".svg", ".png"}
 
 // find looks for sources in the folder of a run by the names that the workflow gives them: all files of each
 // kind, in the order of their names.
@@ -106,6 +109,8 @@ func find(run string) (map[string][]found, error) {
 			put("stitch")
 		case ending == ".png" && (folder == "previews" || slices.Contains(parts[:len(parts)-1], "aip")):
 			put("previews")
+		case slices.Contains(driftPlots, strings.TrimSuffix(base, ending)) && slices.Contains(plotEndings, ending):
+			put("drift")
 		case base == "missing_slices.tsv":
 			put("missing")
 		case base == "trace.tsv" || base == "trace.txt":
@@ -116,8 +121,10 @@ func find(run string) (map[string][]found, error) {
 			put("decisions")
 		case ending == ".csv" && strings.Contains(base, "shifts_found"):
 			put("found")
-		case ending == ".csv" && (strings.Contains(base, "shifts_xy_clean") || strings.Contains(base, "shifts_filtered")):
-			// of the shifts as recorded, which are shown
+		case ending == ".csv" && strings.Contains(base, "shifts_xy_clean"):
+			put("cleaned")
+		case ending == ".csv" && strings.Contains(base, "shifts_filtered"):
+			put("filtered")
 		case ending == ".csv" && strings.Contains(base, "shifts"):
 			put("shifts")
 		}

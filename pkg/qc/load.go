@@ -25,6 +25,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Problems: s.empty(lists)}
+	lists["shifts"] = asRecorded(ctx, lists["shifts"], lists["cleaned"])
 	for _, load := range []func() error{
 		func() error { return r.loadRecords(ctx, lists["reports"]) },
 		func() error {
@@ -33,6 +34,13 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 				return err
 			})
 		},
+		func() error {
+			return r.table(ctx, lists["cleaned"], func(f io.Reader, name string) (err error) {
+				r.Cleaned, err = registration.ReadShiftTable(f, name)
+				return err
+			})
+		},
+		func() error { return r.loadDrift(ctx, lists["drift"], res.Mem) },
 		func() error {
 			return r.table(ctx, lists["found"], func(f io.Reader, name string) (err error) {
 				r.Found, err = registration.ReadFoundShifts(f, name)
@@ -77,6 +85,9 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 			return nil, err
 		}
 	}
+	if r.Shifts == nil && r.Cleaned != nil {
+		r.Shifts, r.unrecorded = r.Cleaned.Shifts(), true
+	}
 	return r, nil
 }
 
@@ -101,10 +112,21 @@ func (s Sources) lists() (map[string][]found, error) {
 		}
 		lists[kind] = list
 	}
+	if len(s.Drift) > 0 {
+		list, err := files(s.Drift, plotEndings...)
+		if err != nil {
+			return nil, err
+		}
+		lists["drift"] = list
+	}
+	if lists["cleaned"] == nil { // what the workflow's positions follow comes first
+		lists["cleaned"] = lists["filtered"]
+	}
+	delete(lists, "filtered")
 	for i, name := range s.Overviews {
 		lists["previews"] = slices.Insert(slices.Clone(lists["previews"]), i, found{name, true})
 	}
-	for kind, name := range map[string]string{"shifts": s.Shifts, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
+	for kind, name := range map[string]string{"shifts": s.Shifts, "cleaned": s.Cleaned, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
 		if name != "" {
 			lists[kind] = []found{{name, true}}
 		}
@@ -131,7 +153,7 @@ func (s Sources) empty(lists map[string][]found) (problems []string) {
 	for _, kind := range []struct {
 		name, what string
 		named      []string
-	}{{"reports", "run records (*.json)", s.Reports}, {"previews", "pictures (*.png)", s.Previews}, {"stitch", "JSON files", s.Stitch}, {"crop", "JSON files", s.Crop}, {"metrics", "metrics (*" + metricsEnding + ")", s.Metrics}} {
+	}{{"reports", "run records (*.json)", s.Reports}, {"previews", "pictures (*.png)", s.Previews}, {"stitch", "JSON files", s.Stitch}, {"crop", "JSON files", s.Crop}, {"metrics", "metrics (*" + metricsEnding + ")", s.Metrics}, {"drift", "plots (*.svg, *.png)", s.Drift}} {
 		for _, folder := range kind.named {
 			if !slices.ContainsFunc(lists[kind.name], func(f found) bool { return f.path == folder || filepath.Dir(f.path) == filepath.Clean(folder) }) {
 				problems = append(problems, folder+": no "+kind.what+" in this folder")

@@ -131,7 +131,7 @@ func (r *Report) view() *view {
 	}{
 		{section{"previews", "Pictures"}, len(r.Previews) > 0},
 		{section{"warnings", "Warnings"}, true},
-		{section{"shifts", "Shifts"}, r.Shifts != nil},
+		{section{"shifts", "Shifts"}, r.Shifts != nil || len(r.Drift) > 0},
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
 		{section{"decisions", "Decisions"}, v.Decisions != nil},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},

@@ -11,60 +11,6 @@ import (
 	"strata/pkg/page"
 )
 
-// shiftPlots returns the shifts of each pair and where they add up to.
-func (r *Report) shiftPlots() (plots []*page.Plot) {
-	if r.Shifts == nil {
-		return nil
-	}
-	x, y := page.Series{Name: "x"}, page.Series{Name: "y"}
-	for _, p := range r.Shifts.Pairs() {
-		tip := fmt.Sprintf("slices %d–%d: x %s µm, y %s µm", p.Fixed, p.Moving, page.Short(p.X*1000), page.Short(p.Y*1000))
-		x.Points = append(x.Points, page.Point{X: float64(p.Moving), Y: p.X * 1000, Tip: tip})
-		y.Points = append(y.Points, page.Point{X: float64(p.Moving), Y: p.Y * 1000, Tip: tip})
-	}
-	x.Joined, y.Joined = true, true
-	series := []page.Series{x, y}
-	caption := "Motor shift of each slice against the one before it."
-	if len(r.Found) > 0 {
-		px, py := page.Series{Name: "x, pictures"}, page.Series{Name: "y, pictures"}
-		for _, s := range r.Found {
-			tip := fmt.Sprintf("slices %d–%d: pictures show x %s µm, y %s µm", s.Fixed, s.Moving, page.Short(s.X*1000), page.Short(s.Y*1000))
-			px.Points = append(px.Points, page.Point{X: float64(s.Moving), Y: s.X * 1000, Tip: tip, Bad: s.Contradicted})
-			py.Points = append(py.Points, page.Point{X: float64(s.Moving), Y: s.Y * 1000, Tip: tip, Bad: s.Contradicted})
-		}
-		series = append(series, px, py)
-		caption = "Shift of each slice against the one before it, as the motors recorded it and as the pictures of both slices show it. A ring marks pairs for which the two clearly differ."
-	}
-	add := func(p *page.Plot) {
-		if p != nil {
-			plots = append(plots, p)
-		}
-	}
-	add((&page.Chart{Title: "Shift of each slice against the one before it", XLabel: "slice", YLabel: "shift, µm", Whole: true, Series: series}).
-		Plot(caption))
-	ids := r.positionIDs()
-	at, _ := r.Shifts.Positions(ids)
-	dx, dy := page.Series{Name: "x", Joined: true}, page.Series{Name: "y", Joined: true}
-	for _, id := range ids {
-		p := at[id]
-		tip := fmt.Sprintf("slice %d: x %s µm, y %s µm", id, page.Short(p[0]*1000), page.Short(p[1]*1000))
-		dx.Points = append(dx.Points, page.Point{X: float64(id), Y: p[0] * 1000, Tip: tip})
-		dy.Points = append(dy.Points, page.Point{X: float64(id), Y: p[1] * 1000, Tip: tip})
-	}
-	add((&page.Chart{Title: "Accumulated drift of the slices", XLabel: "slice", YLabel: "drift, µm", Whole: true, Series: []page.Series{dx, dy}}).
-		Plot("Accumulated drift: the shifts added up from the first slice on."))
-	return plots
-}
-
-// positionIDs returns the slices whose position is shown: all that the shifts name.
-func (r *Report) positionIDs() []int {
-	var ids []int
-	for _, p := range r.Shifts.Pairs() {
-		ids = append(ids, p.Fixed, p.Moving)
-	}
-	return sorted(ids)
-}
-
 // matchPlots returns the overlap and the correlation of each pair.
 func (r *Report) matchPlots() (plots []*page.Plot) {
 	thick := r.depth("stack")

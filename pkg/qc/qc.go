@@ -23,7 +23,9 @@ type Sources struct {
 	Run       string   // folder of a run's results, in which the rest is looked for
 	Reports   []string // run records, or folders of them
 	Previews  []string // PNG files, or folders of them
-	Shifts    string   // shifts CSV
+	Shifts    string   // shifts CSV, as recorded
+	Cleaned   string   // the same after repair, by shifts clean or analyze
+	Drift     []string // plots of shifts clean and analyze (SVG or PNG), or folders of them
 	Found     string   // stack's table of shifts as pictures show them
 	Matches   string   // stack's table of Z matches
 	Decisions string   // stack's table of decisions
@@ -43,6 +45,8 @@ type Report struct {
 	Runs      []Run
 	Previews  []*Picture
 	Shifts    *registration.Shifts
+	Cleaned   *registration.ShiftTable // Shifts after repair; nil: they were not repaired
+	Drift     []*Picture               // plots of both
 	Found     []registration.FoundShift
 	Matches   []registration.Match
 	Decisions []registration.Decision
@@ -53,6 +57,8 @@ type Report struct {
 	Trace     []Task
 	Steps     []StepFile
 	Problems  []string // of files that were found and could not be used
+
+	unrecorded bool // Shifts are those after repair
 }
 
 // Run is a run record and the name of its file.

@@ -7,21 +7,6 @@ import (
 	"strata/pkg/page"
 )
 
-// shiftTable lists the motor shifts and where they add up to.
-func (r *Report) shiftTable() *table {
-	if r.Shifts == nil {
-		return nil
-	}
-	at, _ := r.Shifts.Positions(r.positionIDs())
-	t := &table{File: "shifts.csv", Caption: "Motor shifts and accumulated drift, in µm.",
-		Columns: columnsOf("Slices", "Shift x, µm|n", "Shift y, µm|n", "Drift x, µm|n", "Drift y, µm|n")}
-	for _, p := range r.Shifts.Pairs() {
-		drift := at[p.Moving]
-		t.Rows = append(t.Rows, []cell{text(pairName(p.Fixed, p.Moving)), fixed(p.X*1000, 1), fixed(p.Y*1000, 1), fixed(drift[0]*1000, 1), fixed(drift[1]*1000, 1)})
-	}
-	return t.orNone()
-}
-
 func pairName(fixed, moving int) string { return fmt.Sprintf("%d–%d", fixed, moving) }
 
 // matchTable lists the overlaps as they were measured.

@@ -185,6 +185,13 @@ func (f *Frames) Project(mem int64) ([]float32, error) {
 // addFinite adds the finite samples of each A-line of a frame, and counts them.
 func addFinite(sums []float64, counts []int, frame []float32) {
 	depth := len(frame) / len(sums)
+	if filter.CountNonFinite(frame) == 0 {
+		for l := range sums {
+			sums[l] += filter.Sum(frame[l*depth:][:depth])
+			counts[l] += depth
+		}
+		return
+	}
 	for l := range sums {
 		var sum [4]float64 // which the processor adds up at the same time
 		n := 0

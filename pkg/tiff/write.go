@@ -183,99 +183,112 @@ func (w *Writer) directory(p *pageOut) error {
 	return err
 }
 
+// list collects the entries of a directory.
+type list []entry
+
+func (l *list) short(tag uint16, v ...int) {
+	e := entry{tag: tag, kind: 3, count: len(v)}
+	for _, x := range v {
+		e.data = binary.LittleEndian.AppendUint16(e.data, uint16(x))
+	}
+	*l = append(*l, e)
+}
+
+func (l *list) long(tag uint16, v int) {
+	*l = append(*l, entry{tag, 4, 1, binary.LittleEndian.AppendUint32(nil, uint32(v))})
+}
+
+func (l *list) text(tag uint16, s string) {
+	if s != "" {
+		*l = append(*l, entry{tag, 2, len(s) + 1, append([]byte(s), 0)})
+	}
+}
+
+// offsets adds places in the file, or lengths.
+func (w *Writer) offsets(l *list, tag uint16, v []uint64) {
+	e := entry{tag: tag, kind: 4, count: len(v)}
+	if w.big {
+		e.kind = 16
+	}
+	for _, x := range v {
+		e.data = w.number(e.data, x)
+	}
+	*l = append(*l, e)
+}
+
 // entries returns the entries of a page's directory, in the order of their tags.
 func (w *Writer) entries(p *pageOut) []entry {
-	var list []entry
-	short := func(tag uint16, v ...int) {
-		e := entry{tag: tag, kind: 3, count: len(v)}
-		for _, x := range v {
-			e.data = binary.LittleEndian.AppendUint16(e.data, uint16(x))
-		}
-		list = append(list, e)
-	}
-	long := func(tag uint16, v int) {
-		list = append(list, entry{tag, 4, 1, binary.LittleEndian.AppendUint32(nil, uint32(v))})
-	}
-	text := func(tag uint16, s string) {
-		if s != "" {
-			list = append(list, entry{tag, 2, len(s) + 1, append([]byte(s), 0)})
-		}
-	}
-	offsets := func(tag uint16, v []uint64) {
-		e := entry{tag: tag, kind: 4, count: len(v)}
-		if w.big {
-			e.kind = 16
-		}
-		for _, x := range v {
-			e.data = w.number(e.data, x)
-		}
-		list = append(list, e)
-	}
-	long(tagNewSubfileType, p.SubfileType)
-	long(tagImageWidth, p.Width)
-	long(tagImageLength, p.Height)
-	short(tagBitsPerSample, slices.Repeat([]int{p.Bits}, p.Samples)...)
-	short(tagCompression, p.Compression)
-	short(tagPhotometricInterpretation, p.Photometric)
-	text(tagImageDescription, strings.TrimRight(p.Description, "\x00"))
-	short(tagSamplesPerPixel, p.Samples)
-	planar := 1
-	if p.Separate {
-		planar = 2
-	}
-	short(tagPlanarConfiguration, planar)
+	var l list
+	l.long(tagNewSubfileType, p.SubfileType)
+	l.long(tagImageWidth, p.Width)
+	l.long(tagImageLength, p.Height)
+	l.short(tagCompression, p.Compression)
+	l.text(tagImageDescription, strings.TrimRight(p.Description, "\x00"))
 	if p.XUM > 0 && p.YUM > 0 {
 		for tag, um := range map[uint16]float64{tagXResolution: p.XUM, tagYResolution: p.YUM} {
 			a, b := rational(10000 / um)
 			data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, a), b)
-			list = append(list, entry{tag, 5, 1, data})
+			l = append(l, entry{tag, 5, 1, data})
 		}
-		short(tagResolutionUnit, 3)
+		l.short(tagResolutionUnit, 3)
 	}
-	text(tagSoftware, p.Software)
+	l.text(tagSoftware, p.Software)
 	if p.Predictor > 1 {
-		short(tagPredictor, p.Predictor)
-	}
-	if p.Colors != nil {
-		v := make([]int, len(p.Colors))
-		for i, c := range p.Colors {
-			v[i] = int(c)
-		}
-		short(tagColorMap, v...)
+		l.short(tagPredictor, p.Predictor)
 	}
 	if p.Tiled {
-		long(tagTileWidth, p.TileWidth)
-		long(tagTileLength, p.TileHeight)
-		offsets(tagTileOffsets, p.offsets)
-		offsets(tagTileByteCounts, p.counts)
+		l.long(tagTileWidth, p.TileWidth)
+		l.long(tagTileLength, p.TileHeight)
+		w.offsets(&l, tagTileOffsets, p.offsets)
+		w.offsets(&l, tagTileByteCounts, p.counts)
 	} else {
-		long(tagRowsPerStrip, p.TileHeight)
-		offsets(tagStripOffsets, p.offsets)
-		offsets(tagStripByteCounts, p.counts)
+		l.long(tagRowsPerStrip, p.TileHeight)
+		w.offsets(&l, tagStripOffsets, p.offsets)
+		w.offsets(&l, tagStripByteCounts, p.counts)
 	}
 	if len(p.subs) > 0 {
 		at := make([]uint64, len(p.subs))
 		for i, s := range p.subs {
 			at[i] = uint64(w.pages[s].at)
 		}
-		offsets(tagSubIFDs, at)
+		w.offsets(&l, tagSubIFDs, at)
+	}
+	l.samples(p)
+	slices.SortFunc(l, func(a, b entry) int { return int(a.tag) - int(b.tag) })
+	return l
+}
+
+// samples adds what a page's pixels consist of.
+func (l *list) samples(p *pageOut) {
+	l.short(tagBitsPerSample, slices.Repeat([]int{p.Bits}, p.Samples)...)
+	l.short(tagPhotometricInterpretation, p.Photometric)
+	l.short(tagSamplesPerPixel, p.Samples)
+	planar := 1
+	if p.Separate {
+		planar = 2
+	}
+	l.short(tagPlanarConfiguration, planar)
+	if p.Colors != nil {
+		v := make([]int, len(p.Colors))
+		for i, c := range p.Colors {
+			v[i] = int(c)
+		}
+		l.short(tagColorMap, v...)
 	}
 	colors := 1
 	if p.Photometric == RGB || p.Photometric == YCbCr {
 		colors = 3
 	}
 	if more := p.Samples - colors; more > 0 {
-		short(tagExtraSamples, slices.Repeat([]int{0}, more)...)
+		l.short(tagExtraSamples, slices.Repeat([]int{0}, more)...)
 	}
-	short(tagSampleFormat, slices.Repeat([]int{sampleFormat(p.Type)}, p.Samples)...)
+	l.short(tagSampleFormat, slices.Repeat([]int{sampleFormat(p.Type)}, p.Samples)...)
 	if p.Tables != nil {
-		list = append(list, entry{tagJPEGTables, 7, len(p.Tables), p.Tables})
+		*l = append(*l, entry{tagJPEGTables, 7, len(p.Tables), p.Tables})
 	}
 	if p.Photometric == YCbCr {
-		short(tagYCbCrSubSampling, p.Subsampling[0], p.Subsampling[1])
+		l.short(tagYCbCrSubSampling, p.Subsampling[0], p.Subsampling[1])
 	}
-	slices.SortFunc(list, func(a, b entry) int { return int(a.tag) - int(b.tag) })
-	return list
 }
 
 // sampleFormat returns the value of SampleFormat for a type.

@@ -46,7 +46,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if s.n > p.maxSize {
 		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
 	}
-	enc, err := rd.bytes(s)
+	enc, err := rd.encoded(p, s, start, shape)
 	if err != nil {
 		return err
 	}

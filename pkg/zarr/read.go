@@ -205,6 +205,11 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 		}
 		return err
 	}
+	if a.far == 0 && p.perm == nil && rd.partly(p, start, shape) {
+		if done, err := rd.part(p, start, shape, dst, strides); done {
+			return err
+		}
+	}
 	// more than this is not taken from a file, however large it is
 	buf, err := w.buffer(int(p.eager()))
 	if err != nil || p.nbytes > maxEager {

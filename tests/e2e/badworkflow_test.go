@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -24,13 +26,18 @@ var workflowLines = map[string]string{
 	"template":     "align slices/slice_z00.ome.zarr out.ome.zarr --template in.ome.zarr --level 0 --pyramid_resolutions 20",
 	"zmorph":       "interpolate slices/slice_z00.ome.zarr in.ome.zarr out.ome.zarr",
 	"average":      "interpolate in.ome.zarr in.ome.zarr out.ome.zarr --method average",
+	"weighted":     "interpolate slices/slice_z00.ome.zarr in.ome.zarr out.ome.zarr --method weighted",
 	"register":     "register slices/slice_z00.ome.zarr in.ome.zarr out",
+	"fixed":        "register in.ome.zarr slices/slice_z00.ome.zarr out",
 	"common-space": "common-space slices shifts.csv out",
+	"zero fill":    "common-space slices shifts.csv out --fill zero --whole_pixels",
 	"assess":       "slices assess slices out.csv --exclude_first 0",
+	"stack":        "stack slices shifts.csv out.ome.zarr --slicing_interval_mm 0.08 --moving_z_first_index 1 --pyramid_resolutions 20",
 }
 
 // makeNoImage are the lines that write no image: what check looks at when they succeed.
-var makeNoImage = map[string]string{"register": "out/transform.tfm", "common-space": "out/slice_z01.ome.zarr/.zattrs", "assess": "out.csv"}
+var makeNoImage = map[string]string{"register": "out/transform.tfm", "fixed": "out/transform.tfm", "common-space": "out/slice_z01.ome.zarr/.zattrs",
+	"zero fill": "out/slice_z01.ome.zarr/.zattrs", "assess": "out.csv"}
 
 // nothingIn is what each says of a slice that shows nothing, by what it shows instead: an error, or a warning and a result that the
 // documentation describes. "" is for all that are not named.
@@ -44,9 +51,13 @@ var nothingIn = map[string]map[string]outcome{
 	"align":        {"": {3, `in\.ome\.zarr/0, to .*: the volume or the template has no voxel above 0`}, "constant": {3, `the volume has the same value nearly everywhere`}},
 	"template":     {"": {3, `to in\.ome\.zarr/0: the volume or the template has no voxel above 0`}, "constant": {3, `the template has the same value nearly everywhere`}},
 	"zmorph":       {"": {0, `warning: out\.ome\.zarr: the gap stays: no_foreground_planes`}},
-	"average":      {"": fine, "all NaN": {0, `warning: in\.ome\.zarr/0 and in\.ome\.zarr/0: all voxels are NaN or infinite`}, "all infinite": {0, `warning: .*all voxels are NaN or infinite`}},
+	"average":      {"": {0, `warning: the slice between shows nothing: in\.ome\.zarr/0: all voxels are (NaN or infinite|-?[07])`}},
+	"weighted":     {"": {0, `warning: in\.ome\.zarr/0 shows nothing, which spoils the slice between: all voxels are (NaN or infinite|-?[07])`}},
 	"register":     {"": {0, `warning: not registered, the identity is written: the moving plane shows nothing`}},
-	"common-space": {"": fine}, // it moves voxels, whatever they say
+	"fixed":        {"": {0, `warning: not registered, the identity is written: the fixed plane shows nothing`}},
+	"common-space": {"": {0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are (NaN or infinite|-?[07])`}}, // it moves voxels, whatever they say
+	"zero fill":    {"": {0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are (NaN or infinite|-?[07])`}},
+	"stack":        {"": {0, `warning: slices 0 and 1: the best overlap of \S+ planes correlates by 0\.000`}},
 	"assess":       {"": {0, `warning: slice 1 has no data`}},
 }
 
@@ -98,11 +109,111 @@ func TestSlicesThatShowNothing(t *testing.T) {
 	}
 }
 
+// otherSizes is what each says of a slice of one voxel, and of one whose planes have another size than its neighbours'.
+var otherSizes = map[string]struct{ voxel, other outcome }{
+	"flatfield":    {fine, fine},
+	"linum-basic":  {fine, fine},
+	"beam-profile": {outcome{0, `warning: in\.ome\.zarr/0: no agarose with a signal found: nothing is corrected`}, fine},
+	"attenuation":  {outcome{0, `warning: in\.ome\.zarr/0: fewer than 100 voxels have a signal`}, fine},
+	"normalize":    {outcome{0, `warning: in\.ome\.zarr/0: no threshold separates agarose from tissue`}, fine},
+	"bias-field":   {outcome{3, `in\.ome\.zarr/0: no tissue found`}, fine},
+	"align":        {outcome{3, `the volume has the same value nearly everywhere`}, fine},
+	"template":     {outcome{3, `the template has the same value nearly everywhere`}, fine},
+	"zmorph":       {outcome{0, `warning: out\.ome\.zarr: the gap stays: no_foreground_planes`}, outcome{0, `warning: slices/slice_z00\.ome\.zarr/0 has planes of 32 × 32 voxels, in\.ome\.zarr/0 of 40 × 24`}},
+	"average":      {outcome{0, `warning: the slice between shows nothing`}, fine},
+	"weighted":     {outcome{0, `warning: slices/slice_z00\.ome\.zarr/0 has planes of 32 × 32 voxels, in\.ome\.zarr/0 of 1 × 1`}, outcome{0, `in\.ome\.zarr/0 of 40 × 24`}},
+	"register":     {outcome{0, `warning: not registered, the identity is written: the fixed plane has less than 16 × 16 pixels`}, fine},
+	"fixed":        {outcome{0, `warning: not registered, the identity is written: the fixed plane has less than 16 × 16 pixels`}, fine},
+	"common-space": {outcome{0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are 2`}, fine},
+	"zero fill":    {outcome{0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are 2`}, fine},
+	"assess":       {outcome{3, `slice_z01\.ome\.zarr/0: planes of 1 × 1 pixels are compared, want at least 7 × 7`}, fine},
+	"stack":        {outcome{0, `warning: slices/slice_z01\.ome\.zarr: has 1 planes`}, outcome{0, `warning: slices/slice_z01\.ome\.zarr: planes of 40 × 24 are larger than the 32 × 32 of`}},
+}
+
+// Slices of other sizes: rightly, with a word about it, or an error that names them.
+func TestSlicesOfOtherSizes(t *testing.T) {
+	for stage := range workflowLines {
+		want, ok := otherSizes[stage]
+		if !ok {
+			t.Errorf("nothing says what becomes of slices of other sizes by %s", stage)
+		}
+		t.Run(stage+"/one voxel", func(t *testing.T) {
+			t.Parallel()
+			want.voxel.try(t, stage, badImages["one voxel"].volume)
+		})
+		t.Run(stage+"/another size", func(t *testing.T) {
+			t.Parallel()
+			want.other.try(t, stage, volume{shape: []int{12, 40, 24}})
+		})
+	}
+}
+
+// Raw tiles that show nothing are named by mosaic; tiles of different sizes are an error.
+func TestRawTilesThatShowNothing(t *testing.T) {
+	const line = "mosaic raw out.ome.zarr --slice 0 --resolution -1"
+	fill := func(v float32, tiles string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			files, err := filepath.Glob(filepath.Join(dir, "raw/z00", tiles, "image_*.bin"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%d files, %v", len(files), err)
+			}
+			for _, f := range files {
+				info, err := os.Stat(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var b []byte
+				for range info.Size() / 4 {
+					b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+				}
+				if err := os.WriteFile(f, b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	nan, grid := float32(math.NaN()), []string{"--tiles", "2,2", "--tile", "12,16,16", "--galvo_extra", "4"}
+	for name, c := range map[string]struct {
+		phantom []string
+		spoil   func(t *testing.T, dir string)
+		want    outcome
+	}{
+		"all NaN":   {grid, fill(nan, "*"), outcome{0, `warning: slice 00 shows nothing: all voxels are NaN or infinite`}},
+		"zeros":     {grid, fill(0, "*"), outcome{0, `warning: slice 00 shows nothing: all voxels are 0`}},
+		"constant":  {grid, fill(7, "*"), outcome{0, `warning: slice 00 shows nothing: all voxels are 7`}},
+		"one tile":  {grid, fill(nan, "tile_x01_y00*"), outcome{0, `warning: slice 00: 1 of 4 tiles show nothing: tile_x01_y00_z00 \(all voxels are NaN or infinite\)`}},
+		"one voxel": {[]string{"--tiles", "1,1", "--tile", "1,1,1", "--galvo_extra", "0"}, nil, outcome{0, `warning: slice 00 shows nothing: all voxels are \d`}},
+		"another size": {grid, func(t *testing.T, dir string) {
+			file := filepath.Join(dir, "raw/z00/tile_x00_y00_z00/info.txt")
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, bytes.Replace(b, []byte("nx: 16"), []byte("nx: 12"), 1), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, outcome{3, `raw/z00/tile_x00_y01_z00: nx is 16, but 12 in raw/z00/tile_x00_y00_z00`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run(t, dir, "phantom", append([]string{"raw", "--raw", "-q"}, c.phantom...)...)
+			if c.spoil != nil {
+				c.spoil(t, dir)
+			}
+			c.want.check(t, dir, strings.Fields(line))
+		})
+	}
+}
+
 // Images that are none, or not of the kind: exit code 3 with the file and the place.
 func TestBadImagesOfTheWorkflow(t *testing.T) {
 	for _, name := range []string{"bool", "voxel size 0", "two axes", "axes in another order", "an axis without voxels"} {
 		c := badImages[name]
 		for stage := range workflowLines {
+			if stage == "stack" { // has a test of its own
+				continue
+			}
 			t.Run(stage+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				want := c.want

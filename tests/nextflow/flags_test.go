@@ -141,12 +141,14 @@ var withoutParameter = map[string]string{
 	"stack --blend_depth":               "has no effect",
 	"stack --n_levels":                  "stack_pyramid_resolutions says which",
 
-	"qc-report --multiqc":  "the workflow publishes its files",
-	"aip --scale_bar":      "the workflow keeps the default",
-	"qc-report --run":      "gets its parts",
-	"qc-report --reports":  "gets what there is",
-	"qc-report --previews": "gets what there is",
-	"qc-report --shifts":   "gets what there is",
+	"qc-report --multiqc":      "the workflow publishes its files",
+	"aip --scale_bar":          "the workflow keeps the default",
+	"qc-report --run":          "gets its parts",
+	"qc-report --reports":      "gets what there is",
+	"qc-report --previews":     "gets what there is",
+	"qc-report --shifts":       "gets what there is",
+	"qc-report --shifts_clean": "gets what there is",
+	"qc-report --shifts_plots": "gets what there is",
 
 	"qc-report --shifts_found": "gets what there is",
 

@@ -36,6 +36,7 @@ start_engine
 warm full run "$main" -params-file "$tmp/full.yml"
 results=$launch/full
 ok 'raw frames to a volume: the run succeeds' same $status 0
+ok 'the report shows the repair of shifts' has "$results/qc-report.html" 'plot of the repair and the drift'
 ok 'each stage runs for each slice, gap or pair' has <(tasks "$log") \
   '^3 ATTENUATION 3 BEAM_PROFILE 1 CLEAN 1 COMMON_SPACE 1 CONFIG 3 CROP 1 ESTIMATE 1 FINALISE 3 FLATFIELD 1 INTERPOLATE 3 MOSAIC 3 NORMALIZE [23] REGISTER 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS$'
 ok 'the slice that is missing is named' has "$results/pipeline_info/missing_slices.tsv" '^INPUT.slice_z02.-.not among the raw frames$'

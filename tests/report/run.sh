@@ -27,7 +27,12 @@ for n in 0 1; do
   cp -r "$run/aip/mosaic_grid_3d_z0$n.ome.zarr" "$run/focal/slice_z0$n/flatfield.ome.zarr"
   cp "$run/aip/mosaic_grid_3d_z0$n.png" "$run/focal/slice_z0$n/z0.png"
 done
-cp "$tmp/mosaics/shifts_xy.csv" "$run/volume/"
+# A repaired glitch, as shifts clean and analyze leave it.
+mkdir -p "$run/shifts"
+printf 'fixed_id,moving_id,x_shift,y_shift,x_shift_mm,y_shift_mm\n0,1,0,0,2,0.01\n1,2,0,0,-1.98,0\n2,3,0,0,0.02,0\n' >"$run/shifts/shifts_xy.csv"
+bin/shifts clean "$run/shifts/shifts_xy.csv" "$run/shifts/shifts_xy_clean.csv" --diagnostics "$run/shifts/diagnostics" -q
+bin/shifts analyze "$run/shifts/shifts_xy.csv" "$run/shifts/analysis" -q
+cp "$run/shifts/shifts_xy_clean.csv" "$run/volume/shifts_xy.csv"
 cat >"$run/volume/z_matches.csv" <<'CSV'
 fixed_id,moving_id,overlap_voxels,blend_overlap_voxels,moving_z_start,correlation,correlation_fallback_used
 0,1,9,7,8,0.8123,False

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
 	"strata/pkg/rawtiles"
 )
 
@@ -63,11 +64,8 @@ func inputs(ctx context.Context, r *cli.Run) (*input, error) {
 // find lists the slices in the root, or those of given tiles.
 func (in *input) find(ctx context.Context, r *cli.Run, tiles []string) (err error) {
 	if len(tiles) == 0 {
-		if in.root, err = r.LocalInput(in.root); err != nil {
-			return err
-		}
-		in.slices, err = rawtiles.Find(ctx, in.root)
-		return cli.BadInput(err)
+		in.slices, in.root, err = stage.RawTiles(ctx, r, in.root)
+		return err
 	}
 	for i := range tiles {
 		if tiles[i], err = r.LocalInput(tiles[i]); err != nil {

@@ -33,6 +33,8 @@ func Command() *cli.Command {
 			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records, which the stages write with --report, or folders of them"},
 			{Name: "previews", Kind: cli.Strings, Value: "PATH,...", Usage: "pictures to show (PNG), or folders of them"},
 			{Name: "shifts", Value: "CSV", Usage: "CSV of the recorded shifts between slices"},
+			{Name: "shifts_clean", Value: "CSV", Usage: "CSV of the same shifts after repair, from shifts clean or shifts analyze"},
+			{Name: "shifts_plots", Kind: cli.Strings, Value: "PATH,...", Usage: "plots from shifts clean --diagnostics and shifts analyze (SVG or PNG), or folders of them"},
 			{Name: "shifts_found", Value: "CSV", Usage: "CSV of the shifts that the slices show, from stack --output_shifts"},
 			{Name: "z_matches", Value: "CSV", Usage: "CSV of the overlaps of slices, from stack --output_z_matches"},
 			{Name: "decisions", Value: "CSV", Usage: "CSV of what was done with each slice, from stack --output_stacking_decisions"},
@@ -75,7 +77,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		folder = r.Arg("RUN")
 	}
 	s := qc.Sources{
-		Run: folder, Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"),
+		Run: folder, Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"), Cleaned: r.String("shifts_clean"), Drift: r.Strings("shifts_plots"),
 		Found: r.String("shifts_found"), Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
 		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"), Metrics: r.Strings("metrics"),
 	}
@@ -84,8 +86,8 @@ func run(ctx context.Context, r *cli.Run) error {
 			s.Overviews = append(s.Overviews, path)
 		}
 	}
-	named := slices.Concat(s.Overviews, s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop, s.Metrics)
-	for _, path := range []string{s.Run, s.Shifts, s.Found, s.Matches, s.Decisions, s.Missing, s.Trace} {
+	named := slices.Concat(s.Overviews, s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop, s.Metrics, s.Drift)
+	for _, path := range []string{s.Run, s.Shifts, s.Cleaned, s.Found, s.Matches, s.Decisions, s.Missing, s.Trace} {
 		if path != "" {
 			named = append(named, path)
 		}
@@ -108,15 +110,15 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		return err
 	}
-	for _, p := range report.Problems {
-		r.Warn("%s", p)
-	}
 	report.Title, report.Version = title(r, folder), cli.Version()
 	if r.Bool("no_images") {
-		report.Previews = nil
+		report.Previews, report.Drift = nil, nil
 	}
 	if err := report.Fit(ctx, int(r.Size("max_pictures")), res); err != nil {
 		return err
+	}
+	for _, p := range report.Problems {
+		r.Warn("%s", p)
 	}
 	if err := out.Write(form(r.String("format"), out.Path(), report)); err != nil {
 		return err

@@ -9,13 +9,10 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
-	"strata/pkg/oct/slicefiles"
 	"strata/pkg/record"
 	"strata/pkg/units"
-	"strata/pkg/zarr/store"
 )
 
 // runAll registers the neighbours of a folder.
@@ -27,9 +24,13 @@ func runAll(ctx context.Context, r *cli.Run, o register.Options) error {
 	if picture != "" && plainName(picture) != nil {
 		return cli.Usage("--screenshot: with --all it is the name of a file, which is written into each folder")
 	}
-	all, err := openAll(ctx, r)
+	opened, err := stage.OpenSlices(ctx, r, r.Arg("FIXED"), r.String("on_error") == "skip")
 	if err != nil {
 		return err
+	}
+	var all []register.Numbered
+	for _, s := range opened {
+		all = append(all, register.Numbered{ID: s.ID, Slice: register.Slice{Path: address.Address(s.Path).String(), Image: s.Image}, Err: s.Err})
 	}
 	pairs := register.Pairs(all)
 	if len(pairs) == 0 {
@@ -89,28 +90,6 @@ func are(n int) string {
 		return "one slice is"
 	}
 	return units.Count(n, "slice") + " are"
-}
-
-// openAll opens the slices of the folder. With --on_error skip, one that cannot be opened is listed with the reason.
-func openAll(ctx context.Context, r *cli.Run) (all []register.Numbered, err error) {
-	dir, err := r.Input(r.Arg("FIXED"))
-	if err != nil {
-		return nil, err
-	}
-	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))
-	if err != nil {
-		return nil, stage.Failed(err)
-	}
-	for _, f := range files {
-		s := register.Numbered{ID: f.ID, Slice: register.Slice{Path: address.Address(f.Path).String()}}
-		if s.Image, s.Err = stage.Open(ctx, r, f.Path); s.Err == nil {
-			r.Read(datasets.DescribeImage(s.Image, f.Path))
-		} else if r.String("on_error") == "stop" || ctx.Err() != nil {
-			return nil, s.Err
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 // folderName returns the name of a slice's folder: that of the slice without its suffixes.

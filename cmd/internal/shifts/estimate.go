@@ -7,7 +7,6 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/shifts"
-	"strata/pkg/rawtiles"
 )
 
 func estimateCommand() *cli.Command {
@@ -37,13 +36,9 @@ func estimateCommand() *cli.Command {
 }
 
 func runEstimate(ctx context.Context, r *cli.Run) error {
-	dir, err := r.LocalInput(r.Arg("DIR"))
+	slices, dir, err := stage.RawTiles(ctx, r, r.Arg("DIR"))
 	if err != nil {
 		return err
-	}
-	slices, err := rawtiles.Find(ctx, dir)
-	if err != nil {
-		return cli.BadInput(err)
 	}
 	table, warnings, err := shifts.Estimate(ctx, slices, shifts.EstimateOptions{SwapXY: r.Bool("swap_xy"), Workers: r.Options.Threads})
 	if err != nil {

@@ -9,13 +9,10 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/filter"
 	"strata/pkg/oct/sliceconfig"
-	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
-	"strata/pkg/zarr/store"
 )
 
 func assessCommand() *cli.Command {
@@ -77,9 +74,13 @@ func runAssess(ctx context.Context, r *cli.Run, o sliceconfig.AssessOptions) err
 			return err
 		}
 	}
-	slices, err := openSlices(ctx, r)
+	opened, err := stage.OpenSlices(ctx, r, r.Arg("SLICES_DIR"), false)
 	if err != nil {
 		return err
+	}
+	var slices []sliceconfig.Slice
+	for _, s := range opened {
+		slices = append(slices, sliceconfig.Slice{ID: s.ID, Image: s.Image})
 	}
 	if only {
 		name = ""
@@ -147,25 +148,4 @@ func printScores(dst io.Writer, verdicts []sliceconfig.Verdict) error {
 		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%s\n", registration.SliceName(v.ID), v.Depth, v.Quality, v.SSIM, v.Edge, v.Variance, decision)
 	}
 	return w.Flush()
-}
-
-// openSlices opens the slices of the argument SLICES_DIR.
-func openSlices(ctx context.Context, r *cli.Run) (out []sliceconfig.Slice, err error) {
-	dir, err := r.Input(r.Arg("SLICES_DIR"))
-	if err != nil {
-		return nil, err
-	}
-	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))
-	if err != nil {
-		return nil, stage.Failed(err)
-	}
-	for _, f := range files {
-		image, err := stage.Open(ctx, r, f.Path)
-		if err != nil {
-			return nil, err
-		}
-		r.Read(datasets.DescribeImage(image, f.Path))
-		out = append(out, sliceconfig.Slice{ID: f.ID, Image: image})
-	}
-	return out, nil
 }

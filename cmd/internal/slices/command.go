@@ -5,9 +5,11 @@ import (
 	"context"
 	"path/filepath"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/metrics"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 )
 
@@ -29,6 +31,23 @@ func Command() *cli.Command {
 // readConfig reads the slice configuration that an argument or a flag names.
 func readConfig(ctx context.Context, r *cli.Run, name string) (*registration.SliceTable, error) {
 	return stage.ReadFile(ctx, r, name, registration.ReadSliceTable)
+}
+
+// folderAndTable returns what exclude and finalise begin with: the path of the folder that an argument names, and the table IN.
+func folderAndTable(ctx context.Context, r *cli.Run, folder string) (dir string, table *registration.SliceTable, err error) {
+	if dir, err = r.LocalInput(r.Arg(folder)); err != nil {
+		return "", nil, err
+	}
+	table, err = readConfig(ctx, r, r.Arg("IN"))
+	return dir, table, err
+}
+
+// told notes a folder that was read as an input, and passes on what was wrong in it.
+func told(r *cli.Run, dir string, warnings []string) {
+	r.Read(record.Dataset{Path: address.Address(dir)})
+	for _, w := range warnings {
+		r.Warn("%s", w)
+	}
 }
 
 // writeBeside writes the metrics of a step into the folder of an output.

@@ -84,11 +84,8 @@ func runConfig(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	if dir := r.String("tiles_dir"); dir != "" {
-		if dir, err = r.LocalInput(dir); err != nil {
+		if tiles, _, err = stage.RawTiles(ctx, r, dir); err != nil {
 			return err
-		}
-		if tiles, err = rawtiles.Find(ctx, dir); err != nil {
-			return cli.BadInput(err)
 		}
 		if len(ids) == 0 { // a specimen of one slice has no shifts
 			ids = sliceIDs(tiles)

@@ -3,12 +3,10 @@ package slices
 import (
 	"context"
 
-	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/sliceconfig"
 	"strata/pkg/page"
-	"strata/pkg/record"
 )
 
 func excludeCommand() *cli.Command {
@@ -42,11 +40,7 @@ func excludeCommand() *cli.Command {
 }
 
 func runExclude(ctx context.Context, r *cli.Run, o sliceconfig.ExcludeOptions) error {
-	dir, err := r.LocalInput(r.Arg("TRANSFORMS_DIR"))
-	if err != nil {
-		return err
-	}
-	table, err := readConfig(ctx, r, r.Arg("IN"))
+	dir, table, err := folderAndTable(ctx, r, "TRANSFORMS_DIR")
 	if err != nil {
 		return err
 	}
@@ -54,10 +48,7 @@ func runExclude(ctx context.Context, r *cli.Run, o sliceconfig.ExcludeOptions) e
 	if err != nil {
 		return stage.Failed(err)
 	}
-	r.Read(record.Dataset{Path: address.Address(dir)})
-	for _, w := range warnings {
-		r.Warn("%s", w)
-	}
+	told(r, dir, warnings)
 	runs := sliceconfig.Exclude(table, all, o)
 	for _, run := range runs {
 		r.Warn("slices %d to %d: correlations below %g: excluded", run[0], run[len(run)-1], o.Threshold)

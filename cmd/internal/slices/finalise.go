@@ -3,11 +3,9 @@ package slices
 import (
 	"context"
 
-	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/sliceconfig"
-	"strata/pkg/record"
 )
 
 func finaliseCommand() *cli.Command {
@@ -32,11 +30,7 @@ func finaliseCommand() *cli.Command {
 }
 
 func runFinalise(ctx context.Context, r *cli.Run) error {
-	dir, err := r.LocalInput(r.Arg("MANIFESTS_DIR"))
-	if err != nil {
-		return err
-	}
-	table, err := readConfig(ctx, r, r.Arg("IN"))
+	dir, table, err := folderAndTable(ctx, r, "MANIFESTS_DIR")
 	if err != nil {
 		return err
 	}
@@ -44,10 +38,7 @@ func runFinalise(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return stage.Failed(err)
 	}
-	r.Read(record.Dataset{Path: address.Address(dir)})
-	for _, w := range warnings {
-		r.Warn("%s", w)
-	}
+	told(r, dir, warnings)
 	sliceconfig.Finalise(table, filled)
 	if err := stage.WriteFile(r, r.Arg("OUT"), table.Write); err != nil {
 		return err

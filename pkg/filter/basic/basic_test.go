@@ -27,7 +27,7 @@ func TestFlatFieldGolden(t *testing.T) {
 			src := dtype.Slice[float32](in.Data)
 			work := make([]float32, n*pixels)
 			for i := range n {
-				Shrink(work[i*pixels:], src[i*ny*nx:], ny, nx)
+				Triangles(ny, nx).Shrink(work[i*pixels:], src[i*ny*nx:], ny, nx)
 			}
 			compare(t, "first image at working size", work[:pixels], dtype.Slice[float32](p.Arrays["work0"].Data), tolerance.Work)
 			small := flatField(t, work)
@@ -134,7 +134,7 @@ func TestCentredWeights(t *testing.T) {
 	for i := range src {
 		src[i] = float32(i/50%2) + float32(i%50)
 	}
-	ShrinkCentred(dst, src, 256, 50)
+	Centred(256, 50).Shrink(dst, src, 256, 50)
 	for i, v := range dst {
 		want := 0.5 + min(max((float64(i%Size)+0.5)*50/Size-0.5, 0), 49)
 		if math.Abs(float64(v)-want) > 1e-5 {
@@ -161,7 +161,11 @@ func TestSingularValue(t *testing.T) {
 			t.Fatal("no decomposition")
 		}
 		want := svd.Values(nil)[0]
-		f := newFit(Approximate(), images)
+		f, err := newFit(Approximate(), images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.free()
 		f.begin()
 		if got := f.largest; math.Abs(got-want) > 1e-5*want { // random images that share no pixel have two nearly equal ones
 			t.Errorf("%d images: %v, want %v", n, got, want)
@@ -190,7 +194,7 @@ func TestFlatFieldComesBack(t *testing.T) {
 				im[k] = rng.Float32()
 			}
 		}
-		Shrink(work[i*pixels:], im, ny, nx)
+		Triangles(ny, nx).Shrink(work[i*pixels:], im, ny, nx)
 	}
 	field := make([]float32, ny*nx)
 	Enlarge(field, flatField(t, work), ny, nx)
@@ -234,7 +238,7 @@ func TestFlatFieldOfLittle(t *testing.T) {
 		}
 	}
 	one := make([]float32, pixels)
-	Shrink(one, []float32{0.25}, 1, 1)
+	Triangles(1, 1).Shrink(one, []float32{0.25}, 1, 1)
 	for i, v := range one {
 		if v != 0.25 {
 			t.Fatalf("an image of one pixel: %v at %d", v, i)

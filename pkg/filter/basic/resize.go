@@ -1,44 +1,47 @@
 package basic
 
-// Shrink resizes an image of ny × nx pixels to Size × Size: along each axis with triangle weights as wide as
-// the step between outputs, whose centres run from the first pixel of the axis to its last (stages
-// specification, focal, step 2).
-func Shrink(dst, src []float32, ny, nx int) {
-	resize(dst, src, ny, nx, triangles(ny), triangles(nx))
-}
+// A Shrinker resizes images of one size to Size × Size.
+type Shrinker struct{ rows, columns []taps }
 
-// ShrinkCentred is [Shrink] as linum-basic does it: images of at least Size rows become means over what an output
+// Triangles returns a Shrinker of images of ny × nx pixels: along each axis with triangle weights as wide as the step
+// between outputs, whose centres run from the first pixel of the axis to its last (stages specification, focal, step 2).
+func Triangles(ny, nx int) Shrinker { return Shrinker{triangles(ny), triangles(nx)} }
+
+// Centred is [Triangles] as linum-basic does it: images of at least Size rows become means over what an output
 // covers, others are interpolated linearly between the centres of pixels, as is an axis of fewer than Size.
-func ShrinkCentred(dst, src []float32, ny, nx int) {
-	rows, columns := linear(ny, Size), linear(nx, Size)
+func Centred(ny, nx int) Shrinker {
+	s := Shrinker{linear(ny, Size), linear(nx, Size)}
 	if ny >= Size {
-		rows = areas(ny)
+		s.rows = areas(ny)
 		if nx >= Size {
-			columns = areas(nx)
+			s.columns = areas(nx)
 		}
 	}
-	resize(dst, src, ny, nx, rows, columns)
+	return s
 }
 
-// resize computes Size × Size weighted sums of an image of ny × nx pixels.
-func resize(dst, src []float32, ny, nx int, rows, columns []taps) {
+// Shrink computes Size × Size weighted sums of an image.
+func (s Shrinker) Shrink(dst, src []float32, ny, nx int) {
 	half := make([]float64, ny*Size) // along X first
 	for y := range ny {
-		for x, t := range columns {
+		row, out := src[y*nx:][:nx], half[y*Size:][:Size]
+		for x, t := range s.columns {
 			sum := 0.0
 			for k, w := range t.weights {
-				sum += float64(w * float64(src[y*nx+t.first+k]))
+				sum += float64(w * float64(row[t.first+k]))
 			}
-			half[y*Size+x] = sum
+			out[x] = sum
 		}
 	}
-	for y, t := range rows {
-		for x := range Size {
-			sum := 0.0
-			for k, w := range t.weights {
-				sum += float64(w * half[(t.first+k)*Size+x])
+	for y, t := range s.rows {
+		sum := [Size]float64{}
+		for k, w := range t.weights {
+			for x, v := range (*[Size]float64)(half[(t.first+k)*Size:]) {
+				sum[x] += float64(w * v)
 			}
-			dst[y*Size+x] = float32(sum)
+		}
+		for x, v := range sum {
+			dst[y*Size+x] = float32(v)
 		}
 	}
 }

@@ -10,8 +10,8 @@ func (f *fit) restart(smooth float64) float64 {
 	}
 	clear(f.spectrum)
 	f.spectrum[0] = Size * smooth
-	clear(f.rest)
-	clear(f.multiplier)
+	clear(f.restSum)
+	clear(f.dualSum)
 	return 12.5 / f.largest
 }
 
@@ -19,15 +19,30 @@ func (f *fit) restart(smooth float64) float64 {
 func (f *fit) solveApproximate() {
 	first := f.restart(1)
 	f.relativeMeans(f.mean)
-	f.sumImages(f.sum)
+	copy(f.before, f.brightness)
+	if f.even == nil {
+		f.even = f.newEvenness()
+	}
+	f.even.restart()
+	a := make([]float32, f.t)
 	mu := first
 	for range f.how.Steps {
+		copy(f.change, f.narrow)
 		f.updateSmooth(mu, 1-f.meanBrightness())
-		f.separate(mu, nil)
-		f.rebalance()
-		next := min(penaltyGrowth*mu, penaltyMax*first)
-		residual := f.dual(mu, next, f.sum)
-		if mu = next; residual <= f.how.tolerance*f.norm || f.err != nil {
+		for i, b := range f.brightness {
+			a[i] = float32(f.mu * (float64(f.before[i]) - float64(b)))
+		}
+		residual := 0.0
+		if f.even.step(f, mu) {
+			residual = f.even.residual(f)
+		} else {
+			f.advance(mu, a, nil)
+			copy(f.before, f.brightness)
+			f.rebalance(mu)
+			residual = f.rebalancedResidual(mu)
+		}
+		f.dual(mu)
+		if f.mu, mu = mu, min(penaltyGrowth*mu, penaltyMax*first); !(residual > f.how.tolerance*f.norm) || f.err != nil {
 			break
 		}
 	}
@@ -39,19 +54,30 @@ func (f *fit) solveSorted() {
 	for i := range f.brightness {
 		f.brightness[i] = 1
 	}
-	old := make([]float32, f.t)
+	clear(f.state)
+	clear(f.change)
+	a := make([]float32, f.t)
 	mu := first
 	for range f.how.Steps {
-		f.separate(mu, f.sum)
+		f.advance(mu, a, f.pull)
+		copy(f.change, f.narrow)
 		f.updateSmooth(mu, 0)
-		copy(old, f.brightness)
-		residual := f.dual(mu, mu, nil)
-		f.rebalance()
-		mu = min(penaltyGrowth*mu, penaltyMax*first)
-		if residual < f.how.tolerance*f.norm || f.err != nil {
-			copy(f.brightness, old) // those that belong to R
+		for i, s := range f.narrow {
+			f.change[i] -= s
+		}
+		residual := f.smoothedResidual(mu)
+		f.dual(mu)
+		copy(f.before, f.brightness)
+		f.rebalance(mu)
+		f.mu = mu
+		if !(residual >= f.how.tolerance*f.norm) || f.err != nil {
+			copy(f.brightness, f.before) // those that belong to R
 			break
 		}
+		for i, b := range f.before {
+			a[i] = float32(mu * float64(b))
+		}
+		mu = min(penaltyGrowth*mu, penaltyMax*first)
 	}
 }
 
@@ -70,11 +96,11 @@ func (f *fit) relativeMeans(means []float64) {
 	}
 }
 
-// rebalance sets B from the sums of I − R that separate left.
-func (f *fit) rebalance() {
+// rebalance sets B from the sums that advance left.
+func (f *fit) rebalance(mu float64) {
 	means := make([]float64, f.t)
 	for i := range means {
-		means[i] = f.total(i) / pixels
+		means[i] = f.mean[i] + total(f.partial, i)/(mu*pixels)
 	}
 	f.relativeMeans(means)
 }
@@ -85,7 +111,10 @@ func (f *fit) updateSmooth(mu, keep float64) {
 	if f.err != nil {
 		return
 	}
-	scale(f.sum, 1/float64(f.t))
+	inverse := 1 / mu
+	for i, v := range f.imageSum {
+		f.sum[i] = (v - f.restSum[i] + float64(f.dualSum[i]*inverse)) / float64(f.t)
+	}
 	f.dct.forward(f.sum)
 	threshold := f.how.Smoothness / mu
 	for i, v := range f.sum {
@@ -99,79 +128,64 @@ func (f *fit) updateSmooth(mu, keep float64) {
 	}
 }
 
-// separate makes R, which is I − SB + Y/μ moved towards 0 by W/μ, and leaves the sums of I − R of each image. If sum
-// is not nil, it becomes that of I − R + Y/μ over the images.
-func (f *fit) separate(mu float64, sum []float64) {
-	inverse := float32(1 / mu)
+// advance makes R and Y of all images, see [step], and the sums of R over the images. pull may be nil.
+func (f *fit) advance(mu float64, a []float32, pull []float64) {
 	f.each(func(first int) {
-		var all []float64
-		if sum != nil {
-			all = sum[first:][:band:band]
-			clear(all)
+		excess := f.restSum[first:][:band:band]
+		clear(excess)
+		var force []float64
+		if pull != nil {
+			force = pull[first:][:band:band]
+			clear(force)
 		}
-		smooth := f.narrow[first:][:band:band]
+		p, q := f.change[first:][:band:band], f.narrow[first:][:band:band]
+		var s sums
 		for i, b := range f.brightness {
-			weight, rest, multiplier, image := of(f.weight, i, first), of(f.rest, i, first), of(f.multiplier, i, first), of(f.images, i, first)
-			f.partial[i*bands+first/band] = separate(rest, image, smooth, multiplier, weight, b, inverse, all)
+			by := factors{mu: float32(mu), a: a[i], b: float32(mu * float64(b))}
+			step(f.piece(f.state, i, first), f.of(i, first), f.weights(i, first), p, q, by, excess, force, &s)
+			k := i*bands + first/band
+			f.partial[k], f.square[k], f.along[k] = s.total()
+		}
+		for x, v := range excess {
+			excess[x] = -v / mu
 		}
 	})
 }
 
-// separate is [fit.separate] for a band of an image.
-func separate(rest, image, smooth, multiplier, weight []float32, b, inverse float32, all []float64) (sum float64) {
-	n := len(image)
-	rest, smooth, multiplier, weight = rest[:n], smooth[:n], multiplier[:n], weight[:n]
-	for x, p := range image {
-		y := float32(multiplier[x] * inverse)
-		v := p - float32(smooth[x]*b) + y
-		t := float32(weight[x] * inverse)
-		r := v - max(-t, min(v, t))
-		rest[x] = r
-		sum += float64(p - r)
-		if all != nil {
-			all[x] += float64(p - r + y)
-		}
+// dual adds μ times I − S·B − R to the sums of Y over the images.
+func (f *fit) dual(mu float64) {
+	all := 0.0
+	for _, b := range f.brightness {
+		all += float64(b)
 	}
-	return sum
+	for i, v := range f.imageSum {
+		f.dualSum[i] += float64(mu * (v - f.restSum[i] - float64(float64(f.narrow[i])*all)))
+	}
 }
 
-// dual adds μ times the residual I − SB − R to Y and returns the norm of that. If sum is not nil, it becomes that of
-// I − R + Y/next over the images.
-func (f *fit) dual(mu, next float64, sum []float64) float64 {
-	step, inverse := float32(mu), float32(1/next)
-	squares := make([]float64, bands)
-	f.each(func(first int) {
-		var all []float64
-		if sum != nil {
-			all = sum[first:][:band:band]
-			clear(all)
-		}
-		smooth, square := f.narrow[first:][:band:band], 0.0
-		for i, b := range f.brightness {
-			square += dual(of(f.multiplier, i, first), of(f.images, i, first), smooth, of(f.rest, i, first), b, step, inverse, all)
-		}
-		squares[first/band] = square
-	})
-	square := 0.0
-	for _, v := range squares {
-		square += v
+// rebalancedResidual returns ‖I − S·B − R‖ from what advance left, which had the B of before.
+func (f *fit) rebalancedResidual(mu float64) float64 {
+	size, square := 0.0, 0.0
+	for _, s := range f.narrow {
+		size += float64(float64(s) * float64(s))
 	}
-	return math.Sqrt(square)
+	for i, b := range f.brightness {
+		d := mu * (float64(b) - float64(f.before[i]))
+		square += total(f.square, i) - float64(2*d*total(f.along, i)) + float64(d*d*size)
+	}
+	return math.Sqrt(max(0, square)) / mu
 }
 
-// dual is [fit.dual] for a band of an image; it returns the square of the norm.
-func dual(multiplier, image, smooth, rest []float32, b, step, inverse float32, all []float64) (square float64) {
-	n := len(image)
-	multiplier, smooth, rest = multiplier[:n], smooth[:n], rest[:n]
-	for x, p := range image {
-		left := p - rest[x]
-		d := left - float32(smooth[x]*b)
-		y := multiplier[x] + float32(step*d)
-		multiplier[x] = y
-		square += float64(float64(d) * float64(d))
-		if all != nil {
-			all[x] += float64(left + float32(y*inverse))
-		}
+// smoothedResidual returns ‖I − S·B − R‖ from what advance left, which had an S greater by change.
+func (f *fit) smoothedResidual(mu float64) float64 {
+	size, square := 0.0, 0.0
+	for i, p := range f.change {
+		square += float64(2 * float64(p) * f.pull[i])
+		size += float64(float64(p) * float64(p))
 	}
-	return square
+	for i, b := range f.brightness {
+		d := mu * float64(b)
+		square += total(f.square, i) + float64(d*d*size)
+	}
+	return math.Sqrt(max(0, square)) / mu
 }

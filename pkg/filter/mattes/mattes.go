@@ -143,6 +143,30 @@ func (m *metric) blocks(f func(p *part, from, to int)) error {
 // evaluate returns the mutual information under a transform and its derivatives by the angles and the translation, and the share of the
 // samples that lie in the moving image.
 func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, share float64, err error) {
+	var joint [bins][bins]float64
+	n, err := m.count(e, &joint)
+	if err != nil {
+		return 0, byAngle, byTranslation, 0, err
+	}
+	share = float64(n) / float64(len(m.points))
+	value = m.information(&joint, float64(n))
+	turn, byTranslation, err := m.slope(e, &joint)
+	_, by := e.derivatives()
+	scale := 1 / (m.step * float64(max(n, 1)))
+	for k := range 3 {
+		for a := range 3 {
+			for b := range 3 {
+				byAngle[k] += float64(by[k][a][b] * turn[a][b])
+			}
+		}
+		byAngle[k] *= scale
+		byTranslation[k] *= scale
+	}
+	return value, byAngle, byTranslation, share, err
+}
+
+// count samples the moving image under a transform, fills the joint histogram, and returns how many samples lie in the image.
+func (m *metric) count(e *Euler, joint *[bins][bins]float64) (n int, err error) {
 	matrix, offset := e.Affine()
 	err = m.blocks(func(p *part, from, to int) {
 		*p = part{}
@@ -169,11 +193,6 @@ func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, 
 			p.n++
 		}
 	})
-	if err != nil {
-		return 0, byAngle, byTranslation, 0, err
-	}
-	var joint [bins][bins]float64
-	n := 0
 	for i := range m.parts {
 		n += m.parts[i].n
 		for a := range joint {
@@ -182,8 +201,12 @@ func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, 
 			}
 		}
 	}
-	share = float64(n) / float64(len(m.points))
-	value = m.information(&joint, float64(n))
+	return n, err
+}
+
+// slope sums up how the samples that count found change the mutual information: the gradient times the place, and the gradient. logs is the
+// joint histogram as [metric.information] leaves it.
+func (m *metric) slope(e *Euler, logs *[bins][bins]float64) (turn Mat, force Vec, err error) {
 	err = m.blocks(func(p *part, from, to int) {
 		for s := from; s < to; s++ {
 			f := &m.values[s]
@@ -191,7 +214,7 @@ func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, 
 				continue
 			}
 			first, _, slope := spline(float64(f.bin))
-			row := &joint[m.fixed[s]] // now the logarithms
+			row := &logs[m.fixed[s]]
 			c := 0.0
 			for k, w := range slope {
 				c += float64(w * row[first+k])
@@ -205,27 +228,15 @@ func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, 
 			}
 		}
 	})
-	var turn Mat
 	for i := range m.parts {
 		for a := range 3 {
-			byTranslation[a] += m.parts[i].force[a]
+			force[a] += m.parts[i].force[a]
 			for b := range 3 {
 				turn[a][b] += m.parts[i].turn[a][b]
 			}
 		}
 	}
-	_, by := e.derivatives()
-	scale := 1 / (m.step * float64(max(n, 1)))
-	for k := range 3 {
-		for a := range 3 {
-			for b := range 3 {
-				byAngle[k] += float64(by[k][a][b] * turn[a][b])
-			}
-		}
-		byAngle[k] *= scale
-		byTranslation[k] *= scale
-	}
-	return value, byAngle, byTranslation, share, err
+	return turn, force, err
 }
 
 // information returns the mutual information of a joint histogram, whose elements it replaces by ln(p / p of the moving image).

@@ -23,6 +23,7 @@ type Result struct {
 	Share         float64 // of the samples that lie in the moving image
 	Iterations    int
 	StepConverged bool // the last level ended because its steps had become small
+	Restarted     bool // the last level began at the start again, because what coarser ones had found is worse there
 }
 
 // pyramid lists the levels: every n-th voxel of images that a Gaussian of sigma voxels has smoothed.
@@ -66,7 +67,7 @@ func (o Options) withDefaults() Options {
 
 // Register finds the transform that maps points of the fixed image to those of the moving one. It starts with the centres of the voxels
 // above 0 on each other, turned by o.Rotation, and climbs along the gradient of the mutual information on four levels, from every
-// eighth voxel to all. Rotations are about the fixed image's centre and scaled
+// eighth voxel to all. The result is not worse than the start. Rotations are about the fixed image's centre and scaled
 // so that a step moves voxels by about its length. The result does not depend on how Each calls. Errors say why there is no result.
 func Register(fixed, moving *Volume, o Options) (*Result, error) {
 	o = o.withDefaults()
@@ -93,8 +94,8 @@ func Register(fixed, moving *Volume, o Options) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i == len(pyramid)-1 {
-			if r.Before, _, _, _, err = m.evaluate(&start); err != nil {
+		if i > 0 {
+			if err := r.restart(m, start); err != nil {
 				return nil, err
 			}
 		}
@@ -103,6 +104,23 @@ func Register(fixed, moving *Volume, o Options) (*Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// restart goes back to the start of the registration where a level shows that it is better than what coarser levels found: in volumes of a few
+// voxels these show little. Levels climb, so the result is never worse than the start.
+func (r *Result) restart(m *metric, start Euler) (err error) {
+	now, _, _, _, err := m.evaluate(&r.Euler)
+	if err != nil {
+		return err
+	}
+	var share float64
+	if r.Before, _, _, share, err = m.evaluate(&start); err != nil {
+		return err
+	}
+	if r.Restarted = r.Before > now && share >= leastShare; r.Restarted {
+		r.Euler = start
+	}
+	return nil
 }
 
 // scaled is a metric as a function of six lengths: the angles times a radius, and the translation.

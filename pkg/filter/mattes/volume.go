@@ -111,15 +111,44 @@ func (v *Volume) alongAxis(d, f int, taps []float32, each func(n int, f func(i i
 	v.Shape[d] = m
 	v.Origin[2-d] += float64(float64(f/2) * v.Spacing[2-d])
 	v.Spacing[2-d] *= float64(f)
+	if inner == 1 {
+		return each(outer, func(i int) error {
+			alongRow(v.Voxels[i*m:][:m], src[i*n:][:n], f, taps)
+			return nil
+		})
+	}
 	return each(outer*m, func(i int) error {
 		dst := v.Voxels[i*inner:][:inner]
 		from := src[i/m*n*inner:]
-		for k, w := range taps {
-			at := filter.Nearest.Index(i%m*f+f/2+k-len(taps)/2, n)
-			filter.AddCombine(dst, from[at*inner:][:inner], 0, []float32{w})
+		first := i%m*f + f/2 - len(taps)/2
+		if first >= 0 && first+len(taps) <= n {
+			filter.AddCombine(dst, from[first*inner:], inner, taps)
+			return nil
+		}
+		for k := range taps {
+			filter.AddCombine(dst, from[filter.Nearest.Index(first+k, n)*inner:][:inner], 0, taps[k:k+1])
 		}
 		return nil
 	})
+}
+
+// alongRow smooths and thins a row.
+func alongRow(dst, src []float32, f int, taps []float32) {
+	wide := make([]float32, len(src)+len(taps)-1)
+	for i := range wide {
+		wide[i] = src[filter.Nearest.Index(i-len(taps)/2, len(src))]
+	}
+	if f == 1 {
+		filter.AddCombine(dst, wide, 1, taps)
+		return
+	}
+	for x := range dst {
+		sum := float32(0)
+		for k, v := range wide[x*f+f/2:][:len(taps)] {
+			sum += float32(taps[k] * v)
+		}
+		dst[x] = sum
+	}
 }
 
 // limits returns the values of an image without its outliers: from the share low of the sorted values to high.

@@ -127,9 +127,9 @@ type grower struct {
 func (e *elastic) grower(k int, h half) *grower {
 	f, m := e.fixed.levels[k], e.moving.levels[k]
 	laid := &level{ny: m.ny, nx: m.nx, scale: m.scale, smooth: make([]float32, m.ny*m.nx)}
-	resample(laid.smooth, f.smooth, m, f, m.at(e.back))
-	laid.v = laid.smooth
-	return &grower{refiner: newRefiner(laid, m, false), half: h, side: e.side}
+	resample(laid.smooth, f.smooth, m, f, m.at(e.back), 0, m.ny)
+	laid.v, laid.data = laid.smooth, countData(laid.smooth)
+	return &grower{refiner: newRefiner(laid, m, false, nil), half: h, side: e.side}
 }
 
 // try warps the moving plane and correlates its half of the pixels.

@@ -20,6 +20,7 @@ type Image struct {
 type level struct {
 	ny, nx int
 	scale  float64   // pixels of level 0 per pixel
+	data   int       // pixels with data
 	v      []float32 // as halved
 	smooth []float32 // v after a Gaussian of [smoothing] pixels
 	detail []float32 // smooth less a Gaussian of [shading] pixels, of levels on which displacements are searched for
@@ -97,7 +98,8 @@ func (im *Image) stretch() {
 		im.blank = fmt.Sprintf("has less than %d × %d pixels", least, least)
 		return
 	}
-	if im.data = countData(v); im.data < leastPixels {
+	l.data = countData(v)
+	if im.data = l.data; im.data < leastPixels {
 		im.blank = "shows nothing: it has no data, or is constant"
 		return
 	}
@@ -179,6 +181,7 @@ func (l *level) half() *level {
 			}
 			if h.v[y*h.nx+x] = nan; n >= 2 {
 				h.v[y*h.nx+x] = sum / n
+				h.data++
 			}
 		}
 	}

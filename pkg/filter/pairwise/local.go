@@ -2,12 +2,13 @@ package pairwise
 
 import "math"
 
-// localMean subtracts local means from planes. It owns memory and serves one goroutine.
+// localMean subtracts local means from planes. It serves one caller at a time.
 type localMean struct {
-	ny, nx int
-	planes [3][]float32
-	sums   []float64 // of a row or of all columns
-	past   []float32 // the rows of a column's window
+	ny, nx  int
+	bands   bands
+	planes  [ofMeans][]float32 // sums of both planes and of the pixels that count
+	sums    []float64          // of all columns
+	counted bool               // planes[2] belongs to the pixels that counted last
 }
 
 // boxes is the number of box filters in a row that make a local mean, and reach how far each extends on either side: together their
@@ -16,82 +17,152 @@ const boxes = 2
 
 var reach = int(math.Round((math.Sqrt(12*shading*shading/boxes+1) - 1) / 2))
 
-func newLocalMean(ny, nx int) localMean {
-	m := localMean{ny: ny, nx: nx, sums: make([]float64, nx)}
-	all := make([]float32, 3*ny*nx)
+// ofMeans is the number of planes that a localMean needs memory for.
+const ofMeans = 3
+
+func newLocalMean(ny, nx int, b bands, memory []float32) localMean {
+	m := localMean{ny: ny, nx: nx, bands: b, sums: make([]float64, nx)}
 	for i := range m.planes {
-		m.planes[i] = all[i*ny*nx:][:ny*nx]
+		m.planes[i] = memory[i*ny*nx:][:ny*nx]
 	}
-	m.past = make([]float32, (reach+1)*max(nx, 1))
 	return m
 }
 
-// take subtracts from f and w their means over the pixels around that count, which both tells by 1 and 0. Pixels that do not count
-// are 0 before and NaN after.
-func (m *localMean) take(f, w, both []float32) {
+// take subtracts from f and w their means over the pixels around that count, which both tells by 1 and 0; same tells that these are as
+// they were. Pixels that do not count are 0 before and NaN after. scratch has the size of a plane.
+func (m *localMean) take(f, w, both, scratch []float32, same bool) error {
 	for i, v := range [][]float32{f, w, both} {
-		copy(m.planes[i], v)
-		for range boxes {
-			m.rows(m.planes[i])
-			m.columns(m.planes[i])
-		}
-	}
-	a, b, n := m.planes[0], m.planes[1], m.planes[2]
-	for i, k := range both {
-		if k == 0 {
-			f[i], w[i] = nan, nan
+		if i == 2 && same && m.counted {
 			continue
 		}
-		f[i] -= a[i] / n[i]
-		w[i] -= b[i] / n[i]
+		for range boxes {
+			if err := m.bands.share(m.ny, func(y0, y1 int) { m.rows(scratch, v, y0, y1) }); err != nil {
+				return err
+			}
+			v = m.planes[i]
+			if err := m.bands.share(m.nx, func(x0, x1 int) { m.columns(v, scratch, x0, x1) }); err != nil {
+				return err
+			}
+		}
+	}
+	m.counted = true
+	return m.bands.share(m.ny, func(y0, y1 int) {
+		from, to := y0*m.nx, y1*m.nx
+		a, b, n := m.planes[0][from:to], m.planes[1][from:to], m.planes[2][from:to]
+		f, w := f[from:to], w[from:to]
+		for i, k := range both[from:to] {
+			if k == 0 {
+				f[i], w[i] = nan, nan
+				continue
+			}
+			f[i] -= a[i] / n[i]
+			w[i] -= b[i] / n[i]
+		}
+	})
+}
+
+// rows sets each pixel of dst in rows y0 to y1−1 to the sum of those around it in its row of src.
+func (m *localMean) rows(dst, src []float32, y0, y1 int) {
+	n := m.nx
+	y := y0
+	for ; y+4 <= y1; y += 4 { // four sums that do not wait for each other
+		sumRows(dst[y*n:][:4*n], src[y*n:][:4*n], n)
+	}
+	for ; y < y1; y++ {
+		sumRow(dst[y*n:][:n], src[y*n:][:n])
 	}
 }
 
-// rows replaces each pixel by the sum of those around it in its row.
-func (m *localMean) rows(v []float32) {
-	line := m.past[:0]
-	for y := range m.ny {
-		row := v[y*m.nx:][:m.nx]
-		line = append(line[:0], row...)
-		sum := 0.0
-		for x := range min(reach, m.nx) {
-			sum += float64(line[x])
+// sumRow sums the pixels around each one of a row.
+func sumRow(dst, src []float32) {
+	sum := 0.0
+	for x := range min(reach, len(src)) {
+		sum += float64(src[x])
+	}
+	for x := range src {
+		if x+reach < len(src) {
+			sum += float64(src[x+reach])
 		}
-		for x := range row {
-			if x+reach < m.nx {
-				sum += float64(line[x+reach])
-			}
-			if x > reach {
-				sum -= float64(line[x-reach-1])
-			}
-			row[x] = float32(sum)
+		if x > reach {
+			sum -= float64(src[x-reach-1])
 		}
+		dst[x] = float32(sum)
 	}
 }
 
-// columns replaces each pixel by the sum of those around it in its column.
-func (m *localMean) columns(v []float32) {
-	clear(m.sums)
-	add := func(row []float32, sign float64) {
-		for x, f := range row {
-			m.sums[x] += float64(sign * float64(f))
+// sumRows does four rows of n pixels as sumRow does one.
+func sumRows(dst, src []float32, n int) {
+	if n < 2*reach+2 {
+		for i := range 4 {
+			sumRow(dst[i*n:][:n], src[i*n:][:n])
 		}
+		return
 	}
+	a, b, c, d := src[:n], src[n:][:n], src[2*n:][:n], src[3*n:][:n]
+	e, f, g, h := dst[:n], dst[n:][:n], dst[2*n:][:n], dst[3*n:][:n]
+	var p, q, r, s float64
+	add := func(x int) {
+		p, q, r, s = p+float64(a[x]), q+float64(b[x]), r+float64(c[x]), s+float64(d[x])
+	}
+	for x := range reach {
+		add(x)
+	}
+	for x := range reach + 1 {
+		add(x + reach)
+		e[x], f[x], g[x], h[x] = float32(p), float32(q), float32(r), float32(s)
+	}
+	in, out := 2*reach+1, 0
+	for x := reach + 1; in < n; x++ {
+		p = p + float64(a[in]) - float64(a[out])
+		q = q + float64(b[in]) - float64(b[out])
+		r = r + float64(c[in]) - float64(c[out])
+		s = s + float64(d[in]) - float64(d[out])
+		e[x], f[x], g[x], h[x] = float32(p), float32(q), float32(r), float32(s)
+		in++
+		out++
+	}
+	for x := n - reach; x < n; x++ {
+		p, q, r, s = p-float64(a[out]), q-float64(b[out]), r-float64(c[out]), s-float64(d[out])
+		e[x], f[x], g[x], h[x] = float32(p), float32(q), float32(r), float32(s)
+		out++
+	}
+}
+
+// columns sets each pixel of dst in columns x0 to x1−1 to the sum of those around it in its column of src.
+func (m *localMean) columns(dst, src []float32, x0, x1 int) {
+	sums := m.sums[x0:x1]
+	clear(sums)
+	row := func(y int) []float32 { return src[y*m.nx+x0:][:len(sums)] }
 	for y := range min(reach, m.ny) {
-		add(v[y*m.nx:][:m.nx], 1)
+		for x, f := range row(y) {
+			sums[x] += float64(f)
+		}
 	}
 	for y := range m.ny {
-		row := v[y*m.nx:][:m.nx]
-		if y+reach < m.ny {
-			add(v[(y+reach)*m.nx:][:m.nx], 1)
-		}
-		old := m.past[y%(reach+1)*m.nx:][:m.nx] // row y−reach−1, as it was
-		if y > reach {
-			add(old, -1)
-		}
-		copy(old, row)
-		for x, s := range m.sums {
-			row[x] = float32(s)
+		out := dst[y*m.nx+x0:][:len(sums)]
+		switch in, old := y+reach < m.ny, y > reach; {
+		case in && old:
+			f, g := row(y+reach), row(y-reach-1)
+			for x, s := range sums {
+				s = s + float64(f[x]) - float64(g[x])
+				sums[x], out[x] = s, float32(s)
+			}
+		case in:
+			f := row(y + reach)
+			for x, s := range sums {
+				s += float64(f[x])
+				sums[x], out[x] = s, float32(s)
+			}
+		case old:
+			g := row(y - reach - 1)
+			for x, s := range sums {
+				s -= float64(g[x])
+				sums[x], out[x] = s, float32(s)
+			}
+		default:
+			for x, s := range sums {
+				out[x] = float32(s)
+			}
 		}
 	}
 }

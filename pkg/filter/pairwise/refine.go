@@ -2,6 +2,8 @@ package pairwise
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 
 	"strata/pkg/filter"
 )
@@ -27,7 +29,7 @@ const (
 	leastOverlap, leastPixels = 0.15, 100
 )
 
-// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one goroutine.
+// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one caller at a time.
 //
 // Detail is what is left of the smooth planes after their local means. These are taken over the pixels that both planes have under
 // the transform: at the border of the overlap, means over different pixels would differ although the planes agree, and hold the
@@ -35,12 +37,41 @@ const (
 type refiner struct {
 	fixed, moving *level
 	rotation      bool
+	bands         bands
+	err           error     // of bands; what is found after it is nothing
 	least         int       // pixels that must overlap
-	warped        []float32 // the moving plane under the transform that was tried last
+	memory        []float32 // of all planes
+	warped        []float32 // the moving plane under the transform that is tried
 	f, w          []float32 // the detail of fixed and warped; NaN where one has no data
 	both          []float32 // 1 where both have data, 0 elsewhere
 	mean          localMean
-	sum           moments // of f and w
+	row           []moments     // of f and w by rows
+	sum           moments       // of all rows
+	products      [][20]float64 // by rows: see equations
+}
+
+// bands shares out the rows or columns of a plane. A plane's sums are kept by rows, so that they do not depend on bands.
+type bands struct {
+	n    int // 1 or less: all in one
+	each func(n int, f func(i int)) error
+}
+
+const (
+	// mostBands is the number of bands of a plane, and leastBand the number of pixels of one from which on sharing them out pays.
+	mostBands, leastBand = 16, 1 << 14
+)
+
+func newBands(pixels int, each func(n int, f func(i int)) error) bands {
+	return bands{n: min(mostBands, pixels/leastBand), each: each}
+}
+
+// share calls f for ranges that together are 0 to n−1.
+func (b bands) share(n int, f func(from, to int)) error {
+	if b.n <= 1 || b.each == nil {
+		f(0, n)
+		return nil
+	}
+	return b.each(b.n, func(i int) { f(i*n/b.n, (i+1)*n/b.n) })
 }
 
 // moments are sums over the pixels that two planes have.
@@ -50,17 +81,32 @@ type moments struct {
 	covariance, vf, vw float64 // times n
 }
 
-func newRefiner(fixed, moving *level, rotation bool) *refiner {
-	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, least: leastCommon(fixed, moving), mean: newLocalMean(fixed.ny, fixed.nx)}
+// newRefiner returns a refiner that shares out planes by each; nil: it does not.
+func newRefiner(fixed, moving *level, rotation bool, each func(n int, f func(i int)) error) *refiner {
 	n := fixed.ny * fixed.nx
-	all := make([]float32, 4*n)
-	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
+	b := newBands(n, each)
+	r := &refiner{fixed: fixed, moving: moving, rotation: rotation, bands: b, least: leastCommon(fixed, moving)}
+	r.row, r.products = make([]moments, fixed.ny), make([][20]float64, fixed.ny)
+	if all, ok := spare.Get().(*[]float32); ok && cap(*all) >= (4+ofMeans)*n {
+		r.memory = (*all)[:(4+ofMeans)*n]
+	} else {
+		r.memory = make([]float32, (4+ofMeans)*n)
+	}
+	all := r.memory
+	r.warped, r.f, r.w, r.both = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:4*n]
+	r.mean = newLocalMean(fixed.ny, fixed.nx, b, all[4*n:])
 	return r
 }
 
+// spare holds planes of refiners that have ended: fresh memory for each would take as long as a try.
+var spare sync.Pool
+
+// end gives the planes to another refiner.
+func (r *refiner) end() { spare.Put(&r.memory) }
+
 // leastCommon returns the number of pixels of a level that two planes must have in common.
 func leastCommon(fixed, moving *level) int {
-	return max(leastPixels, int(leastOverlap*float64(min(countData(fixed.v), countData(moving.v)))))
+	return max(leastPixels, int(leastOverlap*float64(min(fixed.data, moving.data))))
 }
 
 func countData(v []float32) (n int) {
@@ -109,37 +155,72 @@ func (r *refiner) length(step [3]float64) float64 {
 
 // try resamples the moving plane and correlates. t is in pixels of the level.
 func (r *refiner) try(t filter.Rigid) fit {
-	resample(r.warped, r.moving.smooth, r.fixed, r.moving, t)
+	r.share(r.fixed.ny, func(y0, y1 int) {
+		resample(r.warped[y0*r.fixed.nx:], r.moving.smooth, r.fixed, r.moving, t, y0, y1)
+	})
 	c := r.compare()
 	return fit{t, c, r.sum.n}
 }
 
-// compare correlates the detail of the fixed and the warped plane.
-func (r *refiner) compare() float64 {
-	for i, w := range r.warped {
-		f := r.fixed.smooth[i]
-		r.both[i], r.f[i], r.w[i] = 1, f, w
-		if d := f - w; d != d {
-			r.both[i], r.f[i], r.w[i] = 0, 0, 0
-		}
+func (r *refiner) share(n int, f func(from, to int)) {
+	if err := r.bands.share(n, f); err != nil && r.err == nil {
+		r.err = err
 	}
-	r.mean.take(r.f, r.w, r.both)
+}
+
+// compare correlates the detail of the fixed and the warped plane, which it overwrites.
+func (r *refiner) compare() float64 {
+	var changed atomic.Bool // pixels that both planes have
+	nx := r.fixed.nx
+	r.share(r.fixed.ny, func(y0, y1 int) {
+		if r.overlap(y0*nx, y1*nx) {
+			changed.Store(true)
+		}
+	})
+	if err := r.mean.take(r.f, r.w, r.both, r.warped, !changed.Load()); err != nil && r.err == nil {
+		r.err = err
+	}
+	r.share(r.fixed.ny, func(y0, y1 int) {
+		for y := y0; y < y1; y++ {
+			r.row[y] = moments{}
+			r.row[y].add(r.f[y*nx:][:nx], r.w[y*nx:][:nx])
+		}
+	})
 	r.sum = moments{}
-	for y := range r.fixed.ny {
-		r.sum.add(r.f[y*r.fixed.nx:][:r.fixed.nx], r.w[y*r.fixed.nx:][:r.fixed.nx])
+	for y := range r.row {
+		r.sum.join(&r.row[y])
+	}
+	if r.err != nil {
+		return -1
 	}
 	return r.sum.correlation(r.least)
 }
 
-// resample computes a form v of the moving plane under a transform, on the pixels of the fixed one.
-func resample(dst, v []float32, fixed, moving *level, t filter.Rigid) {
+// overlap marks which of the pixels from … to−1 both planes have, and returns whether that has changed.
+func (r *refiner) overlap(from, to int) (changed bool) {
+	fixed, warped := r.fixed.smooth[from:to], r.warped[from:to]
+	f, w, both := r.f[from:to], r.w[from:to], r.both[from:to]
+	for i, b := range warped {
+		a := fixed[i]
+		known := float32(1)
+		if d := a - b; d != d {
+			a, b, known = 0, 0, 0
+		}
+		changed = changed || known != both[i]
+		f[i], w[i], both[i] = a, b, known
+	}
+	return changed
+}
+
+// resample computes a form v of the moving plane under a transform, on the pixels of rows y0 to y1−1 of the fixed one.
+func resample(dst, v []float32, fixed, moving *level, t filter.Rigid, y0, y1 int) {
 	s, c := math.Sincos(t.Angle)
-	for y := range fixed.ny {
+	for y := y0; y < y1; y++ {
 		d := float64(y) - t.CY
 		at := line{
 			x: t.CX + t.TX - float64(c*t.CX) - float64(s*d), y: t.CY + t.TY - float64(s*t.CX) + float64(c*d), dx: c, dy: s,
 		}
-		at.sample(dst[y*fixed.nx:][:fixed.nx], v, moving.ny, moving.nx)
+		at.sample(dst[(y-y0)*fixed.nx:][:fixed.nx], v, moving.ny, moving.nx)
 	}
 }
 
@@ -157,8 +238,13 @@ func (m *moments) add(fixed, warped []float32) {
 		ff, ww, fw = ff+float64(p*p), ww+float64(q*q), fw+float64(p*q)
 		n++
 	}
-	m.n += n
-	m.f, m.w, m.ff, m.ww, m.fw = m.f+f, m.w+w, m.ff+ff, m.ww+ww, m.fw+fw
+	m.join(&moments{n: n, f: f, w: w, ff: ff, ww: ww, fw: fw})
+}
+
+// join adds the sums of o.
+func (m *moments) join(o *moments) {
+	m.n += o.n
+	m.f, m.w, m.ff, m.ww, m.fw = m.f+o.f, m.w+o.w, m.ff+o.ff, m.ww+o.ww, m.fw+o.fw
 }
 
 // correlation returns the normalised correlation; −1 if there are fewer than least pixels, and 0 if one plane is flat there.
@@ -180,15 +266,32 @@ type line struct{ x, y, dx, dy float64 }
 // sample interpolates linearly; NaN where one of the four pixels lies outside or has no data.
 func (l *line) sample(row, v []float32, ny, nx int) {
 	mx, my := float64(nx-1), float64(ny-1)
-	for i := range row {
-		x := l.x + float64(l.dx*float64(i))
-		y := l.y + float64(l.dy*float64(i))
-		if !(x >= 0 && x <= mx && y >= 0 && y <= my) {
-			row[i] = nan
-			continue
-		}
-		row[i] = linear(v, nx, x, y, mx, my)
+	outside := func(i int) bool {
+		x, y := l.at(i)
+		return !(x >= 0 && x <= mx && y >= 0 && y <= my)
 	}
+	from, to := 0, len(row)
+	for ; from < to && outside(from); from++ {
+		row[from] = nan
+	}
+	for ; from < to && outside(to-1); to-- {
+		row[to-1] = nan
+	}
+	for i := from; i < to; i++ { // a line crosses the plane once
+		x, y := l.at(i)
+		x0, y0 := min(int(x), nx-2), min(int(y), ny-2)
+		a, b := float32(x-float64(x0)), float32(y-float64(y0))
+		k := y0*nx + x0
+		up, down := v[k:k+2:k+2], v[k+nx:k+nx+2:k+nx+2]
+		top := up[0] + float32((up[1]-up[0])*a)
+		bottom := down[0] + float32((down[1]-down[0])*a)
+		row[i] = top + float32((bottom-top)*b)
+	}
+}
+
+// at returns where pixel i lies in the moving plane.
+func (l *line) at(i int) (x, y float64) {
+	return l.x + float64(l.dx*float64(i)), l.y + float64(l.dy*float64(i))
 }
 
 // linear samples a plane at a place inside it. mx and my are its last pixel.
@@ -214,8 +317,13 @@ func (r *refiner) step(t filter.Rigid) (step [3]float64, ok bool) {
 		scale: float32(math.Sqrt(m.vf / m.vw)), cx: t.CX, cy: t.CY,
 	}
 	nx := r.fixed.nx
+	r.share(r.fixed.ny, func(y0, y1 int) {
+		for y := max(y0, 1); y < min(y1, r.fixed.ny-1); y++ {
+			r.products[y] = e.row(r.f[(y-1)*nx:(y+2)*nx], r.w[(y-1)*nx:(y+2)*nx], nx, y)
+		}
+	})
 	for y := 1; y < r.fixed.ny-1; y++ {
-		e.row(r.f[(y-1)*nx:(y+2)*nx], r.w[(y-1)*nx:(y+2)*nx], nx, y)
+		e.add(&r.products[y])
 	}
 	return e.solve(r.rotation)
 }
@@ -229,10 +337,9 @@ type equations struct {
 	b           [5]float64
 }
 
-// row adds the pixels of row y, given with the rows above and below it.
-func (e *equations) row(fixed, warped []float32, nx, y int) {
+// row returns the products of the pixels of row y, given with the rows above and below it: those of a by rows, then those of b.
+func (e *equations) row(fixed, warped []float32, nx, y int) (s [20]float64) {
 	v := float32(float64(y) - e.cy)
-	var s [20]float64
 	up, f0, down := fixed[:nx], fixed[nx:][:nx], fixed[2*nx:][:nx]
 	wUp, w0, wDown := warped[:nx], warped[nx:][:nx], warped[2*nx:][:nx]
 	for x := 1; x < nx-1; x++ {
@@ -266,6 +373,11 @@ func (e *equations) row(fixed, warped []float32, nx, y int) {
 		s[18] += float64(b * a)
 		s[19] += a
 	}
+	return s
+}
+
+// add adds the products of a row.
+func (e *equations) add(s *[20]float64) {
 	k := 0
 	for i := range 5 {
 		for j := i; j < 5; j++ {

@@ -102,7 +102,9 @@ func Agreement(fixed, moving *Image, t filter.Rigid) float64 {
 	if r == nil {
 		return -1
 	}
-	return r.refiner(0).try(t).correlation
+	f := r.refiner(0, nil)
+	defer f.end()
+	return f.try(t).correlation
 }
 
 type registration struct {
@@ -136,8 +138,8 @@ func inTurn(n int, f func(i int)) error {
 	return nil
 }
 
-func (r *registration) refiner(k int) *refiner {
-	return newRefiner(r.fixed.levels[k], r.moving.levels[k], r.o.Rotation)
+func (r *registration) refiner(k int, each func(n int, f func(i int)) error) *refiner {
+	return newRefiner(r.fixed.levels[k], r.moving.levels[k], r.o.Rotation, each)
 }
 
 // levelOf returns the finest level on which planes are no longer than length, or the coarsest.
@@ -174,7 +176,17 @@ func (r *registration) search(k int) (Result, error) {
 // follow refines fits on a level and returns the n best.
 func (r *registration) follow(k int, fits []fit, n int) (best []fit, err error) {
 	out := make([]fit, len(fits))
-	if err := r.o.Each(len(fits), func(i int) { out[i] = r.refiner(k).climb(fits[i].t) }); err != nil {
+	if len(fits) == 1 { // planes are shared out in its place
+		alone := r.refiner(k, r.o.Each)
+		defer alone.end()
+		if out[0] = alone.climb(fits[0].t); alone.err != nil {
+			return nil, alone.err
+		}
+	} else if err := r.o.Each(len(fits), func(i int) {
+		one := r.refiner(k, nil)
+		defer one.end()
+		out[i] = one.climb(fits[i].t)
+	}); err != nil {
 		return nil, err
 	}
 	sortFits(out)
@@ -276,7 +288,7 @@ func (r *registration) judge(best fit) Result {
 func (r *registration) correlate(t filter.Rigid) (correlation float64, pixels int) {
 	fixed, moving := r.fixed.levels[0], r.moving.levels[0]
 	warped := make([]float32, len(fixed.v))
-	resample(warped, moving.v, fixed, moving, t)
+	resample(warped, moving.v, fixed, moving, t, 0, fixed.ny)
 	var sum moments
 	sum.add(fixed.v, warped)
 	return sum.correlation(leastCommon(fixed, moving)), sum.n

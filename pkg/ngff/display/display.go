@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/spatial"
@@ -172,8 +173,9 @@ func window(ctx context.Context, im *ngff.Image, levels []spatial.Level, channel
 	if len(values) == 0 {
 		return nil, nil
 	}
-	slices.Sort(values)
-	w := &ngff.Window{Min: values[0], Max: values[len(values)-1], Start: Quantile(values, 0.001), End: Quantile(values, 0.999)}
+	w := &ngff.Window{Min: slices.Min(values), Max: slices.Max(values)}
+	// sorting would take as long as a small stage
+	w.Start, w.End = filter.SelectNth(values, rank(len(values), 0.001)), filter.SelectNth(values, rank(len(values), 0.999))
 	if w.Start == w.End { // hardly anything in an empty image
 		w.Start, w.End = w.Min, w.Max
 	}

@@ -91,6 +91,7 @@ func AppendFinite(values []float64, elements []byte, t dtype.Type) []float64 {
 }
 
 // Quantile returns the value below which a fraction q of the sorted values lies.
-func Quantile(sorted []float64, q float64) float64 {
-	return sorted[int(math.Round(q*float64(len(sorted)-1)))]
-}
+func Quantile(sorted []float64, q float64) float64 { return sorted[rank(len(sorted), q)] }
+
+// rank returns the place of that value of n.
+func rank(n int, q float64) int { return int(math.Round(q * float64(n-1))) }

@@ -9,6 +9,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/work"
 )
 
 // A Mask tells which A-lines (y, x) are agarose, in C order.
@@ -25,12 +26,15 @@ func (m *Mask) Coverage() float64 { return float64(m.Count) / float64(len(m.Line
 func (m *Mask) Few() bool { return math.IsNaN(m.Threshold) }
 
 // Bytes returns the memory that [Means] and [Find] need for the A-lines of a volume.
-func Bytes(v *blocks.Volume) int64 { return 13 * int64(v.Shape[1]) * int64(v.Shape[2]) }
+func Bytes(v *blocks.Volume) int64 { return 17 * int64(v.Shape[1]) * int64(v.Shape[2]) }
 
 // Means returns the mean over z of the finite voxels of each A-line, those above clip counted as clip. An A-line without finite voxels
 // has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is called with each block that is read, with
-// the voxels as they are stored, from several goroutines; it may be nil.
+// the voxels as they are stored, from several goroutines; it may be nil. Without it, voxels in memory are summed where they lie.
 func Means(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resources, see func(b *blocks.Block)) ([]float32, error) {
+	if all := v.Held(); all != nil && see == nil {
+		return heldMeans(ctx, v, clip, res)
+	}
 	c, err := v.Cut(blocks.Plan{Size: v.Chunk, PerVoxel: 12, Down: true, Shrink: true, Work: "averaging A-lines"}, res)
 	if err != nil {
 		return nil, err
@@ -79,6 +83,44 @@ func Means(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resource
 	return means, err
 }
 
+// heldLines is the number of A-lines whose sums fit into the nearest cache.
+const heldLines = 2048
+
+// heldMeans is Means of a volume in memory.
+func heldMeans(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resources) ([]float32, error) {
+	all, depth := v.Held(), v.Shape[0]
+	means := make([]float32, v.Shape[1]*v.Shape[2])
+	err := work.Each(ctx, res.Workers, (len(means)+heldLines-1)/heldLines, func(_, i int) error {
+		var sums [heldLines]float64
+		at := i * heldLines
+		n := min(heldLines, len(means)-at)
+		if filter.AddClipped(sums[:n], all[at:], depth, len(means), float32(clip)) == 0 {
+			filter.Mean(means[at:at+n], sums[:n], depth)
+		} else {
+			finiteMeans(means[at:at+n], all[at:], depth, len(means), clip)
+		}
+		res.Done(int64(n) * int64(depth) * int64(v.DType.Size()))
+		return nil
+	})
+	return means, err
+}
+
+// finiteMeans computes the means of A-lines, some of whose voxels are not finite. Planes begin stride voxels apart.
+func finiteMeans(means, voxels []float32, depth, stride int, clip float64) {
+	for i := range means {
+		sum, n := 0.0, 0
+		for z := range depth {
+			if f := voxels[z*stride+i]; f-f == 0 {
+				sum += min(float64(f), clip)
+				n++
+			}
+		}
+		if n > 0 {
+			means[i] = float32(sum / float64(n))
+		}
+	}
+}
+
 // Find returns the mask of A-lines with the given means, whose Otsu threshold is taken of a Gaussian of them of sigma pixels along y
 // and x (mirrored at the edges, cut off at 4 sigma), where the mean is above 0.
 func Find(means []float32, ny, nx int, sigma float64) *Mask {
@@ -120,6 +162,44 @@ func find(means, smooth, counted []float32) *Mask {
 		}
 	}
 	return m
+}
+
+// Runs returns the A-lines of the mask as runs in C order: the first of each, and that behind its last.
+func (m *Mask) Runs() (runs [][2]int32) {
+	for i := 0; i < len(m.Lines); i++ {
+		if !m.Lines[i] {
+			continue
+		}
+		from := i
+		for i < len(m.Lines) && m.Lines[i] {
+			i++
+		}
+		runs = append(runs, [2]int32{int32(from), int32(i)})
+	}
+	return runs
+}
+
+const (
+	longRun  = 512     // A-lines of a run that is worth a call of its own
+	someRuns = 1 << 14 // voxels of short runs that are put together for one
+)
+
+// Parts calls f with all voxels of runs of A-lines of a whole plane, those of short runs put together in buf, which it returns.
+func Parts(buf, plane []float32, runs [][2]int32, f func(voxels []float32)) []float32 {
+	buf = buf[:0]
+	for _, r := range runs {
+		run := plane[r[0]:r[1]]
+		if len(run) >= longRun {
+			f(run)
+			continue
+		}
+		if buf = append(buf, run...); len(buf) >= someRuns {
+			f(buf)
+			buf = buf[:0]
+		}
+	}
+	f(buf)
+	return buf
 }
 
 // Select appends the finite voxels of a plane of a block that lie in the agarose to dst.

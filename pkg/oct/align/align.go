@@ -6,6 +6,7 @@ import (
 	"context"
 	"image"
 	"math"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter/mattes"
@@ -77,8 +78,8 @@ func (r *Result) Metrics(in, template, out string) *metrics.Step {
 	return s
 }
 
-// Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level of each in memory;
-// the output is resampled from the full resolution in layers of planes.
+// Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level of each in memory, or means
+// of voxels where there is none that fits; the output is resampled from the full resolution in layers of planes.
 func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Options, layout oct.Layout, res oct.Resources) (*Result, error) {
 	v, err := blocks.Open(in)
 	if err != nil {
@@ -127,50 +128,42 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 	if levels[0] < opt.Level {
 		res.Warnf("%s: level %d is the coarsest: it is registered instead of level %d", v.Where, levels[0], opt.Level)
 	}
-	coarse := func(v *blocks.Volume) float64 { return max(v.Voxel[0], v.Voxel[1], v.Voxel[2]) }
-	for levels[1]+1 < len(t.Image.Levels) && coarse(t.Level(levels[1]+1)) <= 1.2*coarse(v.Level(levels[0])) {
+	for levels[1]+1 < len(t.Image.Levels) && slices.Max(t.Level(levels[1] + 1).Voxel[:]) <= 1.2*slices.Max(v.Level(levels[0]).Voxel[:]) {
 		levels[1]++
 	}
-	var pair [2]*blocks.Volume
-	for {
-		pair = [2]*blocks.Volume{v.Level(levels[0]), t.Level(levels[1])}
-		need := voxels(pair[0].Shape)*8 + voxels(pair[1].Shape)*8 + float64(mattes.Bytes(pair[1].Shape, pair[0].Shape, o))
-		if need <= float64(res.Mem) {
-			break
-		}
-		larger := 0
-		if voxels(pair[1].Shape) > voxels(pair[0].Shape) {
-			larger = 1
-		}
-		if levels[larger]+1 == len([2]*blocks.Volume{v, t}[larger].Image.Levels) {
-			larger = 1 - larger
-		}
-		if levels[larger]+1 >= len([2]*blocks.Volume{v, t}[larger].Image.Levels) {
-			return res.TooLittle(int64(min(need, math.MaxInt64/4)), "registering %s of %v voxels to %s of %v", pair[0].Where, pair[0].Shape, pair[1].Where, pair[1].Shape)
-		}
-		levels[larger]++
+	var pair [2]coarse
+	var err error
+	if pair, r.Levels, err = choose([2]*blocks.Volume{v, t}, levels, o, res); err != nil {
+		return err
 	}
-	r.Levels = levels
-	res.Decided("registering level %d of the volume, %v voxels, to level %d of the template, %v voxels", levels[0], pair[0].Shape, levels[1], pair[1].Shape)
+	for i, what := range [2]string{"volume", "template"} {
+		res.Decided("registering level %d of the %s, %v voxels of %.4g µm", r.Levels[i], what, pair[i].shape(), pair[i].voxel())
+	}
 	var images [2]*mattes.Volume // of the volume and the template
+	left := res
 	for i, l := range pair {
-		loaded, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], res)
+		loaded, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], left)
 		if err != nil {
 			return err
 		}
 		defer release()
 		images[i] = loaded
+		left.Mem -= 4 * int64(len(loaded.Voxels))
 	}
-	var err error
 	if r.Transform, err = mattes.Register(images[1], images[0], o); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return oct.BadInput("%s, to %s: %w", v.Where, t.Where, err)
 	}
-	r.VoxelUM = coarse(pair[0])
+	um := pair[0].voxel()
+	r.VoxelUM = slices.Max(um[:])
 	if opt.Preview {
 		r.preview = draw(images[1], images[0], &r.Transform.Euler)
+	}
+	if r.Transform.Restarted {
+		res.Warnf("%s, to %s: the coarse resolutions led astray: the transform was found from the start at the finest alone; look at it (--preview), and give a nearer --initial_rotation if it is wrong",
+			v.Where, t.Where)
 	}
 	if !r.Transform.StepConverged {
 		res.Warnf("the registration ended after %d steps without a maximum: more --max_iterations may find it", r.Transform.Iterations)
@@ -180,9 +173,41 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 
 func voxels(shape [3]int) float64 { return float64(shape[0]) * float64(shape[1]) * float64(shape[2]) }
 
+// choose returns what is registered of the volume and the template: the given levels, or coarser ones if memory does not hold these, or means
+// of the coarsest.
+func choose(all [2]*blocks.Volume, levels [2]int, o mattes.Options, res oct.Resources) ([2]coarse, [2]int, error) {
+	pair := [2]coarse{whole(all[0].Level(levels[0])), whole(all[1].Level(levels[1]))}
+	for {
+		need := voxels(pair[0].shape())*8 + voxels(pair[1].shape())*8 + float64(mattes.Bytes(pair[1].shape(), pair[0].shape(), o))
+		if need <= float64(res.Mem) {
+			return pair, levels, nil
+		}
+		larger := 0
+		if voxels(pair[1].shape()) > voxels(pair[0].shape()) {
+			larger = 1
+		}
+		ok := false
+		for _, i := range [2]int{larger, 1 - larger} {
+			if levels[i]+1 < len(all[i].Image.Levels) {
+				levels[i]++
+				pair[i], ok = whole(all[i].Level(levels[i])), true
+			} else {
+				pair[i], ok = pair[i].coarser()
+			}
+			if ok {
+				break
+			}
+		}
+		if !ok {
+			return pair, levels, res.TooLittle(int64(min(need, math.MaxInt64/4)), "registering %s of %v voxels to %s of %v", pair[0].Where, pair[0].shape(), pair[1].Where, pair[1].shape())
+		}
+	}
+}
+
 // load reads a level into memory, reoriented. Its places are those of the volume v at level 0.
-func (r *Result) load(ctx context.Context, l, v *blocks.Volume, o orientation, res oct.Resources) (*mattes.Volume, func(), error) {
-	n := l.Shape[0] * l.Shape[1] * l.Shape[2]
+func (r *Result) load(ctx context.Context, l coarse, v *blocks.Volume, o orientation, res oct.Resources) (*mattes.Volume, func(), error) {
+	shape := l.shape()
+	n := shape[0] * shape[1] * shape[2]
 	b, err := mem.Alloc(4 * n)
 	if err != nil {
 		return nil, nil, err
@@ -195,27 +220,16 @@ func (r *Result) load(ctx context.Context, l, v *blocks.Volume, o orientation, r
 	}
 	defer mem.Free(direct)
 	all := dtype.Slice[float32](direct)
-	area := l.Shape[1] * l.Shape[2]
 	quiet := res
 	quiet.Progress = nil
-	err = l.Layers(ctx, quiet, min(l.Chunk[0], 16), func(z int, planes [][]float32) error {
-		for i, p := range planes {
-			copy(all[(z+i)*area:], p)
-		}
-		return nil
-	})
-	if err != nil {
+	quiet.Mem -= 8 * int64(n)
+	if err := l.read(ctx, all, quiet); err != nil {
 		mem.Free(b)
 		return nil, nil, err
 	}
-	for i, f := range all {
-		if f-f != 0 {
-			all[i] = 0
-		}
-	}
-	o.reorient(turned, all, l.Shape)
-	im := &mattes.Volume{Shape: turn(o, l.Shape), Voxels: turned}
-	size, fine := turn(o, l.Voxel), turn(o, v.Voxel)
+	o.reorient(turned, all, shape)
+	im := &mattes.Volume{Shape: turn(o, shape), Voxels: turned}
+	size, fine := turn(o, l.voxel()), turn(o, v.Voxel)
 	for d := range 3 {
 		im.Spacing[2-d] = size[d] / 1000
 		im.Origin[2-d] = (size[d] - fine[d]) / 2000

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -297,4 +298,33 @@ func TestBad(t *testing.T) {
 	if _, err := Run(ended, in, to, store.Memory(), options(), oct.Layout{}, octtest.Small()); !errors.Is(err, context.Canceled) {
 		t.Errorf("a run that is ended: %v", err)
 	}
+}
+
+// Where coarse resolutions of a volume of a few voxels lead astray, a warning says so.
+func TestLedAstray(t *testing.T) {
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		random := func() *ngff.Image {
+			shape, phase := []int{4 + r.IntN(8), 6 + r.IntN(8), 6 + r.IntN(8)}, r.Float64()*6
+			im, _ := octtest.Made(t, shape, shape, nil, nil, func(i int) float32 {
+				z, y, x := float64(i/shape[2]/shape[1]), float64(i/shape[2]%shape[1]), float64(i%shape[2])
+				f := math.Sin(x/2+phase)*math.Cos(y/3+phase) + math.Sin(z/2) + 0.1*r.Float64()
+				return float32(max(0, f) * float64(r.IntN(2)))
+			})
+			return im
+		}
+		var warnings []string
+		res := oct.Resources{Workers: 1, Mem: 64 << 20, Warn: func(m string) { warnings = append(warnings, m) }}
+		o := options()
+		o.Iterations = 50
+		got, err := Run(octtest.Ctx, random(), random(), nil, o, oct.Layout{}, res)
+		if err != nil || !got.Transform.Restarted {
+			continue
+		}
+		if len(warnings) == 0 || !strings.Contains(warnings[0], "the coarse resolutions led astray") {
+			t.Errorf("seed %d: warnings %q", seed, warnings)
+		}
+		return
+	}
+	t.Error("no registration was led astray: this test shows nothing")
 }

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/oct/blocks"
 	"strata/pkg/oct/machine"
 	"strata/pkg/oct/machine/correct"
+	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -87,6 +88,28 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 		return nil, err
 	}
 	r := &Result{Agarose: agarose.Find(means, v.Shape[1], v.Shape[2], 0), PSF: make([]float64, v.Shape[0])}
+	sums, err := r.sum(ctx, v, float32(clip), res)
+	if err != nil {
+		return nil, err
+	}
+	if !r.conclude(sums, o) {
+		res.Warnf("%s: no agarose with a signal found: nothing is corrected", v.Where)
+	}
+	return r, nil
+}
+
+// sum returns the sum of the agarose of each plane, voxels above clip counted as clip.
+func (r *Result) sum(ctx context.Context, v *blocks.Volume, clip float32, res oct.Resources) ([]filter.ExactSum, error) {
+	all := make([]filter.ExactSum, v.Shape[0])
+	if held := v.Held(); held != nil {
+		runs, area := r.Agarose.Runs(), v.Shape[1]*v.Shape[2]
+		bufs := make([][]float32, max(1, res.Workers))
+		return all, work.Each(ctx, res.Workers, len(all), func(worker, z int) error {
+			bufs[worker] = agarose.Parts(bufs[worker], held[z*area:][:area], runs, func(some []float32) { all[z].AddAll(some, clip) })
+			res.Done(int64(area) * int64(v.DType.Size()))
+			return nil
+		})
+	}
 	sums := make([][]filter.ExactSum, max(1, res.Workers))
 	c, err := v.Cut(blocks.Plan{Size: v.Chunk, PerVoxel: 4, Shrink: true, Work: "averaging planes"}, res)
 	if err != nil {
@@ -99,10 +122,7 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 		}
 		for z := range b.Size[0] {
 			s := r.Agarose.Select(selected[b.Worker][:0], v, b, z)
-			sum := &sums[b.Worker][b.Origin()[0]+z]
-			for _, f := range s {
-				sum.Add(min(f, float32(clip)))
-			}
+			sums[b.Worker][b.Origin()[0]+z].AddAll(s, clip)
 			selected[b.Worker] = s
 		}
 		return nil
@@ -110,22 +130,21 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 	if err != nil {
 		return nil, err
 	}
-	all := make([]filter.ExactSum, v.Shape[0])
 	for _, of := range sums {
 		for z := range of {
 			all[z].Merge(&of[z])
 		}
 	}
-	if !r.conclude(all, o) {
-		res.Warnf("%s: no agarose with a signal found: nothing is corrected", v.Where)
-	}
-	return r, nil
+	return all, nil
 }
 
 // ceiling returns the percentile of all finite voxels, rounded to float32, or +Inf if nothing is clipped.
 func ceiling(ctx context.Context, v *blocks.Volume, percent float64, res oct.Resources) (float64, error) {
 	if percent >= 100 {
 		return math.Inf(1), nil
+	}
+	if clip, ok, err := heldCeiling(ctx, v, percent, res); ok || err != nil {
+		return clip, err
 	}
 	q := filter.NewQuantiles(percent)
 	c, err := v.Cut(blocks.Plan{Size: v.Chunk, Shrink: true, Work: "counting blocks"}, res)
@@ -159,7 +178,49 @@ func ceiling(ctx context.Context, v *blocks.Volume, percent float64, res oct.Res
 	if !found {
 		return math.Inf(1), nil
 	}
-	return float64(float32(q.Value(0))), nil
+	return float64(float32(q.Value(0))) + 0, nil
+}
+
+const (
+	heldPart   = 1 << 16 // voxels that are looked at at a time
+	heldSample = 1 << 16 // voxels that say where the percentile lies
+	heldMost   = 16      // part of the voxels that may be kept
+)
+
+// heldCeiling is ceiling of a volume in memory, which it looks through once. ok is false where that is not possible.
+func heldCeiling(ctx context.Context, v *blocks.Volume, percent float64, res oct.Resources) (clip float64, ok bool, err error) {
+	all := v.Held()
+	if all == nil {
+		return 0, false, nil
+	}
+	w := filter.NewRankWindow(filter.Every(nil, all, heldSample), percent)
+	workers := make([]*filter.RankWindow, max(1, res.Workers))
+	for i := range workers {
+		workers[i] = w.Fresh(nil)
+	}
+	err = work.Each(ctx, res.Workers, (len(all)+heldPart-1)/heldPart, func(worker, i int) error {
+		if mine := workers[worker]; mine.Kept() <= max(heldPart, len(all)/heldMost/len(workers)) {
+			mine.Add(all[i*heldPart : min((i+1)*heldPart, len(all))])
+		} else {
+			mine.Spoil()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	for _, of := range workers {
+		w.Merge(of)
+	}
+	lo, hi, t, ok := w.Around()
+	if !ok {
+		return 0, false, nil
+	}
+	res.Done(2 * v.Bytes()) // as many as it takes elsewhere
+	if w.Count() == 0 {
+		return math.Inf(1), true, nil
+	}
+	return float64(float32(filter.Interpolate(lo, hi, t))), true, nil
 }
 
 // conclude computes the profile of the planes from o.Below on. It returns false if there is none.

@@ -292,3 +292,36 @@ func TestLayers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A pyramid of chunks that need more than its share of the memory is made all the same, if the blocks leave room for it, and gives the same levels.
+func TestPyramidOfLargeChunks(t *testing.T) {
+	in, _ := octtest.Made(t, []int{24, 64, 64}, []int{24, 64, 32}, nil, nil, func(i int) float32 { return float32(i * 7919 % 1009) })
+	v, err := Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := oct.Layout{Levels: 2}
+	least := LeastPyramid(v.Spec(v.DType), layout)
+	var first []float32
+	for _, memory := range []int64{64 << 20, 4*least - 4096} {
+		cut, err := v.Fit(Plan{Work: "copying blocks"}, layout, oct.Resources{Workers: 2, Mem: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if memory/4 >= least != (memory == 64<<20) {
+			t.Fatalf("a quarter of %d bytes, %d are needed: this test shows nothing", memory, least)
+		}
+		out, err := cut.Map(octtest.Ctx, store.Memory(), layout, cut.Spec(v.DType), func(context.Context, *Block) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := octtest.Read(t, out.Levels[2].Array)
+		if first == nil {
+			first = got
+		}
+		octtest.SameBits(t, got, first)
+	}
+	if _, err := v.Fit(Plan{Work: "copying blocks"}, layout, oct.Resources{Workers: 2, Mem: least}); err == nil || !strings.Contains(err.Error(), "--mem grants") {
+		t.Errorf("too little memory: %v", err)
+	}
+}

@@ -28,6 +28,8 @@ type Plan struct {
 	Down bool
 	// Shrink allows smaller blocks where one of Size does not fit into memory. A computation whose result depends on Size may not.
 	Shrink bool
+
+	pyramid int64 // memory that the pyramid of the output needs at least
 }
 
 // A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be smaller.
@@ -44,7 +46,7 @@ type Cut struct {
 
 // Cut divides the volume. Its error says if a single block needs more memory than there is.
 func (v *Volume) Cut(p Plan, res oct.Resources) (*Cut, error) {
-	c := &Cut{Volume: v, Plan: p, res: res, pyramid: res.Mem / 4}
+	c := &Cut{Volume: v, Plan: p, res: res, pyramid: max(res.Mem/4, p.pyramid)}
 	for d, n := range v.Shape {
 		if c.Size[d] == 0 || c.Size[d] > n {
 			c.Size[d] = n
@@ -189,6 +191,7 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 // Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the same place,
 // rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks divide blocks.
 func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
+	c.pyramid = max(c.pyramid, LeastPyramid(spec, layout))
 	spec.Budget = max(c.pyramid, 1)
 	w, err := oct.Create(ctx, out, layout, spec, Piece(c.Size, c.Shape, layout), c.res)
 	if err != nil {
@@ -209,6 +212,19 @@ func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec
 		return nil, err
 	}
 	return ngff.Open(ctx, out, "", zarr.Workers(c.res.Workers), zarr.Meter(c.res.Meter))
+}
+
+// LeastPyramid returns the memory that the pyramid of an output needs at least: that of a few chunks, which may be more than its share.
+func LeastPyramid(spec ngff.ImageSpec, layout oct.Layout) int64 {
+	if layout.Chunks != nil {
+		spec.Chunks = layout.Chunks
+	}
+	spec.Shard, spec.Levels = layout.Shard, layout.Levels
+	n, err := spec.LeastBudget()
+	if err != nil { // which creating the output says
+		return 0
+	}
+	return n
 }
 
 // Piece returns the shape that is written at a time, in blocks of a size, for the check of the layout. An axis in a single block may have

@@ -3,6 +3,7 @@ package blocks
 import (
 	"context"
 
+	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
 )
@@ -60,6 +61,11 @@ func (v *Volume) Scratch(shape [3]int) int {
 func (v *Volume) Fit(p Plan, layout oct.Layout, res oct.Resources) (*Cut, error) {
 	chunk := v.Chunks(layout)
 	p.Size = chunk
+	t := v.DType
+	if t.Size() < dtype.Float32.Size() { // stages may write float32
+		t = dtype.Float32
+	}
+	p.pyramid = LeastPyramid(v.Spec(t), layout)
 	least, err := v.Cut(p, res)
 	if err != nil {
 		return nil, err

@@ -85,6 +85,11 @@ func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, sha
 	return nil
 }
 
+// InBlocks reports whether a box of few planes is decoded without the rest of its chunks.
+func (v *Volume) InBlocks() bool {
+	return v.held != nil || v.source == nil && v.Array.InBlocks()
+}
+
 // ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is decoded once for all
 // of them. raw holds all boxes.
 func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {

@@ -3,6 +3,7 @@ package commonspace
 import (
 	"context"
 	"math"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -25,40 +26,81 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 	}
 	res.Decided("%d of %d slices at a time", together, len(p.slices))
 	images := make([]*ngff.Image, len(p.slices))
-	err = work.Each(ctx, together, len(p.slices), func(_, i int) error {
-		s, left, release, err := p.hold(ctx, p.slices[i], layout, each)
+	pool := mem.NewPool(res.Mem) // fresh memory for each slice would take longer than decoding it
+	defer pool.Close()
+	last := len(p.slices) % together // slices that would leave workers idle
+	move := func(i int, each oct.Resources) error {
+		s, fill, left, release, err := p.hold(ctx, pool, p.slices[i], layout, each)
 		if err != nil {
 			return err
 		}
 		defer release()
-		fill, err := p.fill(ctx, s, left)
-		if err != nil {
-			return err
-		}
 		images[i], err = p.write(ctx, s, fill, out(s.Slice), layout, left)
 		return err
-	})
+	}
+	if err := work.Each(ctx, together, len(p.slices)-last, func(_, i int) error { return move(i, each) }); err != nil || last == 0 {
+		return images, err
+	}
+	each.Mem, each.Workers = res.Mem/int64(last), max(1, res.Workers/last)
+	err = work.Each(ctx, last, last, func(_, i int) error { return move(len(p.slices)-last+i, each) })
 	return images, err
 }
 
-// hold keeps a slice in memory, and returns what is left then of res, if that suffices for the rest. It is read up to three times.
-func (p *Plan) hold(ctx context.Context, s placed, layout oct.Layout, res oct.Resources) (placed, oct.Resources, func(), error) {
-	left := res
-	left.Mem -= int64(mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2]))
-	if p.opt.ZeroFill || left.Mem < res.Mem/2 || p.fits(s, layout, left) != nil {
-		return s, res, func() {}, nil
+// hold keeps a slice in memory if it is held, and returns what is left then of res and the value around the slice. Otherwise the slice
+// is read up to three times.
+func (p *Plan) hold(ctx context.Context, pool *mem.Pool, s placed, layout oct.Layout, res oct.Resources) (held placed, fill float32, left oct.Resources, release func(), err error) {
+	left, release = res, func() {}
+	if p.opt.ZeroFill {
+		return s, 0, left, release, nil
 	}
-	var release func()
-	var err error
-	s.volume, left, release, err = s.volume.Hold(ctx, res)
-	return s, left, release, err
+	q := filter.NewQuantiles(fillPercentile)
+	if !p.held(s, layout, res) {
+		fill, err = p.fill(ctx, s, q, res)
+		return s, fill, left, release, err
+	}
+	size := heldBytes(s)
+	memory, err := pool.Get(ctx, size)
+	if err != nil {
+		return s, 0, left, release, err
+	}
+	left.Mem -= mem.Pooled(int64(size))
+	if s.volume, err = s.volume.HoldIn(ctx, memory.B, left, q.AddPositive); err == nil {
+		q.Refine()
+		fill, err = p.refill(ctx, s, q, left)
+	}
+	if err != nil {
+		memory.Release()
+	}
+	return s, fill, left, memory.Release, err
 }
 
-// share returns how many slices are moved at a time, and what each of them has of the resources.
+// heldBytes returns the memory of a slice that is held.
+func heldBytes(s placed) int {
+	return mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2])
+}
+
+// held reports whether a slice is kept in memory: it would be read more than once, and enough is left of res for the rest.
+func (p *Plan) held(s placed, layout oct.Layout, res oct.Resources) bool {
+	left := res
+	left.Mem -= mem.Pooled(int64(heldBytes(s)))
+	return !p.opt.ZeroFill && left.Mem >= res.Mem/2 && p.fits(s, layout, left) == nil
+}
+
+// share returns how many slices are moved at a time, and what each of them has of the resources: as many as can be held, or else as fit.
 func (p *Plan) share(layout oct.Layout, res oct.Resources) (together int, each oct.Resources, err error) {
-	for together = min(res.Workers, len(p.slices)); ; together = (together + 1) / 2 {
-		each = res
-		each.Mem, each.Workers = res.Mem/int64(together), max(1, res.Workers/together)
+	most := min(res.Workers, len(p.slices))
+	part := func(n int) oct.Resources {
+		each := res
+		each.Mem, each.Workers = res.Mem/int64(n), max(1, res.Workers/n)
+		return each
+	}
+	for n := most; n > 0; n /= 2 {
+		if each = part(n); !slices.ContainsFunc(p.slices, func(s placed) bool { return !p.held(s, layout, each) }) {
+			return n, each, nil
+		}
+	}
+	for together = most; ; together = (together + 1) / 2 {
+		each = part(together)
 		if err = p.allFit(layout, each); err == nil || together == 1 {
 			return together, each, err
 		}
@@ -75,23 +117,14 @@ func (p *Plan) allFit(layout oct.Layout, res oct.Resources) error {
 	return nil
 }
 
-// pyramidChunks is the number of chunks that wait for others in the making of a pyramid, which takes a quarter of the memory.
-const pyramidChunks = 4
-
 // fits returns an error if a slice needs more than res.
 func (p *Plan) fits(s placed, layout oct.Layout, res oct.Resources) error {
 	v := p.onCanvas(s)
 	if _, err := v.Fit(blocks.Plan{Work: moving}, layout, res); err != nil {
 		return err
 	}
-	if _, err := p.survey(s, res); err != nil {
-		return err
-	}
-	c := v.Chunks(layout)
-	if need := mem.Product(c[0], c[1], c[2], v.DType.Size(), pyramidChunks, 4); layout.Levels > 0 && int64(need) > res.Mem {
-		return res.TooLittle(int64(need), "%s: a pyramid of chunks of %v voxels", v.Where, c)
-	}
-	return nil
+	_, err := p.survey(s, res)
+	return err
 }
 
 const moving = "moving blocks onto the canvas"
@@ -101,25 +134,14 @@ func (p *Plan) survey(s placed, res oct.Resources) (*blocks.Cut, error) {
 	return s.volume.Fit(blocks.Plan{Work: "counting values of blocks", Fixed: filter.QuantileBytes}, oct.Layout{}, res)
 }
 
-// fill returns the value around a slice.
-func (p *Plan) fill(ctx context.Context, s placed, res oct.Resources) (float32, error) {
-	if p.opt.ZeroFill {
-		return 0, nil
-	}
+// fill returns the value around a slice that is read twice for it.
+func (p *Plan) fill(ctx context.Context, s placed, q *filter.Quantiles, res oct.Resources) (float32, error) {
 	cut, err := p.survey(s, res)
 	if err != nil {
 		return 0, err
 	}
-	q := filter.NewQuantiles(fillPercentile)
 	count := func(_ context.Context, b *blocks.Block) error {
-		n := 0
-		for _, f := range b.Voxels {
-			if f > 0 {
-				b.Voxels[n] = f
-				n++
-			}
-		}
-		q.Add(b.Voxels[:n])
+		q.AddPositive(b.Voxels)
 		return nil
 	}
 	if err := cut.Each(ctx, count); err != nil {
@@ -129,20 +151,46 @@ func (p *Plan) fill(ctx context.Context, s placed, res oct.Resources) (float32, 
 	if err := cut.Each(ctx, count); err != nil {
 		return 0, err
 	}
+	return around(s, q, res), nil
+}
+
+// refill returns the value around a slice in memory, of which q has seen all values.
+func (p *Plan) refill(ctx context.Context, s placed, q *filter.Quantiles, res oct.Resources) (float32, error) {
+	const part = 1 << 18 // values
+	all := s.volume.Held()
+	if err := work.Each(ctx, res.Workers, (len(all)+part-1)/part, func(_, i int) error {
+		q.AddPositive(all[i*part : min((i+1)*part, len(all))])
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	return around(s, q, res), nil
+}
+
+// around returns the percentile that lies around a slice, or 0 if no voxel is positive.
+func around(s placed, q *filter.Quantiles, res oct.Resources) float32 {
 	v := q.Value(0)
-	if math.IsNaN(v) { // no voxel is positive
+	if math.IsNaN(v) {
 		v = 0
 	}
 	res.Decided("slice %d: %v around it", s.ID, v)
-	return float32(v), nil
+	return float32(v)
 }
 
 // write moves a slice onto the canvas.
 func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	v := p.onCanvas(s)
 	m := p.moved(s)
-	m.fill = fill
-	cut, err := v.From(m, v.Shape).Fit(blocks.Plan{Work: moving}, layout, res)
+	m.fill, m.content = fill, &oct.Content{}
+	v = v.From(m, v.Shape)
+	var cut *blocks.Cut
+	var err error
+	if held := s.volume.Held(); held != nil { // boxes need not be read in large blocks
+		m.content.Add(held)
+		cut, err = v.Cut(blocks.Plan{Size: v.Chunks(layout), Work: moving}, res)
+	} else {
+		cut, err = v.Fit(blocks.Plan{Work: moving}, layout, res)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +200,11 @@ func (p *Plan) write(ctx context.Context, s placed, fill float32, out store.Writ
 			spec.Translation = []float64{at[0], 0, 0}
 		}
 	}
-	return cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	image, err := cut.Map(ctx, out, layout, spec, func(context.Context, *blocks.Block) error { return nil })
+	if what := m.content.Nothing(); err == nil && what != "" {
+		res.Warnf("%s: slice %d shows nothing: %s", s.Path, s.ID, what)
+	}
+	return image, err
 }
 
 // onCanvas returns the slice as a volume of the size of the canvas.
@@ -166,15 +218,19 @@ func (p *Plan) moved(s placed) moved {
 
 // moved is a volume at its place on the canvas.
 type moved struct {
-	v    *blocks.Volume
-	y, x filter.Shift
-	fill float32 // around it
+	v       *blocks.Volume
+	y, x    filter.Shift
+	fill    float32      // around it
+	content *oct.Content // of what is read from a file; may be nil
 }
 
 // Scratch returns the size of the box of the slice for a box of the canvas, as stored and as float32, and of a row.
 func (m moved) Scratch(shape [3]int) int {
 	for d := 1; d < 3; d++ {
 		shape[d] = min(shape[d]+1, m.v.Shape[d])
+	}
+	if m.v.Held() != nil {
+		return 4 * shape[2]
 	}
 	return mem.Sum(round8(m.v.Scratch(shape)), mem.Product(4, mem.Sum(mem.Product(shape[0], shape[1], shape[2]), shape[2])))
 }
@@ -198,15 +254,24 @@ func (m moved) Read(ctx context.Context, dst []float32, scratch []byte, start, s
 	}
 	ys, ye := m.y.Needs(y0, y1)
 	xs, xe := m.x.Needs(x0, x1)
-	at, box := [3]int{start[0], ys, xs}, [3]int{shape[0], ye - ys, xe - xs}
-	raw := round8(m.v.Scratch(box))
-	width := box[2]
-	plane := box[1] * width
-	n := box[0] * plane
-	floats := dtype.Slice[float32](scratch[raw : raw+4*(n+width)])
-	in, mixed := floats[:n], floats[n:]
-	if err := m.v.Read(ctx, in, scratch[:raw], at, box); err != nil {
-		return err
+	in := rows{first: ys, width: xe - xs, stride: m.v.Shape[2], plane: m.v.Shape[1] * m.v.Shape[2]}
+	var mixed []float32
+	if held := m.v.Held(); held != nil {
+		in.v = held[start[0]*in.plane+ys*in.stride+xs:]
+		mixed = dtype.Slice[float32](scratch[:4*in.width])
+	} else {
+		at, box := [3]int{start[0], ys, xs}, [3]int{shape[0], ye - ys, xe - xs}
+		raw := round8(m.v.Scratch(box))
+		in.stride, in.plane = box[2], box[1]*box[2]
+		n := box[0] * in.plane
+		floats := dtype.Slice[float32](scratch[raw : raw+4*(n+in.width)])
+		in.v, mixed = floats[:n], floats[n:]
+		if err := m.v.Read(ctx, in.v, scratch[:raw], at, box); err != nil {
+			return err
+		}
+		if m.content != nil {
+			m.content.Add(in.v)
+		}
 	}
 	for i := range shape[0] * shape[1] {
 		row, z, y := dst[i*shape[2]:][:shape[2]], i/shape[1], start[1]+i%shape[1]
@@ -214,12 +279,19 @@ func (m moved) Read(ctx context.Context, dst []float32, scratch []byte, start, s
 			fill(row, m.fill)
 			continue
 		}
-		m.y.Rows(mixed, in[z*plane:][:plane], ys, y, width)
+		m.y.Rows(mixed, in.v[z*in.plane:], in.first, y, in.stride)
 		fill(row[:x0-start[2]], m.fill)
 		m.x.Row(row[x0-start[2]:], mixed, xs, x0, x1)
 		fill(row[x1-start[2]:], m.fill)
 	}
 	return nil
+}
+
+// rows are those of a box of a slice, in memory of its own or where the slice lies.
+type rows struct {
+	v             []float32
+	first, width  int // row of the slice, and samples of each
+	stride, plane int // samples between rows and between planes
 }
 
 func fill(row []float32, v float32) {

@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/filter/basic"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/units"
@@ -150,8 +152,13 @@ func (f *fitting) group() (int, error) {
 
 // estimate makes the fields of planes[first:end].
 func (f *fitting) estimate(ctx context.Context, first, end int) error {
-	images, err := f.shrink(ctx, first, end)
+	memory, err := mem.Alloc(imageBytes * (end - first) * f.tiles())
 	if err != nil {
+		return err
+	}
+	defer mem.Free(memory)
+	images := dtype.Slice[float32](memory)
+	if err := f.shrink(ctx, first, end, images); err != nil {
 		return err
 	}
 	if f.how.Solver == BasicPy && !f.how.PerZ {
@@ -192,13 +199,16 @@ func (f *fitting) estimate(ctx context.Context, first, end int) error {
 	return nil
 }
 
-// shrink reads planes[first:end] and returns an image of each tile.
-func (f *fitting) shrink(ctx context.Context, first, end int) ([]float32, error) {
+// shrink reads planes[first:end] and makes an image of each tile.
+func (f *fitting) shrink(ctx context.Context, first, end int, images []float32) error {
 	t := f.tiles()
-	images := make([]float32, (end-first)*t*working)
 	r, err := f.read(f.planes[first:end], f.skip, f.height-f.skip, f.res.Mem-f.bytes()-4*int64(len(images)), 0, &f.res)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	shrinker := basic.Centred(r.rows, f.width)
+	if f.how.Solver == BasicPy {
+		shrinker = basic.Triangles(r.rows, f.width)
 	}
 	some := atomic.Bool{}
 	err = r.visit(ctx, &f.res, func(_ context.Context, v *visit) error {
@@ -211,18 +221,14 @@ func (f *fitting) shrink(ctx context.Context, first, end int) ([]float32, error)
 			}
 			f.prepare(voxels, f.scope(first+i))
 			small := images[(i*t+v.tile)*working:][:working]
-			if f.how.Solver == BasicPy {
-				basic.Shrink(small, voxels, r.rows, f.width)
-			} else {
-				basic.ShrinkCentred(small, voxels, r.rows, f.width)
-			}
+			shrinker.Shrink(small, voxels, r.rows, f.width)
 		}
 		return nil
 	})
 	if err == nil && !some.Load() && !f.how.PerZ {
 		err = oct.BadInput("%s: all tiles are 0 in the %s sampled", f.Where, units.Count(len(f.planes), "plane"))
 	}
-	return images, err
+	return err
 }
 
 // prepare clips the voxels of a tile and subtracts the dark-field.

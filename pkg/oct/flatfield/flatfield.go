@@ -78,7 +78,7 @@ type Result struct {
 // refused, as are flat-fields that are not positive.
 //
 // Run reads the tiles of the chosen planes up to four times, and then the mosaic once, block by block. The estimate
-// takes 320 KiB a tile.
+// takes 192 KiB a tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*Result, error) {
 	v, err := blocks.Open(in)
 	if err != nil {

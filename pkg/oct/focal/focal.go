@@ -65,7 +65,7 @@ type MapTarget struct {
 // single whole tile, all relief is taken for curvature, with a warning.
 //
 // Run reads the mosaic twice, tile by tile, or once with a saved correction. A worker needs memory for a tile and
-// its encoded form; the estimate takes 256 KiB a tile.
+// its encoded form; the estimate takes 192 KiB a tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
@@ -247,7 +247,7 @@ func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth
 	}
 	n := basic.Size * basic.Size
 	k := i*(m.Shape[2]/m.Chunk[2]) + j // among the whole tiles
-	basic.Shrink(d.images[k*n:(k+1)*n], depth, m.Chunk[1], m.Chunk[2])
+	basic.Triangles(m.Chunk[1], m.Chunk[2]).Shrink(d.images[k*n:(k+1)*n], depth, m.Chunk[1], m.Chunk[2])
 	return nil
 }
 

@@ -134,7 +134,7 @@ func workingField(z0 []int16, in *ngff.Image) []float32 {
 				depth = append(depth, float32(float64(z0[(y+i/tile[2])*shape[2]+x+i%tile[2]])/float64(shape[0])))
 			}
 			images = append(images, make([]float32, n)...)
-			basic.Shrink(images[len(images)-n:], depth, tile[1], tile[2])
+			basic.Triangles(tile[1], tile[2]).Shrink(images[len(images)-n:], depth, tile[1], tile[2])
 		}
 	}
 	var out []float32

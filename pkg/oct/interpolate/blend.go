@@ -37,16 +37,16 @@ func (p *Plan) morphed() *morphed {
 // weighted reports whether distances from the edges count.
 func (m *morphed) weighted() bool { return m.p.Blend == Gaussian && !m.full }
 
-// Scratch returns the size of rows of one moved plane, or of two whole planes, their weights and distances.
+// Scratch returns the size of a box of one moved plane, or of two whole planes, their weights and distances.
 func (m *morphed) Scratch(shape [3]int) int {
 	if !m.weighted() {
-		return mem.Product(4, shape[1], m.p.Shape[2], 2)
+		return mem.Product(4, shape[1], shape[2])
 	}
 	return mem.Product(4, 5, m.p.Shape[1], m.p.Shape[2])
 }
 
-// warp writes rows y0 … y1−1 of an end of the gap as it is at alpha.
-func (m *morphed) warp(dst []float32, end int, alpha float64, y0, y1 int) {
+// warp writes rows y0 … y1−1 of columns x0 … x1−1 of an end of the gap as it is at alpha.
+func (m *morphed) warp(dst []float32, end int, alpha float64, y0, y1, x0, x1 int) {
 	if end == 1 {
 		alpha--
 	}
@@ -54,35 +54,33 @@ func (m *morphed) warp(dst []float32, end int, alpha float64, y0, y1 int) {
 	if alpha == 0 { // exactly, whatever the map
 		a = filter.Identity(a.C)
 	}
-	a.Resample(dst, m.p.ends[end], m.p.Shape[1], m.p.Shape[2], y0, y1, m.fill[end])
+	a.Resample(dst, m.p.ends[end], m.p.Shape[1], m.p.Shape[2], y0, y1, x0, x1, m.fill[end])
 }
 
 // Read makes a box of the volume.
 func (m *morphed) Read(ctx context.Context, dst []float32, scratch []byte, start, shape [3]int) error {
-	nx := m.p.Shape[2]
+	ny, nx, area := m.p.Shape[1], m.p.Shape[2], shape[1]*shape[2]
 	floats := dtype.Slice[float32](scratch)
 	for z := range shape[0] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t := alpha(start[0]+z, m.p.Shape[0])
-		y0, y1 := start[1], start[1]+shape[1]
-		if m.weighted() {
-			y0, y1 = 0, m.p.Shape[1]
-		}
-		n := (y1 - y0) * nx
-		b, a := floats[:n], floats[n:2*n]
-		m.warp(b, 0, t, y0, y1)
-		m.warp(a, 1, t, y0, y1)
-		if m.weighted() {
-			m.mix(b, a, t, floats[2*n:])
-		} else {
-			for i, v := range b {
-				b[i] = float32(float64((1-t)*float64(v)) + float64(t*float64(a[i])))
+		t, box := alpha(start[0]+z, m.p.Shape[0]), dst[z*area:][:area]
+		if !m.weighted() {
+			a := floats[:area]
+			m.warp(box, 0, t, start[1], start[1]+shape[1], start[2], start[2]+shape[2])
+			m.warp(a, 1, t, start[1], start[1]+shape[1], start[2], start[2]+shape[2])
+			for i, v := range box {
+				box[i] = float32(float64((1-t)*float64(v)) + float64(t*float64(a[i])))
 			}
+			continue
 		}
+		b, a := floats[:ny*nx], floats[ny*nx:2*ny*nx]
+		m.warp(b, 0, t, 0, ny, 0, nx)
+		m.warp(a, 1, t, 0, ny, 0, nx)
+		m.mix(b, a, t, floats[2*ny*nx:])
 		for y := range shape[1] {
-			copy(dst[(z*shape[1]+y)*shape[2]:][:shape[2]], b[(start[1]+y-y0)*nx+start[2]:])
+			copy(box[y*shape[2]:][:shape[2]], b[(start[1]+y)*nx+start[2]:])
 		}
 	}
 	return nil

@@ -5,8 +5,6 @@ package interpolate
 import (
 	"context"
 	"math"
-	"slices"
-	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -90,6 +88,10 @@ func Decide(ctx context.Context, before, after *ngff.Image, o Options, res oct.R
 			return nil, oct.BadInput("%s: voxel size is %v µm along %c, that of %s is %v µm: both must have the same", a.Where, a.Voxel[d], "zyx"[d], b.Where, b.Voxel[d])
 		}
 	}
+	if [2]int(a.Shape[1:]) != [2]int(b.Shape[1:]) {
+		res.Warnf("%s has planes of %d × %d voxels, %s of %d × %d: both are filled up with 0; are they on one canvas (common-space)?",
+			b.Where, b.Shape[1], b.Shape[2], a.Where, a.Shape[1], a.Shape[2])
+	}
 	p.Shape = [3]int{min(b.Shape[0], a.Shape[0]), max(b.Shape[1], a.Shape[1]), max(b.Shape[2], a.Shape[2])}
 	if o.Method == ZMorph {
 		if err := p.morph(ctx, res); err != nil {
@@ -108,38 +110,38 @@ func (p *Plan) volume(s blocks.Source) *blocks.Volume { return p.before.From(s, 
 // Run writes the volume. It has the data type, chunks, axes and voxel size of the volume before the gap.
 func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	plan := blocks.Plan{Work: "interpolating blocks"}
-	var source blocks.Source = mean{p.before, p.after}
-	var some atomic.Bool // a voxel has a number
-	work := func(_ context.Context, b *blocks.Block) error { note(&some, b); return nil }
+	both := mean{p.before, p.after, &[2]oct.Content{}}
+	var source blocks.Source = both
+	work := func(context.Context, *blocks.Block) error { return nil }
+	divide := func(v *blocks.Volume) (*blocks.Cut, error) { return v.Fit(plan, layout, res) }
 	switch p.Method {
 	case ZMorph:
 		res.Mem -= int64(mem.Product(2, 4, p.Shape[1], p.Shape[2]))
 		plan.Fixed = int64(mem.Product(4, 3, p.Shape[1], p.Shape[2])) // what smoothing distances takes
-		source = p.morphed()
+		m := p.morphed()
+		if source = m; !m.weighted() { // any block costs as much as its voxels
+			divide = func(v *blocks.Volume) (*blocks.Cut, error) {
+				plan.Size = v.Chunks(layout)
+				return v.Cut(plan, res)
+			}
+		}
 	case Weighted:
 		taps := filter.GaussianKernel(weightedSigma, 0)
 		plan.Halo[0], plan.Work = len(taps)/2, "smoothing blocks"
 		plan.PerVoxel = 4 // reflected planes and the sums
 		plan.Fixed = int64(mem.Product(8, len(taps), p.Shape[2]))
-		work = func(_ context.Context, b *blocks.Block) error { note(&some, b); smooth(b, taps); return nil }
+		work = func(_ context.Context, b *blocks.Block) error { smooth(b, taps); return nil }
 	}
-	cut, err := p.volume(source).Fit(plan, layout, res)
+	cut, err := divide(p.volume(source))
 	if err != nil {
 		return nil, err
 	}
 	spec := cut.Spec(p.before.DType)
 	image, err := cut.Map(ctx, out, layout, spec, work)
-	if err == nil && !some.Load() {
-		res.Warnf("%s and %s: all voxels are NaN or infinite: the slice between them shows nothing", p.before.Where, p.after.Where)
+	if err == nil && p.Method != ZMorph { // which finds planes with tissue in both
+		both.warn(res)
 	}
 	return image, err
-}
-
-// note notes that a voxel of a block is finite.
-func note(some *atomic.Bool, b *blocks.Block) {
-	if !some.Load() && slices.ContainsFunc(b.Voxels, func(v float32) bool { return v-v == 0 }) {
-		some.Store(true)
-	}
 }
 
 // weightedSigma is the standard deviation of the Gaussian of Weighted along z, in planes.
@@ -166,7 +168,23 @@ func smooth(b *blocks.Block, taps []float64) {
 
 // mean is the mean of two volumes plane by plane from the first, because both begin at the surface that was cut. Beyond the far edges of
 // the smaller there are zeros.
-type mean struct{ before, after *blocks.Volume }
+type mean struct {
+	before, after *blocks.Volume
+	content       *[2]oct.Content // of what is read of each
+}
+
+// warn names the volumes that show nothing.
+func (m mean) warn(res oct.Resources) {
+	a, b := m.content[0].Nothing(), m.content[1].Nothing()
+	switch {
+	case a != "" && b != "":
+		res.Warnf("the slice between shows nothing: %s: %s; %s: %s", m.before.Where, a, m.after.Where, b)
+	case a != "":
+		res.Warnf("%s shows nothing, which spoils the slice between: %s", m.before.Where, a)
+	case b != "":
+		res.Warnf("%s shows nothing, which spoils the slice between: %s", m.after.Where, b)
+	}
+}
 
 // Scratch returns the size of a box as stored and as float32.
 func (m mean) Scratch(shape [3]int) int {
@@ -178,10 +196,10 @@ func (m mean) Read(ctx context.Context, dst []float32, scratch []byte, start, sh
 	n := shape[0] * shape[1] * shape[2]
 	floats := dtype.Slice[float32](scratch[:8*n])
 	other, box, raw := floats[:n], floats[n:], scratch[8*n:]
-	if err := padded(ctx, m.after, other, box, raw, start, shape); err != nil {
+	if err := padded(ctx, m.after, other, box, raw, start, shape, &m.content[1]); err != nil {
 		return err
 	}
-	if err := padded(ctx, m.before, dst, box, raw, start, shape); err != nil {
+	if err := padded(ctx, m.before, dst, box, raw, start, shape, &m.content[0]); err != nil {
 		return err
 	}
 	for i, v := range other {
@@ -190,8 +208,9 @@ func (m mean) Read(ctx context.Context, dst []float32, scratch []byte, start, sh
 	return nil
 }
 
-// padded reads a box that may reach beyond the far edges of a volume, where it is 0. box has as many elements as dst.
-func padded(ctx context.Context, v *blocks.Volume, dst, box []float32, raw []byte, start, shape [3]int) error {
+// padded reads a box that may reach beyond the far edges of a volume, where it is 0. box has as many elements as dst. content notes what is
+// read, if it is not nil.
+func padded(ctx context.Context, v *blocks.Volume, dst, box []float32, raw []byte, start, shape [3]int, content *oct.Content) error {
 	dst = dst[:shape[0]*shape[1]*shape[2]]
 	clear(dst)
 	part := shape
@@ -201,10 +220,16 @@ func padded(ctx context.Context, v *blocks.Volume, dst, box []float32, raw []byt
 		}
 	}
 	if part == shape {
-		return v.Read(ctx, dst, raw, start, shape)
+		box = dst
 	}
 	if err := v.Read(ctx, box, raw, start, part); err != nil {
 		return err
+	}
+	if content != nil {
+		content.Add(box[:part[0]*part[1]*part[2]])
+	}
+	if part == shape {
+		return nil
 	}
 	for i := range part[0] * part[1] {
 		z, y := i/part[1], i%part[1]
@@ -228,7 +253,7 @@ func planesOf(ctx context.Context, v *blocks.Volume, z0, z1, ny, nx int, res oct
 	if ny > v.Shape[1] || nx > v.Shape[2] {
 		box = make([]float32, n)
 	}
-	if err := padded(ctx, &whole, all, box, raw, [3]int{z0, 0, 0}, shape); err != nil {
+	if err := padded(ctx, &whole, all, box, raw, [3]int{z0, 0, 0}, shape, nil); err != nil {
 		return nil, err
 	}
 	var out [][]float32

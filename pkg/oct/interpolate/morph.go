@@ -3,10 +3,12 @@ package interpolate
 import (
 	"context"
 	"math"
+	"slices"
 
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
+	"strata/pkg/work"
 )
 
 // Reasons why ZMorph makes no volume.
@@ -42,7 +44,8 @@ func (p *Plan) morph(ctx context.Context, res oct.Resources) error {
 	half := p.SlabSize / 2
 	deep := min(nz, max(1, p.SearchWindow)+half)
 	area := mem.Product(ny, nx)
-	stored := max(p.before.DType.Size(), p.after.DType.Size())
+	voxel := [3]int{1, 1, 1}
+	stored := max(p.before.Scratch(voxel), p.after.Scratch(voxel))
 	if need := int64(mem.Product(area, mem.Sum(mem.Product(deep, 12+stored), registrationBytes))); need > res.Mem {
 		return res.TooLittle(need, "comparing %d planes of %d × %d pixels before and after the gap", deep, ny, nx)
 	}
@@ -59,7 +62,10 @@ func (p *Plan) morph(ctx context.Context, res oct.Resources) error {
 	f := &Found{RefBefore: -1, RefAfter: -1, PlaneNCC: nan, IdentityNCC: nan, RegisteredNCC: nan}
 	p.Found = f
 	window := min(nz, max(1, p.SearchWindow))
-	rb, ra := p.reference(before[deep-window:], after[:window], f)
+	rb, ra, err := p.reference(ctx, before[deep-window:], after[:window], f, res)
+	if err != nil {
+		return err
+	}
 	if rb < 0 {
 		p.Skipped = NoForeground
 		return nil
@@ -82,20 +88,21 @@ func (p *Plan) morph(ctx context.Context, res oct.Resources) error {
 	return nil
 }
 
+// mostCompared is the maximum number of planes that are looked at at a time, with the memory that the registration needs later.
+const mostCompared = 4
+
 // reference finds the most similar pair of planes of enough foreground, and its correlation; −1 if there is none.
-func (p *Plan) reference(before, after [][]float32, f *Found) (rb, ra int) {
+func (p *Plan) reference(ctx context.Context, before, after [][]float32, f *Found, res oct.Resources) (rb, ra int, err error) {
 	ny, nx := p.Shape[1], p.Shape[2]
-	centres := func(planes [][]float32) (out [][]float32) {
-		for _, v := range planes {
-			var c []float32
-			if foreground(v) >= p.MinForeground {
-				c = centre(v, ny, nx)
-			}
-			out = append(out, c)
+	planes := slices.Concat(before, after)
+	centres := make([][]float32, len(planes))
+	err = work.Each(ctx, min(res.Workers, mostCompared), len(planes), func(_, i int) error {
+		if foreground(planes[i]) >= p.MinForeground {
+			centres[i] = centre(planes[i], ny, nx)
 		}
-		return out
-	}
-	b, a := centres(before), centres(after)
+		return nil
+	})
+	b, a := centres[:len(before)], centres[len(before):]
 	rb, ra = -1, -1
 	for i, u := range b {
 		for j, v := range a {
@@ -107,7 +114,7 @@ func (p *Plan) reference(before, after [][]float32, f *Found) (rb, ra int) {
 			}
 		}
 	}
-	return rb, ra
+	return rb, ra, err
 }
 
 // foreground returns the share of a plane's pixels above the 1st percentile of the positive ones.
@@ -123,7 +130,8 @@ func foreground(v []float32) float64 {
 }
 
 // positive returns the pixels above 0.
-func positive(v []float32) (out []float32) {
+func positive(v []float32) []float32 {
+	out := make([]float32, 0, len(v))
 	for _, f := range v {
 		if f > 0 {
 			out = append(out, f)
@@ -136,7 +144,7 @@ func positive(v []float32) (out []float32) {
 // as 0 and the 95th as 1, clipped.
 func centre(v []float32, ny, nx int) []float32 {
 	cut := min(ny, nx) / 4
-	var out []float32
+	out := make([]float32, 0, max(ny-2*cut, 0)*max(nx-2*cut, 0))
 	for y := cut; y < ny-cut; y++ {
 		out = append(out, v[y*nx+cut:(y+1)*nx-cut]...)
 	}
@@ -186,7 +194,7 @@ func (p *Plan) register(before, after []float32, f *Found) string {
 		return NotRegistered
 	}
 	moved := make([]float32, ny*nx)
-	a.Resample(moved, before, ny, nx, 0, ny, 0)
+	a.Resample(moved, before, ny, nx, 0, ny, 0, nx, 0)
 	f.RegisteredNCC = filter.NCC(centre(moved, ny, nx), to)
 	best, used := f.IdentityNCC, filter.Identity(ca)
 	if f.RegisteredNCC > f.IdentityNCC && f.RegisteredNCC-f.IdentityNCC >= p.MinNCCImprovement {
@@ -248,7 +256,7 @@ func (p *Plan) residuals(f *Found) {
 	nz := p.Shape[0]
 	moved := make([]float32, len(p.ends[0]))
 	for i, z := range []int{0, nz - 1} {
-		m.warp(moved, i, alpha(z, nz), 0, p.Shape[1])
+		m.warp(moved, i, alpha(z, nz), 0, p.Shape[1], 0, p.Shape[2])
 		sum, n := 0.0, 0
 		for k, v := range p.ends[i] {
 			if d := math.Abs(float64(v - moved[k])); d == d {

@@ -26,6 +26,8 @@ type writing struct {
 	chunks  []int
 	pyramid int64
 
+	contents []oct.Content // of the tiles
+
 	workers int
 	batch   int // frames that are read at a time, those that repeat a place counted once
 	group   int // planes that a worker makes at a time
@@ -242,6 +244,7 @@ func (x *maker) tile(ctx context.Context, k, first, planes int, result []float32
 		since := time.Now()
 		if first == 0 {
 			x.res.Meter.AddNonFinite(filter.CountNonFinite(frames))
+			x.contents[k].Add(frames)
 		}
 		average(frames, n, repeat)
 		if x.how.Camera && at == 0 { // the frame in which the camera began: its first A-line is its neighbour

@@ -3,6 +3,8 @@ package mosaic
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -42,7 +44,7 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 		result.Shift = result.Galvo.Applied(m.how.GalvoThreshold)
 		m.tell(result, res)
 	}
-	w := &writing{Mosaic: m, res: res, shift: result.Shift}
+	w := &writing{Mosaic: m, res: res, shift: result.Shift, contents: make([]oct.Content, len(m.Infos))}
 	if err := w.plan(layout); err != nil {
 		return nil, err
 	}
@@ -74,8 +76,32 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 	if err := w.out.Close(ctx); err != nil {
 		return nil, err
 	}
+	w.warnEmpty()
 	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return result, err
+}
+
+// warnEmpty names tiles that show nothing, as those of a detector that did not record.
+func (w *writing) warnEmpty() {
+	var names []string
+	n, what := 0, ""
+	for k := range w.contents {
+		if s := w.contents[k].Nothing(); s != "" {
+			if what, n = s, n+1; len(names) < mostNamed {
+				names = append(names, w.Slice.Tiles[k].Name()+" ("+s+")")
+			}
+		}
+	}
+	switch {
+	case n == 0:
+	case n == len(w.contents):
+		w.res.Warnf("slice %02d shows nothing: %s", w.Slice.ID, what)
+	default:
+		if n > len(names) {
+			names = append(names, fmt.Sprintf("and %d more", n-len(names)))
+		}
+		w.res.Warnf("slice %02d: %d of %d tiles show nothing: %s", w.Slice.ID, n, len(w.contents), strings.Join(names, ", "))
+	}
 }
 
 // tell passes on what was found of the mirror's way back.

@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -15,6 +16,7 @@ import (
 	"strata/pkg/oct/blocks"
 	"strata/pkg/oct/machine"
 	"strata/pkg/oct/machine/correct"
+	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -79,6 +81,9 @@ func (r *Result) limits() (all []float32) {
 // measure finds the agarose, and the ceiling and the background of each plane.
 func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) (*Result, error) {
 	r := &Result{Shape: v.Shape}
+	if v.Held() != nil && heldWorkers(v, res) > 0 {
+		return r, r.measureHeld(ctx, v, o, res)
+	}
 	all, background := filter.NewRankSets(v.Shape[0], o.PercentileMax), filter.NewRankSets(v.Shape[0], 50)
 	all.Begin()
 	count := func(b *blocks.Block) {
@@ -92,12 +97,7 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 	if err != nil {
 		return nil, err
 	}
-	r.Agarose = agarose.Find(means, v.Shape[1], v.Shape[2], o.Sigma)
-	if r.Agarose.Few() {
-		res.Warnf("%s: no threshold separates agarose from tissue: nothing is subtracted", v.Where)
-	} else if r.Agarose.Count == 0 {
-		res.Warnf("%s: no agarose found: nothing is subtracted", v.Where)
-	}
+	r.find(v, means, o, res)
 	for {
 		more, again := all.Begin(), background.Begin()
 		if !more && !again {
@@ -127,18 +127,104 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 	return r, nil
 }
 
+// find finds the agarose.
+func (r *Result) find(v *blocks.Volume, means []float32, o Options, res oct.Resources) {
+	r.Agarose = agarose.Find(means, v.Shape[1], v.Shape[2], o.Sigma)
+	if r.Agarose.Few() {
+		res.Warnf("%s: no threshold separates agarose from tissue: nothing is subtracted", v.Where)
+	} else if r.Agarose.Count == 0 {
+		res.Warnf("%s: no agarose found: nothing is subtracted", v.Where)
+	}
+}
+
+const (
+	heldShare = 32      // part of a plane's voxels that says where its percentiles lie
+	heldLeast = 1 << 11 // of these, where there are as many
+)
+
+// heldWorkers returns how many workers can find percentiles of planes in memory at a time. Each may have to keep all voxels of a plane.
+func heldWorkers(v *blocks.Volume, res oct.Resources) int {
+	return int(min(int64(res.Workers), res.Mem/int64(mem.Product(10, v.Shape[1], v.Shape[2]))))
+}
+
+// measureHeld measures a volume in memory, which it looks through twice.
+func (r *Result) measureHeld(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) error {
+	means, err := agarose.Means(ctx, v, math.Inf(1), res, nil)
+	if err != nil {
+		return err
+	}
+	r.find(v, means, o, res)
+	runs, area := r.Agarose.Runs(), v.Shape[1]*v.Shape[2]
+	r.Ceiling, r.Background = make([]float32, v.Shape[0]), make([]float32, v.Shape[0])
+	workers := make([]ranker, heldWorkers(v, res))
+	err = work.Each(ctx, len(workers), v.Shape[0], func(worker, z int) error {
+		plane, w := v.Held()[z*area:][:area], &workers[worker]
+		all := w.find(o.PercentileMax, area, func(f func(voxels []float32)) { f(plane) })
+		background := w.find(50, r.Agarose.Count, func(f func(voxels []float32)) { w.buf = agarose.Parts(w.buf, plane, runs, f) })
+		r.limit(z, all, background)
+		res.Done((Passes - 2) * int64(area) * int64(v.DType.Size())) // as many as it takes elsewhere
+		return nil
+	})
+	r.divide()
+	return err
+}
+
+// ranker finds percentiles. It reuses its memory.
+type ranker struct{ sample, found, buf []float32 }
+
+// find finds a percentile of about n values, which visit visits as often as it is called.
+func (w *ranker) find(percent float64, n int, visit func(func(voxels []float32))) ranks {
+	w.sample = w.sample[:0]
+	wanted := max(n/heldShare, heldLeast)
+	visit(func(v []float32) { w.sample = filter.Every(w.sample, v, max(len(v)*wanted/max(n, 1), 1)) })
+	window := filter.NewRankWindow(w.sample, percent)
+	for {
+		window = window.Fresh(w.found)
+		visit(window.Add)
+		w.found = window.Keep()
+		if lo, hi, t, ok := window.Around(); ok {
+			return ranks{lo, hi, t, window.Count()}
+		}
+		window = filter.AllRanks(percent)
+	}
+}
+
+// ranks are the order statistics around a percentile of n values, with the weight of the upper one.
+type ranks struct {
+	lo, hi float32
+	t      float64
+	n      int64
+}
+
+// ranksOf returns those of a set.
+func ranksOf(r *filter.RankSets, set int) ranks {
+	lo, hi, t := r.Around(set, 0)
+	return ranks{lo, hi, t, r.Count(set)}
+}
+
 // conclude computes the ceilings, the backgrounds and the divisor.
 func (r *Result) conclude(all, background *filter.RankSets) {
-	var spans []float32
+	r.Ceiling, r.Background = make([]float32, r.Shape[0]), make([]float32, r.Shape[0])
 	for z := range r.Shape[0] {
-		lo, hi, t := all.Around(z, 0)
-		high, low := float32(filter.Interpolate(lo, hi, t)), float32(0)
-		if background.Count(z) > 0 { // the median of what is clipped
-			lo, hi, t := background.Around(z, 0)
-			low = float32(filter.Interpolate(min(lo, high), min(hi, high), t))
-		}
-		r.Ceiling, r.Background = append(r.Ceiling, high), append(r.Background, low)
-		if span := high - low; span == span {
+		r.limit(z, ranksOf(all, z), ranksOf(background, z))
+	}
+	r.divide()
+}
+
+// limit computes the ceiling and the background of a plane. Zeros have no sign.
+func (r *Result) limit(z int, all, background ranks) {
+	high, low := float32(filter.Interpolate(all.lo, all.hi, all.t)), float32(0)
+	if background.n > 0 { // the median of what is clipped
+		low = float32(filter.Interpolate(min(background.lo, high), min(background.hi, high), background.t))
+	}
+	r.Ceiling[z], r.Background[z] = high+0, low+0
+}
+
+// divide computes the divisor.
+func (r *Result) divide() {
+	var spans []float32
+	for z, high := range r.Ceiling {
+		if span := high - r.Background[z]; span == span {
 			spans = append(spans, span)
 		}
 	}

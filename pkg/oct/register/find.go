@@ -40,8 +40,18 @@ func (p *pairPlan) find(ctx context.Context) error {
 	}
 	start := time.Now()
 	defer func() { p.res.Meter.Since(meter.Compute, start) }()
-	target := p.image(p.target)
-	p.best = p.ruled
+	if _, err := p.plane(ctx, p.ruled); err != nil {
+		return err
+	}
+	var both [2]*pairwise.Image // the moving plane, and the first that it is registered with
+	if err := work.Each(ctx, p.res.Workers, 2, func(_, i int) error {
+		both[i] = p.image([]*plane{p.target, p.planes[p.ruled]}[i])
+		return nil
+	}); err != nil {
+		return err
+	}
+	target := both[0]
+	p.first, p.best = both[1], p.ruled
 	if err := p.register(ctx, target, p.ruled, false); err != nil {
 		return err
 	}
@@ -100,8 +110,12 @@ func (p *pairPlan) register(ctx context.Context, target *pairwise.Image, z int, 
 	if err != nil {
 		return err
 	}
+	image := p.first
+	if p.first = nil; image == nil {
+		image = p.image(o)
+	}
 	k := float64(p.shrink)
-	found, err := pairwise.Register(p.image(o), target, (p.cx-(k-1)/2)/k, (p.cy-(k-1)/2)/k, p.options(ctx, thorough))
+	found, err := pairwise.Register(image, target, (p.cx-(k-1)/2)/k, (p.cy-(k-1)/2)/k, p.options(ctx, thorough))
 	if err != nil {
 		return err
 	}

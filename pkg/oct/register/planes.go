@@ -22,9 +22,11 @@ const bandBytes = 1 << 20
 // read reads planes of a volume, n from z0 on, in bands of rows.
 func (p *pairPlan) read(ctx context.Context, v *blocks.Volume, z0, n int) ([]*plane, error) {
 	k := p.shrink
+	area := (p.ny / k) * (p.nx / k)
+	all := make([]float32, n*area)
 	out := make([]*plane, n)
 	for i := range out {
-		out[i] = &plane{ny: p.ny / k, nx: p.nx / k, v: make([]float32, (p.ny/k)*(p.nx/k))}
+		out[i] = &plane{ny: p.ny / k, nx: p.nx / k, v: all[i*area:][:area:area]}
 	}
 	each := 4 + v.DType.Size()
 	rows := max(k, min(p.ny, int(max(p.res.Mem/8, bandBytes))/(n*p.nx*each))/k*k)
@@ -36,13 +38,23 @@ func (p *pairPlan) read(ctx context.Context, v *blocks.Volume, z0, n int) ([]*pl
 	a := v.Array
 	defer func() { v.Array = a }()
 	v.Array = a.With(zarr.Workers(p.res.Workers), zarr.Budget(max(p.res.Mem/4, a.ScratchBytes(false))))
-	voxels, raw := make([]float32, n*min(rows, p.ny)*p.nx), make([]byte, n*min(rows, p.ny)*p.nx*v.DType.Size())
+	voxels, raw := all, []byte(nil)
+	inPlace := k == 1 && rows >= p.ny // voxels are planes already
+	if !inPlace {
+		voxels = make([]float32, n*min(rows, p.ny)*p.nx)
+	}
+	if size := v.Scratch([3]int{n, min(rows, p.ny), p.nx}); size > 0 {
+		raw = make([]byte, size)
+	}
 	for y := 0; y < p.ny/k*k; y += rows {
 		h := min(rows, p.ny/k*k-y)
 		if err := v.Read(ctx, voxels, raw, [3]int{z0, y, 0}, [3]int{n, h, p.nx}); err != nil {
 			return nil, err
 		}
 		for i, o := range out {
+			if inPlace {
+				break
+			}
 			shrink(o.v[y/k*o.nx:], voxels[i*h*p.nx:][:h*p.nx], h, p.nx, k)
 		}
 		p.res.Done(int64(n) * int64(h) * int64(p.nx) * int64(v.DType.Size()))
@@ -63,10 +75,11 @@ func shrink(dst, src []float32, ny, nx, k int) {
 		clear(sums)
 		for r := range k {
 			row := src[(y*k+r)*nx:][:nx]
-			for x := range sums {
+			for x, s := range sums {
 				for _, f := range row[x*k:][:k] {
-					sums[x] += float64(f)
+					s += float64(f)
 				}
+				sums[x] = s
 			}
 		}
 		filter.Mean(dst[y*w:][:w], sums, k*k)
@@ -90,7 +103,7 @@ func newCentre(o *plane) *centre {
 	margin := min(o.ny, o.nx) / 4
 	h, w := o.ny-2*margin, o.nx-2*margin
 	v := make([]float32, 0, max(h*w, 0))
-	var positive []float32
+	positive := make([]float32, 0, cap(v))
 	for y := margin; y < o.ny-margin; y++ {
 		for _, f := range o.v[y*o.nx+margin:][:w] {
 			if v = append(v, f); f > 0 {

@@ -155,7 +155,8 @@ type pairPlan struct {
 	centre       *centre // of the moving plane
 	target       *plane  // the moving plane
 	planes       map[int]*plane
-	ruled        int // plane of the fixed slice by the centres
+	ruled        int             // plane of the fixed slice by the centres
+	first        *pairwise.Image // of that, until it is registered
 	zCorrelation float64
 	best         int // plane of the fixed slice in the end
 	found        pairwise.Result

@@ -44,54 +44,70 @@ func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources)
 	if err != nil {
 		return nil, err
 	}
+	defer a.pool.Close()
 	scores := make([]Score, len(in))
-	variances := make([]float64, len(in))
-	if err := a.each(ctx, len(in), func(b *buffers, i int) (err error) {
-		s := &scores[i]
-		s.ID, s.Depth = in[i].ID, a.views[i].Shape[0]
-		s.HasData, variances[i], err = a.facts(ctx, b, i)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	var data []int // slices with data
-	for i, s := range scores {
-		if s.HasData {
-			data = append(data, i)
+	var variances []float64 // of all slices so far
+	var similar []float64   // of each two neighbours so far
+	var data []int          // slices with data so far
+	judged := 0             // of these
+	for from := 0; from < len(in); from += a.together {
+		to := min(from+a.together, len(in))
+		facts, err := a.facts(ctx, from, to)
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range facts {
+			s := &scores[from+i]
+			s.ID, s.Depth, s.HasData = in[from+i].ID, a.views[from+i].Shape[0], f.hasData
+			if variances = append(variances, f.variance); f.hasData {
+				data = append(data, from+i)
+			}
+		}
+		more, err := a.similarities(ctx, data[min(len(similar), len(data)):])
+		if err != nil {
+			return nil, err
+		}
+		similar = append(similar, more...)
+		ready := len(data) // of which both neighbours are known
+		if to < len(in) {
+			ready = max(ready-1, judged)
+		}
+		if err := a.each(ctx, ready-judged, func(b *buffers, k int) error {
+			return a.judge(ctx, b, scores, data, judged+k, similar, variances)
+		}); err != nil {
+			return nil, err
+		}
+		if judged = ready; judged > 0 {
+			a.drop(data[judged-1])
 		}
 	}
-	similar := make([]float64, max(len(data)-1, 0)) // of each two neighbours
-	if err := a.each(ctx, len(similar), func(b *buffers, k int) (err error) {
-		similar[k], err = a.similarity(ctx, b, data[k], data[k+1])
-		return err
-	}); err != nil {
-		return nil, err
+	return scores, nil
+}
+
+// judge completes the score of data[k].
+func (a *assessor) judge(ctx context.Context, b *buffers, scores []Score, data []int, k int, similar, variances []float64) (err error) {
+	s := &scores[data[k]]
+	var near []int
+	var similarity, variance float64
+	if k > 0 {
+		near, similarity = append(near, data[k-1]), similar[k-1]
 	}
-	err = a.each(ctx, len(data), func(b *buffers, k int) (err error) {
-		s := &scores[data[k]]
-		var near []int
-		var similarity, variance float64
-		if k > 0 {
-			near, similarity = append(near, data[k-1]), similar[k-1]
-		}
-		if k+1 < len(data) {
-			near, similarity = append(near, data[k+1]), similarity+similar[k]
-		}
-		if len(near) == 0 {
-			return nil
-		}
-		for _, i := range near {
-			variance += variances[i]
-		}
-		n := float64(len(near))
-		s.Judged, s.SSIM, s.Variance = true, similarity/n, likeness(variances[data[k]], variance/n)
-		if s.Edge, err = a.edges(ctx, b, data[k], near); err != nil {
-			return err
-		}
-		s.Quality = float64(0.5*s.SSIM) + float64(0.3*s.Edge) + float64(0.2*s.Variance)
+	if k+1 < len(data) {
+		near, similarity = append(near, data[k+1]), similarity+similar[k]
+	}
+	if len(near) == 0 {
 		return nil
-	})
-	return scores, err
+	}
+	for _, i := range near {
+		variance += variances[i]
+	}
+	n := float64(len(near))
+	s.Judged, s.SSIM, s.Variance = true, similarity/n, likeness(variances[data[k]], variance/n)
+	if s.Edge, err = a.edges(ctx, b, data[k], near); err != nil {
+		return err
+	}
+	s.Quality = float64(0.5*s.SSIM) + float64(0.3*s.Edge) + float64(0.2*s.Variance)
+	return nil
 }
 
 // likeness returns 1 if two variances are equal within a factor of e, and less the more they differ.
@@ -111,6 +127,11 @@ type assessor struct {
 	bytes   int64 // that it needs
 	area    int   // largest plane, in pixels
 	element int   // bytes of the largest stored element; 0: all are float32
+
+	workers  int
+	together int                   // slices that are looked at before they are compared
+	pool     *mem.Pool             // of planes that are kept
+	kept     []map[int]*mem.Buffer // of each slice, by z, without numbers that are not finite
 }
 
 func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, error) {
@@ -142,7 +163,35 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, err
 	if a.bytes = need(a.planes); len(in) > 0 && a.bytes > res.Mem {
 		return nil, res.TooLittle(a.bytes, "%s: comparing planes of %d pixels", where, a.area)
 	}
+	a.share()
 	return a, nil
+}
+
+// share divides memory between workers and planes that are kept until both neighbours of their slice have been compared with it.
+func (a *assessor) share() {
+	a.workers = max(1, min(a.res.Workers, int(a.res.Mem/max(a.bytes, 1))))
+	left := max(0, a.res.Mem-int64(a.workers)*a.bytes)
+	a.pool = mem.NewPool(left)
+	a.kept = make([]map[int]*mem.Buffer, len(a.views))
+	slice := mem.Pooled(int64(mem.Product(4, max(a.area, 1)))) * int64(min(a.options.Depth, 1<<20)+1)
+	a.together = max(a.workers, int(left/slice)-2)
+	a.res.Decided("%d workers with %d planes and %d MiB each, %d slices at a time", a.workers, a.planes, a.bytes>>20+1, min(a.together, len(a.views)))
+}
+
+// keep returns memory for a plane of a slice, or nil if there is none left or it is kept already.
+func (a *assessor) keep(n int) *mem.Buffer {
+	b, _ := a.pool.TryGet(4 * n) // without it the plane is read again
+	return b
+}
+
+// drop forgets the planes of slices before i.
+func (a *assessor) drop(i int) {
+	for k := range i {
+		for _, b := range a.kept[k] {
+			b.Release()
+		}
+		a.kept[k] = nil
+	}
 }
 
 // each calls f for 0 to n−1 by as many workers as memory has room for, each with buffers of its own.
@@ -150,9 +199,8 @@ func (a *assessor) each(ctx context.Context, n int, f func(b *buffers, i int) er
 	if n == 0 {
 		return nil
 	}
-	workers := max(1, min(a.res.Workers, n, int(a.res.Mem/max(a.bytes, 1))))
+	workers := min(a.workers, n)
 	all := make([]*buffers, workers)
-	a.res.Decided("%d workers with %d planes and %d MiB each", workers, a.planes, a.bytes>>20+1)
 	return work.Each(ctx, workers, n, func(worker, i int) error {
 		if all[worker] == nil {
 			all[worker] = newBuffers(a.planes, a.area, a.planes*a.area*a.element)

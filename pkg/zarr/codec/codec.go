@@ -82,6 +82,9 @@ type PartialDecoder interface {
 	Codec
 	// DecodeRange decodes bytes [off, off+len(dst)) of a chunk of size bytes.
 	DecodeRange(s *Scratch, dst, src []byte, off, size int) error
+	// FetchRange fills the parts of src, which has room for the encoded chunk, that DecodeRange looks at for n bytes from off: it
+	// calls fetch for bytes [from, to) of src, and returns its error. Of an unusual chunk it fetches everything.
+	FetchRange(src []byte, off, n, size int, fetch func(from, to int) error) error
 	// DecodeBlocks decodes a chunk of size bytes piece by piece: it calls emit with each piece, in order, and
 	// its offset in the chunk, while the piece is in the cache. The piece is reused after emit returns; an
 	// error of emit ends the decoding.

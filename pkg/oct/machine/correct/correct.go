@@ -76,7 +76,7 @@ type Change struct {
 // New plans the change of a volume, whose output has another type. The work names it in messages. It returns an error if the host has
 // too little memory.
 func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oct.Resources) (*Change, error) {
-	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: res.Mem / 4}
+	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: max(res.Mem/4, blocks.LeastPyramid(v.Spec(of), layout))}
 	m, err := oct.OpenMosaic(v.Image)
 	if err != nil {
 		return nil, err

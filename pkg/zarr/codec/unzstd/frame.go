@@ -2,8 +2,7 @@
 //
 // It exists for shuffled image data. There, whole byte planes are constant, or nearly, and decode to a few very long matches that
 // repeat a single byte; the decoder of klauspost/compress copies these byte by byte. This one copies every match in large pieces, writes
-// literals that stand alone straight to their place, and decodes sequences with one or two loads each. Literals are Huffman-decoded by
-// klauspost's huff0.
+// literals that stand alone straight to their place, and decodes sequences with one or two loads each.
 //
 // It reads what compressors of arrays write: frames without a dictionary.
 package unzstd
@@ -16,7 +15,6 @@ import (
 	"math"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/compress/huff0"
 )
 
 // Errors that Decode wraps.
@@ -39,11 +37,10 @@ const (
 
 // Decoder holds the tables and buffers of decoding (about 150 KiB once used). The zero value is ready; one goroutine at a time may use it.
 type Decoder struct {
-	huffman  *huff0.Scratch // the last Huffman table of the frame
-	hasTable bool
-	tables   [3]fseTable // of sequencer.entries
-	counts   [64]int16
-	buffer   [blockMax + literalsSlack]byte // literals of a block
+	tables  [3]fseTable // of sequencer.entries
+	counts  [64]int16
+	buffer  [blockMax + literalsSlack]byte // literals of a block
+	huffman huffman                        // the last table of the frame
 	sequencer
 
 	ctx context.Context
@@ -89,23 +86,30 @@ func corrupt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w at byte %d: %s", ErrCorrupt, at, fmt.Sprintf(format, args...))
 }
 
-// frame decodes the frame that begins at src[start:], or blocks of it until there are need bytes.
-func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err error) {
+// header is what the header of a frame says.
+type header struct {
+	blocks  int // where they begin
+	checked bool
+	known   bool // size is
+	size    uint64
+	limit   int // the most that a block may decode to
+}
+
+// readHeader reads the header of the frame that begins at src[start:].
+func readHeader(src []byte, start int) (h header, err error) {
 	at := start + 4
 	if at == len(src) {
-		return 0, 0, corrupt(at, "frame header is truncated")
+		return h, corrupt(at, "frame header is truncated")
 	}
 	flags := src[at]
 	at++
-	single, checked := flags&0x20 != 0, flags&0x04 != 0
+	single := flags&0x20 != 0
+	h.checked = flags&0x04 != 0
 	if flags&3 != 0 {
-		return 0, 0, fmt.Errorf("%w at byte %d", ErrUnsupported, start)
-	}
-	if checked {
-		need = math.MaxInt // else the checksum would say nothing
+		return h, fmt.Errorf("%w at byte %d", ErrUnsupported, start)
 	}
 	if flags&0x08 != 0 {
-		return 0, 0, corrupt(at-1, "reserved bit is set")
+		return h, corrupt(at-1, "reserved bit is set")
 	}
 	sizeBytes := [...]int{0, 2, 4, 8}[flags>>6]
 	if single && sizeBytes == 0 {
@@ -114,91 +118,66 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 	window := uint64(0)
 	if !single {
 		if at == len(src) {
-			return 0, 0, corrupt(at, "frame header is truncated")
+			return h, corrupt(at, "frame header is truncated")
 		}
 		window = 1 << (10 + src[at]>>3)
 		window += window / 8 * uint64(src[at]&7)
 		at++
 	}
 	if len(src)-at < sizeBytes {
-		return 0, 0, corrupt(len(src), "frame header is truncated")
+		return h, corrupt(len(src), "frame header is truncated")
 	}
-	size, known := uint64(0), sizeBytes > 0
+	h.known = sizeBytes > 0
 	for i := sizeBytes - 1; i >= 0; i-- {
-		size = size<<8 | uint64(src[at+i])
+		h.size = h.size<<8 | uint64(src[at+i])
 	}
 	if sizeBytes == 2 {
-		size += 256
+		h.size += 256
 	}
-	at += sizeBytes
 	if single {
-		window = size
-	}
-	if known && size > uint64(len(dst)) {
-		return 0, 0, fmt.Errorf("%w: it says %d bytes at byte %d, there is room for %d", ErrTooLong, size, start, len(dst))
+		window = h.size
 	}
 	if window > maxWindow {
-		return 0, 0, corrupt(start, "window of %d bytes (at most %d are accepted)", window, maxWindow)
+		return h, corrupt(start, "window of %d bytes (at most %d are accepted)", window, maxWindow)
 	}
-	d.hasTable = false
+	h.blocks = at + sizeBytes
+	h.limit = int(min(max(window, 1<<10), blockMax))
+	return h, nil
+}
+
+// frame decodes the frame that begins at src[start:], or blocks of it until there are need bytes.
+func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err error) {
+	h, err := readHeader(src, start)
+	if err != nil {
+		return 0, 0, err
+	}
+	if h.known && h.size > uint64(len(dst)) {
+		return 0, 0, fmt.Errorf("%w: it says %d bytes at byte %d, there is room for %d", ErrTooLong, h.size, start, len(dst))
+	}
+	if h.checked {
+		need = math.MaxInt // else the checksum would say nothing
+	}
+	d.huffman.defined = false
 	for i := range d.tables {
 		d.tables[i].defined = false
 	}
 	d.repeats = [3]int{1, 4, 8}
-	limit := int(min(max(window, 1<<10), blockMax))
+	at := h.blocks
 	for last := false; !last; {
 		if n >= need {
 			return n, at - start, nil
 		}
-		if len(src)-at < 3 {
-			return 0, 0, corrupt(len(src), "block header is truncated")
-		}
 		if d.ctx != nil && d.ctx.Err() != nil {
 			return 0, 0, d.ctx.Err()
 		}
-		header := int(src[at]) | int(src[at+1])<<8 | int(src[at+2])<<16
-		last = header&1 != 0
-		length := header >> 3
-		if length > limit {
-			return 0, 0, corrupt(at, "block of %d bytes (at most %d)", length, limit)
-		}
-		at += 3
-		switch header >> 1 & 3 {
-		case 0: // raw
-			if length > len(src)-at {
-				return 0, 0, corrupt(len(src), "raw block is truncated")
-			}
-			if length > len(dst)-n {
-				return 0, 0, tooLong(len(dst))
-			}
-			n += copy(dst[n:], src[at:at+length])
-			at += length
-		case 1: // one byte, repeated
-			if at == len(src) {
-				return 0, 0, corrupt(at, "block is truncated")
-			}
-			if length > len(dst)-n {
-				return 0, 0, tooLong(len(dst))
-			}
-			fill(dst[n:n+length], src[at])
-			n += length
-			at++
-		case 2:
-			if length > len(src)-at {
-				return 0, 0, corrupt(len(src), "block is truncated")
-			}
-			if n, err = d.block(dst, n, src[:at+length], at, limit); err != nil {
-				return 0, 0, err
-			}
-			at += length
-		default:
-			return 0, 0, corrupt(at-3, "reserved block type")
+		if n, at, last, err = d.anyBlock(dst, n, src, at, h.limit); err != nil {
+			return 0, 0, err
 		}
 	}
-	if known && size != uint64(n) {
-		return 0, 0, corrupt(start, "frame says it has %d bytes, it has %d", size, n)
+	if h.known && h.size != uint64(n) {
+		return 0, 0, corrupt(start, "frame says it has %d bytes, it has %d", h.size, n)
 	}
-	if checked {
+	if h.checked {
 		if len(src)-at < 4 {
 			return 0, 0, corrupt(len(src), "checksum is truncated")
 		}
@@ -208,6 +187,45 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 		at += 4
 	}
 	return n, at - start, nil
+}
+
+// anyBlock decodes the block of any kind at src[at:] behind the n bytes of the frame that dst has already. It returns the new n, where the
+// block ends and whether it is the last.
+func (d *Decoder) anyBlock(dst []byte, n int, src []byte, at, limit int) (_, end int, last bool, err error) {
+	if len(src)-at < 3 {
+		return 0, 0, false, corrupt(len(src), "block header is truncated")
+	}
+	header := int(src[at]) | int(src[at+1])<<8 | int(src[at+2])<<16
+	last = header&1 != 0
+	length := header >> 3
+	if length > limit {
+		return 0, 0, false, corrupt(at, "block of %d bytes (at most %d)", length, limit)
+	}
+	at += 3
+	kind, stored := header>>1&3, length
+	switch kind {
+	case 1:
+		stored = 1
+	case 3:
+		return 0, 0, false, corrupt(at-3, "reserved block type")
+	}
+	if stored > len(src)-at {
+		return 0, 0, false, corrupt(len(src), "block is truncated")
+	}
+	end = at + stored
+	if kind == 2 {
+		n, err = d.block(dst, n, src[:end], at, limit)
+		return n, end, last, err
+	}
+	if length > len(dst)-n {
+		return 0, 0, false, tooLong(len(dst))
+	}
+	if kind == 0 {
+		copy(dst[n:], src[at:end])
+	} else {
+		fill(dst[n:n+length], src[at])
+	}
+	return n + length, end, last, nil
 }
 
 func tooLong(room int) error { return fmt.Errorf("%w (%d)", ErrTooLong, room) }
@@ -220,114 +238,4 @@ func fill(b []byte, v byte) {
 	for n := 1; n < len(b); n *= 2 {
 		copy(b[n:], b[:n])
 	}
-}
-
-// block decodes the compressed block src[at:] behind the n bytes of the frame that dst has already, and returns the new n. limit is the
-// most that a block may decode to.
-func (d *Decoder) block(dst []byte, n int, src []byte, at, limit int) (int, error) {
-	if at == len(src) {
-		return 0, corrupt(at, "empty block")
-	}
-	kind, format := src[at]&3, src[at]>>2&3
-	// the header: the two low bits are the kind, the next the format of the sizes
-	var header, size, stored int
-	streams := 4
-	switch {
-	case kind < 2 && format&1 == 0:
-		header = 1
-	case kind < 2:
-		header = 2 + int(format>>1)
-	default:
-		header = 3 + max(0, int(format)-1)
-	}
-	if len(src)-at < header {
-		return 0, corrupt(len(src), "literals header is truncated")
-	}
-	bits := uint64(0)
-	for i := header - 1; i >= 0; i-- {
-		bits = bits<<8 | uint64(src[at+i])
-	}
-	switch {
-	case kind < 2 && header == 1:
-		size = int(bits >> 3)
-	case kind < 2:
-		size = int(bits >> 4)
-	default:
-		width := [...]uint{10, 10, 14, 18}[format]
-		size, stored = int(bits>>4&(1<<width-1)), int(bits>>(4+width))
-		if format == 0 {
-			streams = 1
-		}
-	}
-	switch kind {
-	case 0:
-		stored = size
-	case 1:
-		stored = 1
-	}
-	begin := at + header
-	if size > limit || stored > len(src)-begin {
-		return 0, corrupt(at, "%d literals in %d bytes (at most %d in %d)", size, stored, limit, len(src)-begin)
-	}
-	rest := begin + stored
-	if rest == len(src) {
-		return 0, corrupt(rest, "no sequences section")
-	}
-	alone := src[rest] == 0 // no sequences: the literals are the block
-	if alone && rest+1 != len(src) {
-		return 0, corrupt(rest+1, "bytes behind the literals")
-	}
-	if alone && size > len(dst)-n {
-		return 0, tooLong(len(dst))
-	}
-	in := src[begin:rest]
-	out := d.buffer[:size]
-	if alone {
-		out = dst[n : n+size]
-	}
-	literals := d.buffer[:size+literalsSlack]
-	switch kind {
-	case 0:
-		if !alone && len(src)-begin >= size+literalsSlack {
-			literals = src[begin : begin+size+literalsSlack]
-		} else {
-			copy(out, in)
-		}
-	case 1:
-		fill(out, in[0])
-	default:
-		var err error
-		if kind == 2 {
-			if d.huffman == nil {
-				d.huffman = new(huff0.Scratch)
-			}
-			var table *huff0.Scratch
-			table, in, err = huff0.ReadTable(in, d.huffman)
-			if err != nil {
-				d.hasTable = false
-				return 0, corrupt(begin, "Huffman table: %v", err)
-			}
-			d.huffman, d.hasTable = table, true
-		}
-		if !d.hasTable {
-			return 0, corrupt(at, "no Huffman table to use again")
-		}
-		d.huffman.MaxDecodedSize = size
-		var decoded []byte
-		if streams == 4 {
-			decoded, err = d.huffman.Decoder().Decompress4X(out[:0:size], in)
-		} else {
-			decoded, err = d.huffman.Decoder().Decompress1X(out[:0:size], in)
-		}
-		if err == nil && len(decoded) != size {
-			err = fmt.Errorf("%d literals instead of %d", len(decoded), size)
-		}
-		if err != nil {
-			return 0, corrupt(begin, "Huffman coded literals: %v", err)
-		}
-	}
-	if alone {
-		return n + size, nil
-	}
-	return d.sequences(dst, n, src, rest, literals, limit)
 }

@@ -1,33 +1,38 @@
 package unzstd
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // entry is one state of a sequence code: what the symbol stands for, and how to get to the next state. From the low end:
 //
+//	8 bits   number of bits of both, at most 39
 //	8 bits   number of bits to be added to the next state
-//	8 bits   number of bits to be added to the value
 //	16 bits  base of the next state
-//	32 bits  base of the value
+//	24 bits  base of the value, of lengths; that of an offset is a one in front of its bits
+//	8 bits   number of bits to be added to the value
 //
-// The sum of three entries has the sums of their numbers of bits, at most 26 and 63, in the same places.
+// The sum of three entries has the sum of their numbers of bits at its low end, that of two lengths the sum of the last numbers at its top.
 type entry uint64
 
-func makeEntry(base uint32, next uint16, extra uint8, bits uint8) entry {
-	return entry(base)<<32 | entry(next)<<16 | entry(extra)<<8 | entry(bits)
+func makeEntry(base uint32, next uint16, extra, bits uint8) entry {
+	return entry(extra)<<56 | entry(base&0xffffff)<<32 | entry(next)<<16 | entry(bits)<<8 | entry(bits+extra)
 }
 
-func (e entry) base() int    { return int(e >> 32) }
+func (e entry) base() int    { return int(e >> 32 & 0xffffff) }
 func (e entry) next() uint64 { return uint64(e >> 16 & 0xffff) }
-func (e entry) extra() uint  { return uint(e >> 8 & 0xff) }
-func (e entry) bits() uint   { return uint(e & 0xff) }
+func (e entry) extra() uint  { return uint(e >> 56) }
+func (e entry) bits() uint   { return uint(e >> 8 & 0xff) }
 
 // tableSize is the greatest number of states.
 const tableSize = 512
 
-// fseTable describes a decoding table: whether the frame has defined it, and its 1<<log states.
+// fseTable describes a decoding table: whether the frame has defined it, whether it is that of the predefined distribution, and its 1<<log
+// states.
 type fseTable struct {
-	defined bool
-	log     uint
+	defined, standard bool
+	log               uint
 }
 
 // code is one of the three kinds of symbols of a sequence.
@@ -57,9 +62,7 @@ var codes = [3]code{
 	},
 	{
 		name: "offset", maxLog: 8, stdLog: 5,
-		base: []uint32{1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13,
-			1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26,
-			1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31},
+		base: make([]uint32, 32),
 		extra: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
 			30, 31},
 		standard: []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1},
@@ -81,7 +84,10 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 	c, t := &codes[i], &d.tables[i]
 	switch mode {
 	case 0: // predefined
-		d.build(i, c.standard, c.stdLog)
+		if !t.standard {
+			d.build(i, c.standard, c.stdLog)
+		}
+		t.defined, t.standard = true, true
 	case 1: // a single symbol
 		if at == len(src) {
 			return 0, corrupt(at, "%s symbol is missing", c.name)
@@ -91,7 +97,7 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 			return 0, corrupt(at, "%s symbol %d (at most %d)", c.name, s, len(c.base)-1)
 		}
 		d.entries[i][0] = makeEntry(c.base[s], 0, c.extra[s], 0)
-		t.defined, t.log = true, 0
+		*t = fseTable{defined: true}
 		at++
 	case 2:
 		counts, log, read, err := d.readCounts(src[at:], len(c.base), c.maxLog)
@@ -113,10 +119,14 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 	position := 0 // in bits
 	// peek returns the next bits, zeros behind the end
 	peek := func() uint32 {
+		k := position >> 3
+		if k+4 <= len(in) {
+			return binary.LittleEndian.Uint32(in[k:]) >> (position & 7)
+		}
 		v := uint32(0)
 		for i := range 4 {
-			if k := position>>3 + i; k < len(in) {
-				v |= uint32(in[k]) << (8 * i)
+			if k+i < len(in) {
+				v |= uint32(in[k+i]) << (8 * i)
 			}
 		}
 		return v >> (position & 7)
@@ -168,33 +178,61 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 	return d.counts[:symbol], log, read, ""
 }
 
-// build spreads the symbols of table k over its states in the order that the format wants (RFC 8878, 4.1.1).
+// values has, by kind of symbol, the parts of entries that are the same in all tables. widths has the number of bits of numbers, less one.
+var values, widths = func() (v [3][64]entry, w [2 * tableSize]uint8) {
+	for i, c := range codes {
+		for s := range c.extra {
+			v[i][s] = makeEntry(c.base[s], 0, c.extra[s], 0)
+		}
+	}
+	for i := range w {
+		w[i] = uint8(max(1, bits.Len(uint(i))) - 1)
+	}
+	return v, w
+}()
+
+// build makes table k of the counts of its symbols.
 func (d *Decoder) build(k int, counts []int16, log uint) {
-	c, entries, size := &codes[k], &d.entries[k], 1<<log
-	d.tables[k] = fseTable{true, log}
-	var next [64]uint16
 	var symbols [tableSize]uint8
+	d.tables[k] = fseTable{defined: true, log: log}
+	spread(d.entries[k][:1<<log], &symbols, counts, log, &values[k])
+}
+
+// spread spreads symbols over entries, which are all states, in the order that the format wants (RFC 8878, 4.1.1). values has the parts of
+// the entries of a symbol that are the same in all its states. symbols gets the symbol of each state.
+func spread(entries []entry, symbols *[tableSize]uint8, counts []int16, log uint, values *[64]entry) {
+	size := len(entries)
+	var (
+		next [64]uint16
+		list [tableSize + 8]uint8 // symbols as often as they are to be spread
+		n    int
+	)
 	high := size - 1
-	for s, n := range counts {
-		next[s] = uint16(max(n, 1))
-		if n == -1 {
-			symbols[high] = uint8(s)
-			high--
+	for s, count := range counts {
+		next[s] = uint16(max(count, 1))
+		for k := 0; k < int(count); k += 8 {
+			binary.LittleEndian.PutUint64(list[n+k:], uint64(s)*0x0101010101010101)
+		}
+		n += max(int(count), 0)
+		high -= int(uint16(count) >> 15) // -1, a state at the end
+	}
+	step, at, k := size>>1+size>>3+3, 0, 0
+	for range size { // without branches: a symbol that is put behind high is put again
+		symbols[at%tableSize] = list[k%tableSize]
+		k += int(uint(at-high-1) >> 63)
+		at = (at + step) & (size - 1)
+	}
+	for s, last := 0, size-1; last > high; s++ {
+		if counts[s] == -1 {
+			symbols[last] = uint8(s)
+			last--
 		}
 	}
-	step, mask, at := size>>1+size>>3+3, size-1, 0
-	for s, n := range counts {
-		for range n {
-			symbols[at] = uint8(s)
-			for at = (at + step) & mask; at > high; at = (at + step) & mask {
-			}
-		}
-	}
-	for i := range entries[:size] {
-		s := symbols[i]
+	for i := range entries {
+		s := symbols[i%tableSize] % 64
 		x := next[s]
-		next[s]++
-		nb := log - uint(bits.Len16(x)-1)
-		entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
+		next[s] = x + 1
+		width := uint8(log) - widths[x%(2*tableSize)]
+		entries[i] = values[s] + entry(x<<(width&15)-uint16(size))<<16 + entry(width)*0x101
 	}
 }

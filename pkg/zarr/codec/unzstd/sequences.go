@@ -88,9 +88,14 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []by
 	}
 	s.literals, s.lit, s.size = &literals[0], 0, len(literals)-literalsSlack
 	for s.count > 0 {
-		how := decode
-		if haveLoop && s.count > 1 {
-			how = s.loop()
+		how := done
+		if haveLoop {
+			how = sequenceLoop(s)
+		} else {
+			how = s.loop(dst, src, literals)
+		}
+		if s.count == 1 && how == done {
+			how = decode // the last one
 		}
 		switch how {
 		case decode:
@@ -130,7 +135,7 @@ func (s *sequencer) next(src []byte) bool {
 	le, oe, me := s.entries[literalLengths][s.states[literalLengths]%tableSize], s.entries[offsets][s.states[offsets]%tableSize],
 		s.entries[matchLengths][s.states[matchLengths]%tableSize]
 	w := word(src, s.position)
-	offset := oe.base() + top(w, oe.extra())
+	offset := 1<<oe.extra() + top(w, oe.extra())
 	s.position -= int(oe.extra())
 	if s.position < s.floor {
 		return false

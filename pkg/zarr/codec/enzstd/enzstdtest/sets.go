@@ -52,6 +52,16 @@ func Small() []Set {
 // Large returns the chunk of 256³ float32, 64 MiB.
 func Large() []Set { return []Set{{"image 256³ float32", float32s(field(256, 256, 256, true))}} }
 
+// Chunks returns the chunks of 64³ and 256³ float32 with and without structure, and text: what decoders are compared with.
+func Chunks() []Set {
+	var sets []Set
+	for _, edge := range []int{64, 256} {
+		sets = append(sets, Set{fmt.Sprintf("image %d³ float32", edge), float32s(field(edge, edge, edge, true))},
+			Set{fmt.Sprintf("noise %d³ float32", edge), float32s(field(edge, edge, edge, false))})
+	}
+	return append(sets, Set{"text", text(1 << 20)}, Set{"json", records(200 << 10)})
+}
+
 // field returns voxels of 12 bits: noise around a smooth mean, or noise alone, in which all values are as frequent.
 func field(nz, ny, nx int, structure bool) []uint16 {
 	r := rand.New(rand.NewPCG(12, uint64(nz)))

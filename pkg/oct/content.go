@@ -1,0 +1,56 @@
+package oct
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Content notes whether voxels show anything, that is whether two of them differ. It is safe for concurrent use, and costs nothing once two
+// differ.
+type Content struct {
+	differ atomic.Bool
+	mu     sync.Mutex
+	some   bool
+	value  float32
+}
+
+// Add takes note of voxels. NaN and infinite ones do not count.
+func (c *Content) Add(voxels []float32) {
+	if c.differ.Load() {
+		return
+	}
+	first, some := float32(0), false
+	for _, v := range voxels {
+		switch {
+		case v-v != 0:
+		case !some:
+			first, some = v, true
+		case v != first:
+			c.differ.Store(true)
+			return
+		}
+	}
+	if !some {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.some && c.value != first {
+		c.differ.Store(true)
+	}
+	c.some, c.value = true, first
+}
+
+// Nothing says in words what all voxels are if they show nothing, and "" if they do.
+func (c *Content) Nothing() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.differ.Load():
+		return ""
+	case !c.some:
+		return "all voxels are NaN or infinite"
+	}
+	return fmt.Sprintf("all voxels are %v", c.value+0) // no -0
+}
