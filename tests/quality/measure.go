@@ -27,6 +27,7 @@ type result struct {
 	XYRMS    float64   // of the places of all slices, along an axis
 	Left     float64
 	Depth    float64 // by how much the volume is too deep
+	Quarter  float64 // a quarter of a plane, in per cent of the volume's depth: slices lie at whole planes
 	LengthZ  float64
 	LengthY  float64
 	LengthX  float64
@@ -141,6 +142,7 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	}
 	r.spread(t, v, slices)
 	end := float64(c.Slices-1) * c.Cut
+	r.Quarter = 100 * r.Voxel / 4 / end
 	r.Depth = 100 * (depths[0] - depths[len(depths)-1]) / end
 	return nil
 }
