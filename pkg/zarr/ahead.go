@@ -75,12 +75,13 @@ func newTurns(n int) *turns {
 	return t
 }
 
-// end waits until no goroutine uses the workers and returns them to the pool.
-func (t *turns) end() {
-	t.populating.end()
+// end waits until no goroutine uses the workers and returns them to the pool. It returns panics only.
+func (t *turns) end() error {
+	err := t.populating.end()
 	for range cap(t.free) {
 		(<-t.free).giveBack()
 	}
+	return err
 }
 
 // arrived notes that what a chunk stores is here.

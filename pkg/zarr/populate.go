@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 const (
@@ -19,9 +20,10 @@ const (
 // nothing else to do. Fresh pages cost a fifth of the processor time of reading raw chunks, and far more on a
 // virtual machine that must get them from its host.
 type populating struct {
-	over    atomic.Bool  // a chunk has arrived
-	taken   atomic.Int64 // bytes that goroutines have begun with
-	running sync.WaitGroup
+	over     atomic.Bool  // a chunk has arrived
+	taken    atomic.Int64 // bytes that goroutines have begun with
+	touching sync.WaitGroup
+	failed   atomic.Pointer[error]
 }
 
 // populate starts with up to n goroutines on the memory of dst, from its beginning.
@@ -30,19 +32,28 @@ func (p *populating) populate(dst []byte, n int) {
 		return
 	}
 	for range min(n, 1+(len(dst)-1)/populateBytes) {
-		p.running.Go(func() {
+		work.Go(&p.touching, func() error {
 			for !p.over.Load() {
 				end := int(p.taken.Add(populateBytes))
 				if end-populateBytes >= len(dst) || !mem.Populate(dst[end-populateBytes:min(end, len(dst))]) {
-					return
+					return nil
 				}
+			}
+			return nil
+		}, func(err error) {
+			if err != nil {
+				p.failed.Store(&err)
 			}
 		})
 	}
 }
 
-// end waits until nothing touches the result any more.
-func (p *populating) end() {
+// end waits until nothing touches the result any more. It returns panics only.
+func (p *populating) end() error {
 	p.over.Store(true)
-	p.running.Wait()
+	p.touching.Wait()
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

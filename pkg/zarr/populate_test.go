@@ -13,8 +13,10 @@ func TestPopulating(t *testing.T) {
 	dst[len(dst)-1] = 9
 	var p populating
 	p.populate(dst, 3)
-	p.running.Wait()
-	p.end()
+	p.touching.Wait()
+	if err := p.end(); err != nil {
+		t.Fatal(err)
+	}
 	if mem.Populate(dst) && int(p.taken.Load()) < len(dst) {
 		t.Errorf("%d bytes of %d", p.taken.Load(), len(dst))
 	}
@@ -25,8 +27,8 @@ func TestPopulating(t *testing.T) {
 		var p populating
 		p.over.Store(name == "over")
 		p.populate(dst, 3)
-		if p.end(); p.taken.Load() != 0 {
-			t.Errorf("%s: %d bytes", name, p.taken.Load())
+		if err := p.end(); err != nil || p.taken.Load() != 0 {
+			t.Errorf("%s: %d bytes, %v", name, p.taken.Load(), err)
 		}
 	}
 	var none *turns

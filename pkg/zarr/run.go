@@ -13,7 +13,7 @@ import (
 
 // run does all tasks of c with the array's workers; w is one of them. It returns the first error after all
 // workers have stopped.
-func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, *task) error) error {
+func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, *task) error) (err error) {
 	n, err := a.workersFor(c)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 	if extra, each := a.extraFor(c, n); extra > 0 {
 		defer ahead.give(each, extra)
 		w.turns = newTurns(n)
-		defer w.turns.end()
+		defer func() { err = cmp.Or(err, w.turns.end()) }()
 		w.turns.populate(c.dst, n)
 		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
 			stop := a.openAhead(ctx, c, front)
