@@ -63,14 +63,14 @@ func feltInReadme(p printer, results string) error {
 				1000*s.seconds, times)
 		}
 	}
-	for _, name := range []string{"chain", "many"} {
-		c, err := readJSON[chainRun](filepath.Join(results, name+".json"))
+	for _, run := range []struct{ name, label string }{{"chain", "Whole chain"}, {"many", "Many slices"}} {
+		c, err := readJSON[chainRun](filepath.Join(results, run.name+".json"))
 		if err != nil {
 			return err
 		}
 		if c != nil {
-			p("- **Whole chain**: from %d slices, %s, to a volume in %s on %d cores, from a shell; in %s with Nextflow, one core per task (`PARTS=%s make bench`).\n",
-				c.Slices, c.Input, number(c.Shell, "s"), c.Cores, number(c.Wall, "s"), name)
+			p("- **%s**: from %d slices, %s, to a volume in %s on %d cores, from a shell; in %s with Nextflow, one core per task (`PARTS=%s make bench`).\n",
+				run.label, c.Slices, c.Input, number(c.Shell, "s"), c.Cores, number(c.Wall, "s"), run.name)
 		}
 	}
 	return nil
