@@ -6,12 +6,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 
@@ -43,55 +45,89 @@ var titles = map[string]struct {
 // mapPixels is the size of the picture of a map in px.
 const mapPixels = 560
 
+// mapKinds are the maps of a slice, in the order in which they are shown.
+var mapKinds = []string{"flatfield", "correction", "z0"}
+
 // loadMaps reads folders of maps: each of one slice, or of one folder per slice.
 func (r *Report) loadMaps(ctx context.Context, list []found, res oct.Resources) error {
+	var folders []found // of slices
 	for _, f := range list {
-		entries, err := os.ReadDir(f.path)
+		below, err := mapFolders(f)
 		if err != nil {
 			if err := r.unusable(f, err); err != nil {
 				return err
 			}
 			continue
 		}
-		set, err := r.mapSet(ctx, f, res)
-		if err != nil {
-			return err
-		}
-		if len(set.Maps) > 0 {
-			r.Maps = append(r.Maps, set)
-			continue
-		}
-		n := 0
-		for _, e := range entries {
-			if path := filepath.Join(f.path, e.Name()); isFolder(path) && !strings.HasPrefix(e.Name(), ".") {
-				set, err := r.mapSet(ctx, found{path, false}, res)
-				if err != nil {
-					return err
-				}
-				if len(set.Maps) > 0 {
-					r.Maps = append(r.Maps, set)
-					n++
-				}
+		folders = append(folders, below...)
+	}
+	sets, faults := make([]*MapSet, len(folders)), make([][]error, len(folders))
+	each, depth := res, r.depth("focal")
+	together := max(1, min(res.Workers, len(folders)))
+	each.Workers, each.Mem = 1, res.Mem/int64(together)
+	err := work.Each(ctx, together, len(folders), func(_, i int) error {
+		sets[i], faults[i] = mapSet(ctx, folders[i].path, depth, each)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, f := range folders {
+		for _, err := range faults[i] {
+			if err := r.unusable(f, err); err != nil {
+				return err
 			}
 		}
-		if n == 0 && f.named {
-			return badInput("%s: no maps: want a folder with flatfield.ome.zarr, correction.ome.zarr or z0.ome.zarr, or folders with them", f.path)
+		if len(sets[i].Maps) > 0 {
+			r.Maps = append(r.Maps, sets[i])
 		}
 	}
 	return nil
 }
 
-// mapSet reads the maps of one slice.
-func (r *Report) mapSet(ctx context.Context, folder found, res oct.Resources) (*MapSet, error) {
-	set := &MapSet{Name: filepath.Base(folder.path)}
-	for _, kind := range []string{"flatfield", "correction", "z0"} {
+// mapFolders returns the folders of slices in a folder, or the folder itself if it is one. A named one must have maps.
+func mapFolders(f found) (folders []found, err error) {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if hasMaps(f.path) {
+		return []found{f}, nil
+	}
+	for _, e := range entries {
+		if path := filepath.Join(f.path, e.Name()); isFolder(path) && !strings.HasPrefix(e.Name(), ".") && hasMaps(path) {
+			folders = append(folders, found{path, false})
+		}
+	}
+	if len(folders) == 0 && f.named {
+		return nil, badInput("%s: no maps: want a folder with flatfield.ome.zarr, correction.ome.zarr or z0.ome.zarr, or folders with them", f.path)
+	}
+	return folders, nil
+}
+
+// mapFiles returns the image and the picture of a map; it has either.
+func mapFiles(folder, kind string) (image, picture string) {
+	return filepath.Join(folder, kind+".ome.zarr"), filepath.Join(folder, kind+".png")
+}
+
+func hasMaps(folder string) bool {
+	return slices.ContainsFunc(mapKinds, func(kind string) bool {
+		image, picture := mapFiles(folder, kind)
+		return isFolder(image) || exists(picture)
+	})
+}
+
+// mapSet reads the maps of one slice, and says what is wrong with those that it leaves out.
+func mapSet(ctx context.Context, folder string, planes depth, res oct.Resources) (set *MapSet, faults []error) {
+	set = &MapSet{Name: filepath.Base(folder)}
+	for _, kind := range mapKinds {
 		m := &Map{Kind: kind, Title: titles[kind].name}
-		image, picture := filepath.Join(folder.path, kind+".ome.zarr"), filepath.Join(folder.path, kind+".png")
+		image, picture := mapFiles(folder, kind)
 		var err error
 		switch {
 		case isFolder(image):
 			if err = m.draw(ctx, image, res); err == nil && titles[kind].depth {
-				m.measured(r.depth("focal"))
+				m.measured(planes)
 			}
 		case exists(picture):
 			m.Picture, err = readPNG(ctx, picture, res.Mem)
@@ -99,16 +135,14 @@ func (r *Report) mapSet(ctx context.Context, folder found, res oct.Resources) (*
 			continue
 		}
 		if err != nil {
-			if err := r.unusable(found{named: folder.named}, err); err != nil {
-				return nil, err
-			}
+			faults = append(faults, err)
 			continue
 		}
 		m.Picture.Name = set.Name + " " + kind
 		m.Picture.Alt = m.Title + " of " + set.Name
 		set.Maps = append(set.Maps, m)
 	}
-	return set, nil
+	return set, faults
 }
 
 func exists(path string) bool {

@@ -158,10 +158,13 @@ func shrink(img image.Image, most int) image.Image {
 	return dst
 }
 
+// quick compresses pictures that are made for the page. Of a long run nearly all become JPEGs, since there is no room for more.
+var quick = png.Encoder{CompressionLevel: png.BestSpeed}
+
 // encode stores an image as PNG.
 func (p *Picture) encode(img image.Image) error {
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
+	if err := quick.Encode(&b, img); err != nil {
 		return err
 	}
 	size := img.Bounds().Size()
