@@ -18,7 +18,7 @@ import (
 // the phantom has. {raw}, {dir} and {k} are the raw tiles, the folder of results and the number of the slice. The workflow's own
 // solver of illumination, linum-basic, is not among linumpy's programs: this is its other one.
 var linumpySlice = []string{
-	"create_mosaic_grid_3d --from_root_directory {raw} -z {k} -r -1 --no-use_gpu --n_processes 1 {dir}/mosaic_{k}.ome.zarr",
+	"create_mosaic_grid_3d --from_root_directory {raw} -z {k} -r -1 --no-preprocess --no-use_gpu --n_processes 1 {dir}/mosaic_{k}.ome.zarr",
 	"resample_mosaic_grid {dir}/mosaic_{k}.ome.zarr {dir}/resampled_{k}.ome.zarr -r 5 --no-use_gpu --n_levels 0",
 	"detect_focal_curvature {dir}/resampled_{k}.ome.zarr {dir}/focal_{k}.ome.zarr --no-use_gpu --n_levels 0",
 	"fix_illumination_3d --no-use_gpu --n_processes 1 --percentile_max 99.9 --fit_max_samples 320 --max_iterations 500 --smoothness_flatfield 0.05 --n_levels 0 {dir}/focal_{k}.ome.zarr {dir}/even_{k}.ome.zarr",
@@ -33,60 +33,91 @@ var linumpySlice = []string{
 const linumpyStack = " --no_xy_shift --transforms_dir {dir}/transforms --moving_z_first_index 2 --use_expected_overlap --max_rotation_deg 5 --skip_error_transforms --skip_warning_transforms" +
 	" --accumulate_translations --confidence_weight_translations --max_cumulative_drift_px 50 --smooth_window 5 --translation_smooth_sigma 3 --pyramid_resolutions 5 --no-use_gpu -f"
 
-// linumpyRow is the name of what linumpy's programs make.
-const linumpyRow = "linumpy"
+// What is measured of linumpy: its own programs, and the same with the shifts that ours repair.
+const (
+	linumpyRow  = "linumpy"
+	repairedRow = linumpyRow + ", our shifts"
+)
 
-// linumpy runs its programs one after another on the raw tiles of a phantom, as processes of their own, and measures the volume. They find
-// shifts of slices with x and y swapped on the phantom, so those are ours, before its own program repairs them.
-func (o *options) tryLinumpy(ctx context.Context, t *truth, phantom, raw, dir string) (result, error) {
-	r := result{Phantom: phantom, Way: linumpyRow, TilesRMS: math.NaN()}
+// linumpys runs its programs one after another on the raw tiles of a phantom, as processes of their own, and measures the volumes. They find
+// shifts of slices with x and y swapped on the phantom, so those are ours, before a program repairs them.
+func (o *options) linumpys(ctx context.Context, t *truth, phantom, raw, dir string) (out []result, err error) {
 	if err := os.RemoveAll(dir); err != nil {
-		return r, err
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "slices"), 0o777); err != nil {
-		return r, err
+		return nil, err
 	}
-	n := t.Config.Slices
-	run := func(k int, line string) error {
-		line = strings.ReplaceAll(line, "{before}", fmt.Sprintf("%02d", k-1))
-		var argv []string
-		for _, word := range strings.Fields(line) {
-			argv = append(argv, strings.NewReplacer("{raw}", raw, "{dir}", dir, "{kk}", fmt.Sprintf("%02d", k), "{k}", fmt.Sprint(k)).Replace(word))
-		}
-		return o.linumpyProgram(ctx, filepath.Join(dir, fmt.Sprintf("%02d.log", k)), argv)
-	}
-	err := work.Each(ctx, 2, n, func(_, k int) error {
-		for _, line := range linumpySlice {
-			if err := run(k, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	run := &linumpyRun{options: o, raw: raw, dir: dir}
+	err = work.Each(ctx, 2, t.Config.Slices, func(_, k int) error { return run.all(ctx, k, linumpySlice...) })
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if err := command(ctx, nil, filepath.Join(o.bin, "shifts"), "estimate", raw, filepath.Join(dir, "shifts_xy.csv"), "--swap_xy", "--quiet"); err != nil {
-		return r, err
+	shifts := filepath.Join(o.bin, "shifts")
+	if err := command(ctx, nil, shifts, "estimate", raw, filepath.Join(dir, "shifts_xy.csv"), "--swap_xy", "--quiet"); err != nil {
+		return nil, err
 	}
-	all := []string{"detect_rehoming {dir}/shifts_xy.csv {dir}/shifts_xy_clean.csv", "align_mosaics_3d_from_shifts {dir}/slices {dir}/shifts_xy_clean.csv {dir}/common -f"}
-	for _, line := range all {
-		if err := run(0, line); err != nil {
-			return r, err
+	for _, way := range []string{linumpyRow, repairedRow} {
+		clean := filepath.Join(dir, "shifts_xy_clean.csv")
+		if way == linumpyRow {
+			err = run.all(ctx, 0, "detect_rehoming {dir}/shifts_xy.csv {dir}/shifts_xy_clean.csv")
+		} else {
+			err = command(ctx, nil, shifts, "clean", filepath.Join(dir, "shifts_xy.csv"), clean, "--quiet", "--overwrite")
 		}
-	}
-	for k := 1; k < n; k++ {
-		err := run(k, "register_pairwise {dir}/common/slice_z{before}_normalize.ome.zarr {dir}/common/slice_z{kk}_normalize.ome.zarr {dir}/transforms/slice_z{kk}_normalize --moving_z_index 2 --max_translation_px 200")
 		if err != nil {
-			return r, err
+			return nil, err
+		}
+		r := result{Phantom: phantom, Way: way, TilesRMS: math.NaN()}
+		if err := run.volume(ctx, &r, t); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// linumpyRun is a run of linumpy's programs on raw tiles.
+type linumpyRun struct {
+	*options
+	raw, dir string
+}
+
+// volume aligns and stacks the slices by the repaired shifts, and measures the volume.
+func (run *linumpyRun) volume(ctx context.Context, r *result, t *truth) error {
+	err := run.all(ctx, 0, "align_mosaics_3d_from_shifts {dir}/slices {dir}/shifts_xy_clean.csv {dir}/common -f")
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(run.dir, "transforms")); err != nil {
+		return err
+	}
+	for k := 1; k < t.Config.Slices; k++ {
+		err := run.all(ctx, k, "register_pairwise {dir}/common/slice_z{before}_normalize.ome.zarr {dir}/common/slice_z{kk}_normalize.ome.zarr {dir}/transforms/slice_z{kk}_normalize --moving_z_index 2 --max_translation_px 200")
+		if err != nil {
+			return err
 		}
 	}
 	for _, line := range []string{"plain.ome.zarr", "blended.ome.zarr --blend --blend_z_refine_vox 5"} {
-		if err := run(0, "stack_slices_motor {dir}/common {dir}/shifts_xy_clean.csv {dir}/"+line+linumpyStack); err != nil {
-			return r, err
+		if err := run.all(ctx, 0, "stack_slices_motor {dir}/common {dir}/shifts_xy_clean.csv {dir}/"+line+linumpyStack); err != nil {
+			return err
 		}
 	}
-	return r, errors.Join(r.geometry(ctx, t, filepath.Join(dir, "plain.ome.zarr")), r.evenness(ctx, t, filepath.Join(dir, "blended.ome.zarr")))
+	return errors.Join(r.geometry(ctx, t, filepath.Join(run.dir, "plain.ome.zarr")), r.evenness(ctx, t, filepath.Join(run.dir, "blended.ome.zarr")))
+}
+
+// all runs programs for slice k one after another.
+func (run *linumpyRun) all(ctx context.Context, k int, lines ...string) error {
+	names := strings.NewReplacer("{raw}", run.raw, "{dir}", run.dir, "{before}", fmt.Sprintf("%02d", k-1), "{kk}", fmt.Sprintf("%02d", k), "{k}", fmt.Sprint(k))
+	for _, line := range lines {
+		argv := strings.Fields(line)
+		for i := range argv {
+			argv[i] = names.Replace(argv[i])
+		}
+		if err := run.linumpyProgram(ctx, filepath.Join(run.dir, fmt.Sprintf("%02d.log", k)), argv); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // linumpyProgram runs a program of linumpy with the Python of the environment in its folder. What it says goes to a log.

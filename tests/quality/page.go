@@ -102,7 +102,7 @@ func writePage(name string, tables map[string]string) error {
 // kept returns the rows of linumpy in an old table that a new one lacks: it takes long and is not everywhere.
 func kept(old, table string) (rows string) {
 	for row := range strings.Lines(old) {
-		if strings.Contains(row, "| "+linumpyRow+" |") && !strings.Contains(table, "| "+linumpyRow+" |") {
+		if strings.Contains(row, "| "+linumpyRow) && !strings.Contains(table, "| "+linumpyRow) {
 			rows += row
 		}
 	}

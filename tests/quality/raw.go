@@ -34,11 +34,11 @@ func tryRaws(ctx context.Context, o options) (out []result, err error) {
 		}
 		out = append(out, r)
 		if o.linumpy != "" {
-			r, err := o.tryLinumpy(ctx, t, c.name, input, filepath.Join(o.dir, c.name, linumpyRow))
+			results, err := o.linumpys(ctx, t, c.name, input, filepath.Join(o.dir, c.name, linumpyRow))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			out = append(out, r)
+			out = append(out, results...)
 		}
 	}
 	return out, nil
@@ -69,7 +69,7 @@ const (
 func checkRaws(results []result) error {
 	var bad limits
 	for _, r := range results {
-		if r.Way == linumpyRow {
+		if strings.HasPrefix(r.Way, linumpyRow) {
 			continue
 		}
 		step, shading, depth := mostStep, mostShading, mostDepth
