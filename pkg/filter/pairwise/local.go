@@ -49,16 +49,20 @@ func (m *localMean) take(f, w, both, scratch []float32, same bool) error {
 	return m.bands.share(m.ny, func(y0, y1 int) {
 		from, to := y0*m.nx, y1*m.nx
 		a, b, n := m.planes[0][from:to], m.planes[1][from:to], m.planes[2][from:to]
-		f, w := f[from:to], w[from:to]
-		for i, k := range both[from:to] {
-			if k == 0 {
-				f[i], w[i] = nan, nan
-				continue
-			}
-			f[i] -= a[i] / n[i]
-			w[i] -= b[i] / n[i]
-		}
+		subtractMeans(f[from:to], a, n, both[from:to])
+		subtractMeans(w[from:to], b, n, both[from:to])
 	})
+}
+
+// subtractMeans takes sum/count from each pixel of v that is known (1), and makes NaN of the others (0).
+func subtractMeans(v, sum, count, known []float32) {
+	for i := subtractVector(v, sum, count, known); i < len(v); i++ {
+		if known[i] == 0 {
+			v[i] = nan
+		} else {
+			v[i] -= sum[i] / count[i]
+		}
+	}
 }
 
 // rows sets each pixel of dst in rows y0 to y1−1 to the sum of those around it in its row of src.
@@ -142,11 +146,7 @@ func (m *localMean) columns(dst, src []float32, x0, x1 int) {
 		out := dst[y*m.nx+x0:][:len(sums)]
 		switch in, old := y+reach < m.ny, y > reach; {
 		case in && old:
-			f, g := row(y+reach), row(y-reach-1)
-			for x, s := range sums {
-				s = s + float64(f[x]) - float64(g[x])
-				sums[x], out[x] = s, float32(s)
-			}
+			slide(out, sums, row(y+reach), row(y-reach-1))
 		case in:
 			f := row(y + reach)
 			for x, s := range sums {
@@ -164,5 +164,13 @@ func (m *localMean) columns(dst, src []float32, x0, x1 int) {
 				out[x] = float32(s)
 			}
 		}
+	}
+}
+
+// slide adds to sums what comes in and takes away what goes out, in this order, and sets dst to them.
+func slide(dst []float32, sums []float64, in, out []float32) {
+	for x := slideVector(dst, sums, in, out); x < len(sums); x++ {
+		s := sums[x] + float64(in[x]) - float64(out[x])
+		sums[x], dst[x] = s, float32(s)
 	}
 }
