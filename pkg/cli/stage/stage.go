@@ -94,18 +94,18 @@ func readBy(ctx context.Context, r *cli.Run, st store.Store, path string) (store
 	return st, err
 }
 
-// Layout is what the flags say of how the output is stored.
+// Layout returns the layout of the output that the flags ask for.
 func Layout(r *cli.Run) oct.Layout {
 	o := r.Options
 	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
 }
 
-// farWorkers is how many workers a stage has for an input that is far away: each
+// farWorkers is the number of workers of a stage whose input is far away: each
 // waits for its part of the input most of the time.
 const farWorkers = 32
 
-// Resources is what the flags grant a stage that computes on the CPU; its progress
-// goes to task.
+// Resources returns the workers and the memory that the flags grant a stage on the CPU.
+// Its progress goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
 		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),
