@@ -94,6 +94,15 @@ func readBy(ctx context.Context, r *cli.Run, st store.Store, path string) (store
 	return st, err
 }
 
+// InOut returns the arguments of a stage that makes one OME-Zarr image from another. in and out name them in the help: "slice (z, y, x)",
+// "mosaic grid".
+func InOut(in, out string) []cli.Arg {
+	return []cli.Arg{
+		{Name: "IN", Usage: "OME-Zarr " + in + ": folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+		{Name: "OUT", Usage: "OME-Zarr " + out + " to write: folder or s3://bucket/path"},
+	}
+}
+
 // Layout returns the layout of the output that the flags ask for.
 func Layout(r *cli.Run) oct.Layout {
 	o := r.Options
