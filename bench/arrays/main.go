@@ -24,7 +24,7 @@ import (
 	"strata/pkg/host"
 )
 
-// result is what every program of the benchmark prints.
+// result is the JSON line that every program of the benchmark prints.
 type result struct {
 	First   float64 `json:"first_s,omitempty"` // wall time of the process's first repetition, where others followed
 	Seconds float64 `json:"s"`                 // wall time: median of the repetitions after the first, if any

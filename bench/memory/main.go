@@ -5,19 +5,14 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"strata/pkg/host"
+	"strata/bench/internal/runs"
 	"strata/pkg/record"
 )
 
@@ -30,66 +25,47 @@ func main() {
 	reports := flag.String("reports", "", "folder of the run records")
 	page := flag.String("page", "", "page to write; \"\": standard output")
 	flag.Parse()
-	if err := run(*dir, *gb, *reports, *page); err != nil {
+	if err := run(context.Background(), *dir, *gb, *reports, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string, gb float64, reports, page string) error {
+func run(ctx context.Context, dir string, gb float64, reports, page string) error {
 	if dir != "" {
-		return makeInput(context.Background(), dir, gb)
+		return makeInput(ctx, dir, gb)
 	}
-	text, err := write(reports)
+	text, err := write(ctx, reports)
 	if err != nil {
 		return err
 	}
-	if page == "" {
-		_, err = os.Stdout.WriteString(text)
-		return err
-	}
-	return os.WriteFile(page, []byte(text), 0o666)
+	return runs.Write(page, text)
 }
 
 // write returns the page.
-func write(reports string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(reports, "*.json"))
+func write(ctx context.Context, reports string) (string, error) {
+	all, err := runs.Read(ctx, reports)
 	if err != nil {
 		return "", err
 	}
-	var all []record.Record
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		var r record.Record
-		if err := json.Unmarshal(text, &r); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
+	for _, r := range all {
 		if r.ExitCode != 0 {
-			return "", fmt.Errorf("%s: %s ended with %d", name, r.Tool, r.ExitCode)
+			return "", fmt.Errorf("%s: %s ended with %d", r.Path, r.Tool, r.ExitCode)
 		}
-		all = append(all, r)
 	}
-	if len(all) == 0 {
-		return "", fmt.Errorf("%s: no run records", reports)
-	}
-	slices.SortFunc(all, func(a, b record.Record) int { return a.Started.Compare(b.Started) })
+	slices.SortFunc(all, func(a, b runs.Run) int { return a.Started.Compare(b.Started) })
 	var rows strings.Builder
 	largest := 0.0
 	for _, r := range all {
-		bytes := size(r)
+		bytes := size(r.Record)
 		largest = max(largest, bytes)
-		fmt.Fprintf(&rows, "| %s | %.1f GB | %d MiB | `%s` |\n", strings.TrimSpace(r.Tool+" "+r.Command), bytes/1e9, r.PeakResidentBytes>>20, command(r))
+		fmt.Fprintf(&rows, "| %s | %.1f GB | %d MiB | `%s` |\n", r.Program(), bytes/1e9, r.PeakResidentBytes>>20, command(r.Record))
 	}
-	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output() // a fact less
-	return strings.NewReplacer("{{GB}}", fmt.Sprintf("%.0f", largest/1e9), "{{ROWS}}\n", rows.String()+"\n", "{{CORES}}", strconv.Itoa(runtime.NumCPU()), "{{CPU}}", host.CPUModel(),
-		"{{COMMIT}}", strings.TrimSpace(string(commit)), "{{DATE}}", time.Now().UTC().Format("2006-01-02 15:04 MST"), "{{SLICE}}", times(sliceChunk), "{{VOLUME}}", times(volumeChunk)).Replace(form), nil
+	return runs.Fill(form, "{{GB}}", fmt.Sprintf("%.0f", largest/1e9), "{{ROWS}}\n", rows.String()+"\n", "{{SLICE}}", times(sliceChunk), "{{VOLUME}}", times(volumeChunk)), nil
 }
 
 // size returns the bytes of a run's largest input, as decoded.
-func size(r record.Record) (most float64) {
+func size(r *record.Record) (most float64) {
 	for _, in := range r.Inputs {
 		n := float64(in.Bytes)
 		if len(in.Shape) > 0 {
@@ -112,7 +88,7 @@ func times(shape [3]int) string {
 }
 
 // command returns the command line without what has to do with the measurement only.
-func command(r record.Record) string {
+func command(r *record.Record) string {
 	words := []string{r.Tool}
 	for i := 0; i < len(r.Arguments); i++ {
 		switch a := r.Arguments[i].String(); a {

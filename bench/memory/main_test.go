@@ -67,7 +67,7 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := write(dir)
+	got, err := write(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte(`{"tool": "crop", "exit_code": 1}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := write(dir); err == nil || !strings.Contains(err.Error(), "c.json: crop ended with 1") {
+	if _, err := write(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "c.json: crop ended with 1") {
 		t.Errorf("a failed run: %v", err)
 	}
 }

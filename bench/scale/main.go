@@ -4,21 +4,18 @@ package main
 
 import (
 	"bufio"
+	"context"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"strata/pkg/host"
-	"strata/pkg/record"
+	"strata/bench/internal/runs"
 )
 
 //go:embed page.md
@@ -39,7 +36,7 @@ type stage struct {
 	read, written int64 // bytes as stored
 }
 
-// input is what the page says besides the stages.
+// input describes the raw frames for the page.
 type input struct {
 	about  string
 	slices int
@@ -55,13 +52,13 @@ func main() {
 	flag.IntVar(&in.slices, "slices", 0, "number of slices")
 	flag.Int64Var(&in.raw, "raw", 0, "bytes of their raw frames")
 	flag.Parse()
-	if err := run(*reports, *cpu, *page, in); err != nil {
+	if err := run(context.Background(), *reports, *cpu, *page, in); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(reports, cpu, page string, in input) error {
+func run(ctx context.Context, reports, cpu, page string, in input) error {
 	if in.raw <= 0 || in.slices <= 0 {
 		return fmt.Errorf("-raw and -slices must be above 0")
 	}
@@ -77,41 +74,29 @@ func run(reports, cpu, page string, in input) error {
 			return fmt.Errorf("%s: %w", cpu, err)
 		}
 	}
-	stages, err := sum(reports, seconds)
+	stages, err := sum(ctx, reports, seconds)
 	if err != nil {
 		return err
 	}
 	text := write(stages, in)
-	if page == "" {
-		_, err = os.Stdout.WriteString(text)
-		return err
-	}
-	return os.WriteFile(page, []byte(text), 0o666)
+	return runs.Write(page, text)
 }
 
 // sum adds up the records of a folder by program, in the order in which programs first ran.
-func sum(reports string, cpu map[string]float64) ([]stage, error) {
-	files, err := filepath.Glob(filepath.Join(reports, "*.json"))
+func sum(ctx context.Context, reports string, cpu map[string]float64) ([]stage, error) {
+	records, err := runs.Read(ctx, reports)
 	if err != nil {
 		return nil, err
 	}
 	var all []stage
 	first := map[string]time.Time{}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		var r record.Record
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		base := filepath.Base(name)
+	for _, r := range records {
+		base := filepath.Base(r.Path)
 		seconds, ok := cpu[base]
 		if !ok {
-			return nil, fmt.Errorf("%s: its processor time is not known", name)
+			return nil, fmt.Errorf("%s: its processor time is not known", r.Path)
 		}
-		tool := strings.TrimSpace(r.Tool + " " + r.Command)
+		tool := r.Program()
 		if strings.HasPrefix(base, "estimate.") {
 			tool += " --estimate_only"
 		}
@@ -127,9 +112,6 @@ func sum(reports string, cpu map[string]float64) ([]stage, error) {
 		if r.Started.Before(first[tool]) {
 			first[tool] = r.Started
 		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no run records", reports)
 	}
 	slices.SortFunc(all, func(a, b stage) int { return first[a.name].Compare(first[b.name]) })
 	return all, nil
@@ -162,11 +144,9 @@ func write(stages []stage, in input) string {
 		}
 		fmt.Fprintf(&storage, "| %g GB/s | %s | %s | %s |\n", speed, hours(s), hours(max(s, compute)), bound)
 	}
-	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output() // a fact less
-	return strings.NewReplacer("{{INPUT}}", in.about, "{{GB}}", fmt.Sprintf("%.1f", gb), "{{SLICES}}", strconv.Itoa(in.slices), "{{ROWS}}", rows.String(),
-		"{{CPU}}", host.CPUModel(), "{{CORES}}", strconv.Itoa(runtime.NumCPU()), "{{COMMIT}}", strings.TrimSpace(string(commit)), "{{DATE}}", time.Now().UTC().Format("2006-01-02 15:04 MST"),
+	return runs.Fill(form, "{{INPUT}}", in.about, "{{GB}}", fmt.Sprintf("%.1f", gb), "{{SLICES}}", strconv.Itoa(in.slices), "{{ROWS}}", rows.String(),
 		"{{PER_GB}}", fmt.Sprintf("%.2f", total.cpu/gb), "{{RESIDENT}}", fmt.Sprint(total.resident>>20), "{{ALL_SLICES}}", fmt.Sprintf("%.0f", float64(in.slices)*factor),
-		"{{COMPUTE}}", hours(compute), "{{TRAFFIC}}", fmt.Sprintf("%.1f", traffic/1e12), "{{NEEDED}}", fmt.Sprintf("%.2f", traffic/compute/1e9), "{{STORAGE}}", storage.String()).Replace(form)
+		"{{COMPUTE}}", hours(compute), "{{TRAFFIC}}", fmt.Sprintf("%.1f", traffic/1e12), "{{NEEDED}}", fmt.Sprintf("%.2f", traffic/compute/1e9), "{{STORAGE}}", storage.String())
 }
 
 // hours formats seconds as minutes or hours.

@@ -36,13 +36,13 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := input{"two slices", 2, 4e9}
-	if err := run(dir, cpu, page, in); err == nil || !strings.Contains(err.Error(), "all.shifts.json") {
+	if err := run(t.Context(), dir, cpu, page, in); err == nil || !strings.Contains(err.Error(), "all.shifts.json") {
 		t.Errorf("error %v, want one that names the record", err)
 	}
 	if err := os.WriteFile(cpu, []byte(lines+"all.shifts.json\t0.4\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(dir, cpu, page, in); err != nil {
+	if err := run(t.Context(), dir, cpu, page, in); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(page)

@@ -26,7 +26,7 @@ import (
 //go:embed page.md
 var page string
 
-// part is what one module or, of strata itself, one part of the tree adds.
+// part holds the costs of one module or, for strata itself, of one part of the tree.
 type part struct {
 	Name  string
 	Bytes int64   // of functions and data, without the tables that Go keeps of them

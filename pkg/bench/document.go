@@ -123,15 +123,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 
 // jsonError returns a JSON error in one line, with the line number in the text.
 func jsonError(text []byte, err error) string {
-	var offset int64 = -1
-	var s *json.SyntaxError
-	var t *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &s):
-		offset = s.Offset
-	case errors.As(err, &t):
-		offset = t.Offset
-	}
+	offset := document.JSONOffset(err)
 	what := strings.TrimPrefix(err.Error(), "json: ")
 	if offset < 0 || offset > int64(len(text)) {
 		return what

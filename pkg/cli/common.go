@@ -21,7 +21,7 @@ const (
 	Pyramid                      // --n_levels
 	Inputs                       // --missing_chunks
 
-	// Stage is what every stage has: all groups.
+	// Stage combines all groups, for stages.
 	Stage = GPU | Resources | Outputs | Layout | Pyramid | Inputs
 )
 

@@ -101,7 +101,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// errMemory is what [MemoryError] wraps.
+// errMemory is the error that [MemoryError] wraps.
 var errMemory = errors.New("not enough memory")
 
 type memoryError struct{ error }

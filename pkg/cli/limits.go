@@ -40,8 +40,8 @@ func checkFiles() error {
 	return nil
 }
 
-// memoryLimits are what buffers have to fit into: the control group's limit, or what is left of
-// the address space if that is less.
+// memoryLimits returns the limits for buffers, and where they come from in words: the control group, or the
+// remaining address space if that is less.
 func memoryLimits() (l host.Limits, what string) {
 	l, what = host.CgroupLimits(), "its control group allows"
 	if _, left, limited := host.AddressSpace(); limited && (l.Memory == nil || left < *l.Memory) {

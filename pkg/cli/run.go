@@ -22,7 +22,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Run is what a command gets to work with. Values are asked for by the name of
+// Run gives a command its options, its log and its run record. Values are asked for by the name of
 // their flag; a name that the command does not have is a bug and panics.
 type Run struct {
 	Options Options
@@ -198,7 +198,7 @@ func (r *Run) Remote(path string, begin func() (atomic.Remote, error)) error {
 	return err
 }
 
-// bucketPlace is what an s3:// address names, however it is written: BUCKET/PATH/.
+// bucketPlace returns the place that an s3:// address names, in one spelling: BUCKET/PATH/.
 func bucketPlace(address string) string {
 	u, err := url.Parse(address)
 	if err != nil { // no store will open it

@@ -21,6 +21,19 @@ func JSONError(name string, b []byte, err error) error {
 	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
 }
 
+// JSONOffset returns the offset at which encoding/json found an error; −1 if the error does not say where.
+func JSONOffset(err error) int64 {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return syntax.Offset
+	case errors.As(err, &kind):
+		return kind.Offset
+	}
+	return -1
+}
+
 // Nullify writes null over the numbers that Python writes and JSON does not have.
 func Nullify(b []byte) []byte {
 	out := make([]byte, 0, len(b))

@@ -24,7 +24,7 @@ func ScalePlane(v []float32, low, high, divisor float32) {
 	}
 }
 
-// A FlatField is what the tiles of a mosaic are divided by. It repeats every Height rows and Width columns.
+// A FlatField holds the gain and the dark field that correct the tiles of a mosaic. It repeats every Height rows and Width columns.
 type FlatField struct {
 	Gain, Dark    []float32 // of a tile, in C order; Dark is subtracted and may be nil
 	Height, Width int

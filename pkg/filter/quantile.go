@@ -19,6 +19,9 @@ import (
 // A percentile p lies at (n−1)·p/100 between the order statistics of the n
 // values, linear in between (numpy's "linear"; type 7 of Hyndman and Fan, The
 // American Statistician 50, 1996). NaN is left out. [QuantileBytes] is the memory for one percentile.
+//
+// Use it where values do not fit in memory or come from several goroutines; for those in memory, [Percentiles] and [RankWindow] need
+// one call or one pass.
 type Quantiles struct {
 	mu      sync.Mutex
 	percent []float64

@@ -13,6 +13,9 @@ import (
 //	lo, hi, t, ok := w.Around() // ok is false where the sample misled, which is rare: use [Quantiles] or [AllRanks] then
 //
 // NaN and infinite values are left out. A zero that is found has no sign.
+//
+// Use it for one percentile of values that must stay in their order, or of which a sample is known; [Percentiles] is simpler where they
+// may change places, and needs no sample.
 type RankWindow struct {
 	percent   float64
 	low, high float32

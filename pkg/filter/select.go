@@ -10,6 +10,10 @@ import (
 // at (n−1)·q/100 (numpy's "linear"; type 7 of Hyndman and Fan, The American Statistician 50, 1996). It
 // ignores NaN and reorders v: it finds the order statistics by selection, in O(n) each. Without numbers in v
 // every result is NaN.
+//
+// Use it for values that are in memory and may change places. [RankWindow] leaves values where they are, and takes them in parts: use it
+// for one percentile of many finite values of which a sample is known. [Quantiles] serves values that do not fit in memory and can be
+// read twice.
 func Percentiles(v []float32, q ...float64) []float64 {
 	if len(v) >= manyValues && len(q) <= mostCounted {
 		if out := countedPercentiles(v, q); out != nil {
@@ -30,21 +34,13 @@ func Percentiles(v []float32, q ...float64) []float64 {
 			out[i] = math.NaN()
 			continue
 		}
-		pos := float64(n-1) * p / 100
-		k := min(n-1, max(0, int(math.Floor(pos))))
-		a := float64(selectNth(v, k))
+		lo, hi, t := Ranks(int64(n), p)
+		a := selectNth(v, int(lo))
 		b := a
-		if k+1 < n {
-			b = float64(minimum(v[k+1:]))
+		if hi > lo {
+			b = minimum(v[hi:])
 		}
-		t := pos - float64(k)
-		if t == 0 {
-			b = a // an infinite neighbour has no weight
-		}
-		out[i] = a + float64((b-a)*t)
-		if a == b {
-			out[i] = a // also for infinities
-		}
+		out[i] = Interpolate(a, b, t)
 	}
 	return out
 }

@@ -182,3 +182,27 @@ func TileOrder(shape, tile []int, axes []Axis) iter.Seq[[]int] {
 		outer(0)
 	}
 }
+
+// intersect returns the common part of two boxes that overlap.
+func intersect(a, b box) box {
+	for d := range rank {
+		a.lo[d], a.hi[d] = max(a.lo[d], b.lo[d]), min(a.hi[d], b.hi[d])
+	}
+	return a
+}
+
+// copyBox copies the elements of a box that lies in both memories.
+func copyBox(dst, src memory, b box, elem int) {
+	n := (b.hi[axisX] - b.lo[axisX]) * elem
+	var i point
+	for i[0] = b.lo[0]; i[0] < b.hi[0]; i[0]++ {
+		for i[1] = b.lo[1]; i[1] < b.hi[1]; i[1]++ {
+			for i[2] = b.lo[2]; i[2] < b.hi[2]; i[2]++ {
+				for i[3] = b.lo[3]; i[3] < b.hi[3]; i[3]++ {
+					i[4] = b.lo[4]
+					copy(dst.data[dst.at(i)*elem:][:n], src.data[src.at(i)*elem:][:n])
+				}
+			}
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (r *render) to(dst []byte) error {
 	return nil
 }
 
-// shading is what a row of A-lines looks like: per A-line, and with tables for all rows.
+// shading holds the properties by which a row of A-lines is rendered: values per A-line, and tables that serve all rows.
 type shading struct {
 	*render
 	offset []float32 // depth of the surface in voxels

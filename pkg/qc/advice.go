@@ -2,7 +2,7 @@ package qc
 
 import "strings"
 
-// advice is what a reader may do about warnings that have a text in common. Where several fit, the first counts.
+// advice maps a part of a warning to the remedy shown with it. The first entry that fits counts.
 var advice = []struct{ part, do string }{
 	{"the best overlap of", doOverlap},
 	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
@@ -60,7 +60,7 @@ func adviceFor(text, tool string) string {
 	return "Read what `" + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
 }
 
-// doExit is what to do about a run that failed, by its exit code.
+// doExit maps the exit code of a failed run to a remedy.
 var doExit = map[int]string{
 	1: "Check free disk space and memory (`doctor`), then repeat the run.",
 	2: "Correct the option that the message names, then repeat the run.",

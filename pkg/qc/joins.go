@@ -67,7 +67,7 @@ func (j join) result() string {
 	return "not measured"
 }
 
-// verdict is what a reader should know first: a grade in one word, and the reasons.
+// verdict is the summary at the top of the report: a grade in one word, and the reasons.
 type verdict struct {
 	Grade string // the class of its colours: good, warning or error
 	Word  string

@@ -284,7 +284,7 @@ func (r *Report) adviceOn(text, tool string) string {
 	return adviceFor(text, tool)
 }
 
-// doStep is what to do about metrics of a step that are beyond their limits.
+// doStep maps a step to the remedy for metrics beyond their limits.
 var doStep = map[string]string{
 	"pairwise_registration":    "Look at the pair (`register --screenshot`), correct it with `manual`, or leave the slice out by --slice_config.",
 	"normalize_intensities":    "Look at the slice in `view`: little agarose, or a bright background, make the division uncertain.",

@@ -6,16 +6,9 @@ import (
 	"strings"
 )
 
-// CuFile holds cuFile's configuration.
-type CuFile struct {
-	File   string `json:"file"`   // the file in force; "" if there is none and the built-in defaults apply
-	From   string `json:"from"`   // what names it: the variable CUFILE_ENV_PATH_JSON, or "" for a usual place
-	Reason string `json:"reason"` // why the file cannot be used, with its line
-	// Library is the path of the library in one of the places where packages install it, or "".
-	Library string `json:"library"`
-
-	// AllowCompat and the following hold settings of environment variables and, after these, of the file;
-	// null means the default.
+// cuFileProperties holds settings of environment variables and, after these, of the section "properties" of the file; null means the
+// default.
+type cuFileProperties struct {
 	AllowCompat  *bool    `json:"allow_compat_mode"`
 	ForceCompat  *bool    `json:"force_compat_mode"`
 	P2PDMA       *bool    `json:"use_pci_p2pdma"`
@@ -27,6 +20,17 @@ type CuFile struct {
 	PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
 	RDMA         []string `json:"rdma_dev_addr_list"`
 	PeerType     string   `json:"rdma_peer_type"` // "dmabuf": RDMA without nvidia_peermem
+}
+
+// CuFile holds cuFile's configuration.
+type CuFile struct {
+	File   string `json:"file"`   // the file in force; "" if there is none and the built-in defaults apply
+	From   string `json:"from"`   // what names it: the variable CUFILE_ENV_PATH_JSON, or "" for a usual place
+	Reason string `json:"reason"` // why the file cannot be used, with its line
+	// Library is the path of the library in one of the places where packages install it, or "".
+	Library string `json:"library"`
+
+	cuFileProperties
 	// BlockP2PDMA holds use_pci_p2pdma by kind of drive ("nvme", "nvmeof", "raid"), since GDS 1.16.
 	BlockP2PDMA map[string]bool `json:"block_use_pci_p2pdma"`
 	LogLevel    string          `json:"log_level"`
@@ -91,20 +95,8 @@ func (c *CuFile) parse(text []byte) error {
 			Dir   string `json:"dir"`
 			Level string `json:"level"`
 		} `json:"logging"`
-		Properties struct {
-			AllowCompat  *bool    `json:"allow_compat_mode"`
-			ForceCompat  *bool    `json:"force_compat_mode"`
-			P2PDMA       *bool    `json:"use_pci_p2pdma"`
-			PollMode     *bool    `json:"use_poll_mode"`
-			RDMAWrite    *bool    `json:"gds_rdma_write_support"`
-			MaxDirectKiB *int64   `json:"max_direct_io_size_kb"`
-			CacheKiB     *int64   `json:"max_device_cache_size_kb"`
-			BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
-			PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
-			RDMA         []string `json:"rdma_dev_addr_list"`
-			PeerType     string   `json:"rdma_peer_type"`
-		} `json:"properties"`
-		Block map[string]struct {
+		Properties cuFileProperties `json:"properties"`
+		Block      map[string]struct {
 			P2PDMA *bool `json:"use_pci_p2pdma"`
 		} `json:"block"`
 		FS       map[string]any             `json:"fs"`
@@ -114,15 +106,12 @@ func (c *CuFile) parse(text []byte) error {
 	if err := decodeCommented(text, &f); err != nil {
 		return err
 	}
-	p := f.Properties
-	c.AllowCompat, c.ForceCompat, c.P2PDMA, c.PollMode, c.RDMAWrite = p.AllowCompat, p.ForceCompat, p.P2PDMA, p.PollMode, p.RDMAWrite
-	c.MaxDirectKiB, c.CacheKiB, c.BufferKiB, c.PinnedKiB, c.RDMA = p.MaxDirectKiB, p.CacheKiB, p.BufferKiB, p.PinnedKiB, p.RDMA
+	c.cuFileProperties = f.Properties
 	for kind, b := range f.Block {
 		if b.P2PDMA != nil {
 			c.BlockP2PDMA[kind] = *b.P2PDMA
 		}
 	}
-	c.PeerType = p.PeerType
 	c.LogLevel, c.LogDir, c.FileSystems = f.Logging.Level, f.Logging.Dir, f.FS
 	for _, list := range []map[string]json.RawMessage{f.DenyList, f.Old} {
 		for name, to := range map[string]*[]string{"mounts": &c.DenyMounts, "filesystems": &c.DenyFileSystems, "devices": &c.DenyDevices, "drivers": &c.DenyDrivers} {

@@ -192,54 +192,18 @@ func (s *Spec) metadata() (*metadata, error) {
 	if md.shape == nil {
 		md.shape, md.chunks = []int{}, []int{}
 	}
-	if md.format != 2 && md.format != 3 {
-		return nil, fieldError("Format", "is %d, must be 2 or 3", md.format)
+	if err := s.checkElements(md); err != nil {
+		return nil, err
 	}
-	if md.elem.Size() == 0 {
-		return nil, fieldError("DType", "is %s", md.elem)
+	perm, err := s.order(md)
+	if err != nil {
+		return nil, err
 	}
-	if md.numpy = s.NumpyType; md.numpy == "" && (md.elem.IsFixedBytes() || md.elem.IsFixedText()) {
-		md.numpy = md.elem.Typestr()[1:]
-	}
-	if t, ok, err := parseNumpyType(md.numpy); md.numpy != "" && (!ok || err != nil || t != md.elem) {
-		return nil, fieldError("NumpyType", "is %q, which is not an element type of %s", md.numpy, md.elem)
-	}
-	if len(md.shape) > maxRank || len(md.chunks) != len(md.shape) {
-		return nil, fieldError("Chunks", "has %d dimensions, the array has %d (at most %d are supported)", len(md.chunks), len(md.shape), maxRank)
-	}
-	for d, n := range md.shape {
-		if n < 0 || md.chunks[d] < 1 {
-			return nil, fieldError("Chunks", "%v of an array of %v: lengths must be at least 1, the array's at least 0", md.chunks, md.shape)
-		}
-	}
-	var perm []int
-	switch s.Order {
-	case 0, 'C':
-	case 'F':
-		perm = v2Order('F', len(md.chunks))
-		if md.format == 2 {
-			md.order = 'F'
-		}
-	default:
-		return nil, fieldError("Order", "is %q, must be 'C' or 'F'", s.Order)
-	}
-	var err error
 	if md.fill, err = md.fillBytes(s.Fill); err != nil {
 		return nil, err
 	}
-	md.keys = keyEncoding{v2: md.format == 2, separator: "/."[3-md.format]}
-	switch s.Separator {
-	case "":
-	case ".", "/":
-		md.keys.separator = s.Separator[0]
-	default:
-		return nil, fieldError("Separator", "is %q, must be \".\" or \"/\"", s.Separator)
-	}
-	if s.DimensionNames != nil {
-		if md.format == 2 || len(s.DimensionNames) != len(md.shape) {
-			return nil, fieldError("DimensionNames", "%q for %d dimensions in format %d (format 3 has one for each)", s.DimensionNames, len(md.shape), md.format)
-		}
-		md.names = slices.Clone(s.DimensionNames)
+	if err := s.name(md); err != nil {
+		return nil, err
 	}
 	if md.attributes, err = attributesJSON(s.Attributes); err != nil {
 		return nil, err
@@ -266,6 +230,65 @@ func (s *Spec) metadata() (*metadata, error) {
 		md.document, err = encodeV3(md)
 	}
 	return md, err
+}
+
+// checkElements checks the format, the element type and the lengths, and completes the element type.
+func (s *Spec) checkElements(md *metadata) error {
+	if md.format != 2 && md.format != 3 {
+		return fieldError("Format", "is %d, must be 2 or 3", md.format)
+	}
+	if md.elem.Size() == 0 {
+		return fieldError("DType", "is %s", md.elem)
+	}
+	if md.numpy = s.NumpyType; md.numpy == "" && (md.elem.IsFixedBytes() || md.elem.IsFixedText()) {
+		md.numpy = md.elem.Typestr()[1:]
+	}
+	if t, ok, err := parseNumpyType(md.numpy); md.numpy != "" && (!ok || err != nil || t != md.elem) {
+		return fieldError("NumpyType", "is %q, which is not an element type of %s", md.numpy, md.elem)
+	}
+	if len(md.shape) > maxRank || len(md.chunks) != len(md.shape) {
+		return fieldError("Chunks", "has %d dimensions, the array has %d (at most %d are supported)", len(md.chunks), len(md.shape), maxRank)
+	}
+	for d, n := range md.shape {
+		if n < 0 || md.chunks[d] < 1 {
+			return fieldError("Chunks", "%v of an array of %v: lengths must be at least 1, the array's at least 0", md.chunks, md.shape)
+		}
+	}
+	return nil
+}
+
+// order returns the order of dimensions in a chunk, nil if it is that of the array.
+func (s *Spec) order(md *metadata) ([]int, error) {
+	switch s.Order {
+	case 0, 'C':
+		return nil, nil
+	case 'F':
+		if md.format == 2 {
+			md.order = 'F'
+		}
+		return v2Order('F', len(md.chunks)), nil
+	}
+	return nil, fieldError("Order", "is %q, must be 'C' or 'F'", s.Order)
+}
+
+// name sets the form of the chunks' keys and the names of dimensions.
+func (s *Spec) name(md *metadata) error {
+	md.keys = keyEncoding{v2: md.format == 2, separator: "/."[3-md.format]}
+	switch s.Separator {
+	case "":
+	case ".", "/":
+		md.keys.separator = s.Separator[0]
+	default:
+		return fieldError("Separator", "is %q, must be \".\" or \"/\"", s.Separator)
+	}
+	if s.DimensionNames == nil {
+		return nil
+	}
+	if md.format == 2 || len(s.DimensionNames) != len(md.shape) {
+		return fieldError("DimensionNames", "%q for %d dimensions in format %d (format 3 has one for each)", s.DimensionNames, len(md.shape), md.format)
+	}
+	md.names = slices.Clone(s.DimensionNames)
+	return nil
 }
 
 // sharded turns the pipeline's chunks into inner chunks of shards with zarr-python's layout: index at the

@@ -7,13 +7,10 @@
 package czicorpus
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -98,28 +95,8 @@ var load = sync.OnceValues(func() (m struct {
 	data      map[string][]byte
 }, err error) {
 	_, file, _, _ := runtime.Caller(0)
-	here := filepath.Dir(file)
-	raw, err := os.ReadFile(filepath.Join(here, "manifest.json"))
-	if err != nil {
+	if m.data, err = tiffcorpus.Load(filepath.Dir(file), &m, "files.zip"); err != nil {
 		return m, err
-	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, err
-	}
-	m.data = map[string][]byte{}
-	z, err := zip.OpenReader(filepath.Join(here, "files.zip"))
-	if err != nil {
-		return m, err
-	}
-	defer z.Close()
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			return m, err
-		}
-		if m.data[f.Name], err = io.ReadAll(r); err != nil {
-			return m, err
-		}
 	}
 	for _, n := range m.Negatives {
 		if n.Base == "" {

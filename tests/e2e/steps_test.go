@@ -34,16 +34,23 @@ func steps(t *testing.T, dir, input, results string) string {
 	return string(out)
 }
 
-// The chain without an engine makes up for a slice that is missing between two others, as the workflow does: the volume is as deep as the
-// specimen, and not by an interval less.
-func TestStepsFillAGap(t *testing.T) {
+// stepsWithout runs scripts/steps.sh on four slices of a phantom without the missing ones. It returns the folder that holds results/, and
+// the script's output.
+func stepsWithout(t *testing.T, missing string) (dir, said string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs every stage a dozen times")
 	}
 	t.Parallel()
-	dir := t.TempDir()
-	run(t, dir, "phantom", "raw", "--raw", "--slices", "4", "--missing_slices", "2", "--interval", "100", "--tiles", "2,2", "--tile", "64,80,80", "-q")
-	said := steps(t, dir, "raw", "results")
+	dir = t.TempDir()
+	run(t, dir, "phantom", "raw", "--raw", "--slices", "4", "--missing_slices", missing, "--interval", "100", "--tiles", "2,2", "--tile", "64,80,80", "-q")
+	return dir, steps(t, dir, "raw", "results")
+}
+
+// The chain without an engine makes up for a slice that is missing between two others, as the workflow does: the volume is as deep as the
+// specimen, and not by an interval less.
+func TestStepsFillAGap(t *testing.T) {
+	dir, said := stepsWithout(t, "2")
 	if !strings.Contains(said, "interpolate: slice_z02\n") {
 		t.Errorf("slice 2 was not interpolated:\n%s", said)
 	}
@@ -63,13 +70,7 @@ func TestStepsFillAGap(t *testing.T) {
 
 // Two slices in a row that are missing are named, and nothing is made up for them.
 func TestStepsKeepWiderGaps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs every stage a dozen times")
-	}
-	t.Parallel()
-	dir := t.TempDir()
-	run(t, dir, "phantom", "raw", "--raw", "--slices", "4", "--missing_slices", "1,2", "--interval", "100", "--tiles", "2,2", "--tile", "64,80,80", "-q")
-	said := steps(t, dir, "raw", "results")
+	_, said := stepsWithout(t, "1,2")
 	if want := "steps.sh: 2 slices are missing before slice 3: none is made up for\n"; !strings.Contains(said, want) || strings.Contains(said, "interpolate:") {
 		t.Errorf("want %q:\n%s", want, said)
 	}

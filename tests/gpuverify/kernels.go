@@ -94,122 +94,165 @@ func (t *timer) kernels(r *record, side int, bytes int64) (err error) {
 	r.CopyBytesPerSecond = float64(2*bytes) / seconds
 
 	// volumes of nz planes
-	nx, ny := side, side
 	plane := int64(side) * int64(side)
 	small, err := d.Memory().Get(plane*8 + 8)
 	if err != nil {
 		return err
 	}
 	defer small.Release()
-	bad, acc := small.From(0, 8), small.From(8, plane*8)
-	planes := func(t dtype.Type) int64 { return max(1, bytes/plane/int64(t.Size())) }
-	run := func(name string, moved int64, f func() error) error {
-		seconds, err := t.median(f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		speed := float64(moved) / seconds
-		r.Kernels = append(r.Kernels, measure{name, side, moved, seconds, speed, speed / r.CopyBytesPerSecond})
-		return nil
+	v := &volumes{
+		stream: s, a: a.Span, b: b.Span, c: c.Span, bad: small.From(0, 8), acc: small.From(8, plane*8), side: side, plane: plane, bytes: bytes,
+		run: func(name string, moved int64, f func() error) error {
+			seconds, err := t.median(f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			speed := float64(moved) / seconds
+			r.Kernels = append(r.Kernels, measure{name, side, moved, seconds, speed, speed / r.CopyBytesPerSecond})
+			return nil
+		},
 	}
 	for _, kind := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32} {
-		nz, size := planes(kind), int64(kind.Size())
-		n := nz * plane
-		search := &filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 2}
-		if err := run(fmt.Sprintf("add_planes_%v", kind), n*size+plane*16, func() error {
-			return kernels.AddPlanes(s, acc, a.Span, bad, kind, int(nz), plane, true)
-		}); err != nil {
-			return err
-		}
-		half := int(nz/2) + 1
-		shift := a.From(0, 4*plane)
-		if err := run(fmt.Sprintf("roll_%v", kind), 2*int64(half)*plane*size+plane*4, func() error {
-			return kernels.Roll(s, b.Span, a.Span, bad, kind, half, ny, nx, shift, nx)
-		}); err != nil {
-			return err
-		}
-		m := n * size / 4 // as many float32 as fit
-		m = min(m, n)
-		// row_means, column_means and steepest8: each reads the volume of the one before
-		deep := min(int(nz), int(bytes/(8*plane)))
-		f, err := kernels.NewSearcher(s, *search)
-		if err != nil {
-			return err
-		}
-		field := kernels.Field{At: a.Span, Type: kind, Planes: deep, Shape: [2]int{ny, nx}, Pitch: nx, Stride: plane, Length: [2]int{ny, nx}}
-		err = run(fmt.Sprintf("interface_%v", kind), int64(deep)*plane*(size+16)+8*plane, func() error {
-			return f.Run(s, acc.From(0, 4*plane), acc.From(4*plane, 4*plane), field, [2]int{}, [2]int{ny, nx}, b.Span)
-		})
-		f.Release()
-		if err != nil {
-			return err
-		}
-		p, err := kernels.NewMagnitudePercentile(s, kind, 99.9, 8<<20)
-		if err != nil {
-			return err
-		}
-		if err = p.Add(s, a.Span, plane); err == nil {
-			if _, err = p.Begin(s); err == nil {
-				err = run(fmt.Sprintf("keys_%v", kind), n*size, func() error { return p.Add(s, a.Span, n) })
-			}
-		}
-		p.Release()
-		if err != nil {
-			return err
-		}
-		if kind != dtype.Float32 {
-			if err := run(fmt.Sprintf("from_float32_%v", kind), m*(size+4), func() error {
-				return kernels.FromFloat32(s, b.Span, a.Span, kind, m)
-			}); err != nil {
+		for _, f := range []func(dtype.Type) error{v.projections, v.surface, v.keys, v.conversion} {
+			if err := f(kind); err != nil {
 				return err
 			}
 		}
-		if err := measureFusion(s, run, a.Span, b.Span, c.Span, kind, ny, nx); err != nil {
+		if err := measureFusion(s, v.run, v.a, v.b, v.c, kind, side, side); err != nil {
 			return err
 		}
-		shape := [3]int{int(nz) &^ 1, ny, nx}
-		if shape[0] > 1 {
-			h, err := kernels.HalvingOf(shape, true, kind)
-			if err != nil {
-				return err
-			}
-			taps, err := s.Device().Host(int(h.TableBytes()))
-			if err != nil {
-				return err
-			}
-			table := b.From(b.Bytes()/2, h.TableBytes())
-			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error {
-				return h.Run(s, b.Span, a.Span, taps.B, table)
-			})
-			taps.Release()
-			if err != nil {
-				return err
-			}
+		if err := v.halving(kind); err != nil {
+			return err
 		}
 	}
-	nz := planes(dtype.Float32)
+	if err := v.resizing(); err != nil {
+		return err
+	}
+	if err := measureBytes(s, v.run, v.a, v.b); err != nil {
+		return err
+	}
+	if err := measureScatter(s, v.run, v.a, v.b); err != nil {
+		return err
+	}
+	return measurePlanes(s, v.run, v.a, v.b, side, side)
+}
+
+// volumes holds the memory of the operators on volumes, whose planes have side × side pixels.
+type volumes struct {
+	stream       *gpu.Stream
+	run          func(name string, moved int64, f func() error) error // measures f, which moves this many bytes
+	a, b, c      gpu.Span                                             // a volume each
+	bad, acc     gpu.Span                                             // a counter; two planes of float32, or one of float64
+	side         int
+	plane, bytes int64 // pixels of a plane; size of a volume
+}
+
+// planes returns the number of planes of a type that a volume holds.
+func (v *volumes) planes(kind dtype.Type) int64 {
+	return max(1, v.bytes/v.plane/int64(kind.Size()))
+}
+
+// projections measures add_planes and roll.
+func (v *volumes) projections(kind dtype.Type) error {
+	s, nz, size := v.stream, v.planes(kind), int64(kind.Size())
+	if err := v.run(fmt.Sprintf("add_planes_%v", kind), nz*v.plane*size+v.plane*16, func() error {
+		return kernels.AddPlanes(s, v.acc, v.a, v.bad, kind, int(nz), v.plane, true)
+	}); err != nil {
+		return err
+	}
+	half := int(nz/2) + 1
+	shift := v.a.From(0, 4*v.plane)
+	return v.run(fmt.Sprintf("roll_%v", kind), 2*int64(half)*v.plane*size+v.plane*4, func() error {
+		return kernels.Roll(s, v.b, v.a, v.bad, kind, half, v.side, v.side, shift, v.side)
+	})
+}
+
+// surface measures row_means, column_means and steepest8: each reads the volume of the one before.
+func (v *volumes) surface(kind dtype.Type) error {
+	size, plane, shape := int64(kind.Size()), v.plane, [2]int{v.side, v.side}
+	deep := min(int(v.planes(kind)), int(v.bytes/(8*plane)))
+	f, err := kernels.NewSearcher(v.stream, filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 2})
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	field := kernels.Field{At: v.a, Type: kind, Planes: deep, Shape: shape, Pitch: v.side, Stride: plane, Length: shape}
+	return v.run(fmt.Sprintf("interface_%v", kind), int64(deep)*plane*(size+16)+8*plane, func() error {
+		return f.Run(v.stream, v.acc.From(0, 4*plane), v.acc.From(4*plane, 4*plane), field, [2]int{}, shape, v.b)
+	})
+}
+
+// keys measures the counting of voxels for a percentile.
+func (v *volumes) keys(kind dtype.Type) error {
+	s, n := v.stream, v.planes(kind)*v.plane
+	p, err := kernels.NewMagnitudePercentile(s, kind, 99.9, 8<<20)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	if err := p.Add(s, v.a, v.plane); err != nil {
+		return err
+	}
+	if _, err := p.Begin(s); err != nil {
+		return err
+	}
+	return v.run(fmt.Sprintf("keys_%v", kind), n*int64(kind.Size()), func() error { return p.Add(s, v.a, n) })
+}
+
+// conversion measures from_float32 for the types that it makes.
+func (v *volumes) conversion(kind dtype.Type) error {
+	if kind == dtype.Float32 {
+		return nil
+	}
+	size, n := int64(kind.Size()), v.planes(kind)*v.plane
+	m := min(n*size/4, n) // as many float32 as fit
+	return v.run(fmt.Sprintf("from_float32_%v", kind), m*(size+4), func() error {
+		return kernels.FromFloat32(v.stream, v.b, v.a, kind, m)
+	})
+}
+
+// halving measures downsample, which needs two planes.
+func (v *volumes) halving(kind dtype.Type) error {
+	shape := [3]int{int(v.planes(kind)) &^ 1, v.side, v.side}
+	if shape[0] < 2 {
+		return nil
+	}
+	h, err := kernels.HalvingOf(shape, true, kind)
+	if err != nil {
+		return err
+	}
+	taps, err := v.stream.Device().Host(int(h.TableBytes()))
+	if err != nil {
+		return err
+	}
+	defer taps.Release()
+	table := v.b.From(v.b.Bytes()/2, h.TableBytes())
+	return v.run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*v.plane*int64(kind.Size())*9/8, func() error {
+		return h.Run(v.stream, v.b, v.a, taps.B, table)
+	})
+}
+
+// resizing measures the filter of resample along y and x.
+func (v *volumes) resizing() error {
+	nz, n := v.planes(dtype.Float32), int64(v.side)
 	for _, p := range []struct {
 		name         string
-		in, out      int
+		out          int
 		outer, inner int64
-	}{{"along_y_float32", ny, 205, nz, int64(nx)}, {"along_x_float32", nx, 205, nz * int64(ny), 1}} {
-		w, err := kernels.NewWeights(s, filter.CornerAligned(p.in, p.out, filter.AntiAliasSigma(p.in, p.out), filter.Reflect))
+	}{{"along_y_float32", 205, nz, n}, {"along_x_float32", 205, nz * n, 1}} {
+		w, err := kernels.NewWeights(v.stream, filter.CornerAligned(v.side, p.out, filter.AntiAliasSigma(v.side, p.out), filter.Reflect))
 		if err != nil {
 			return err
 		}
-		err = run(p.name, 4*p.outer*p.inner*int64(p.in+p.out), func() error { return w.Apply(s, b.Span, a.Span, dtype.Float32, p.outer, p.inner) })
+		err = v.run(p.name, 4*p.outer*p.inner*int64(v.side+p.out), func() error {
+			return w.Apply(v.stream, v.b, v.a, dtype.Float32, p.outer, p.inner)
+		})
 		w.Release()
 		if err != nil {
 			return err
 		}
 	}
-	if err := measureBytes(s, run, a.Span, b.Span); err != nil {
-		return err
-	}
-	if err := measureScatter(s, run, a.Span, b.Span); err != nil {
-		return err
-	}
-	return measurePlanes(s, run, a.Span, b.Span, ny, nx)
+	return nil
 }
 
 // noise fills memory with finite float32 noise, which is noise for other types too.

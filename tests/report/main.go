@@ -114,21 +114,51 @@ func check(page, shot string) (err error) {
 		return err
 	}
 	var problems []string
-	var found struct {
-		Bad                    []string
-		Images, Charts, Tables int
+	found, err := atWidths(b, &problems)
+	if err != nil {
+		return err
 	}
+	if err := inSchemes(b, shot, &problems); err != nil {
+		return err
+	}
+	if err := saved(b, &problems); err != nil {
+		return err
+	}
+	if err := zoomedAndPrinted(b, &problems); err != nil {
+		return err
+	}
+	problems = append(problems, b.Noise(address)...)
+	if len(problems) > 0 {
+		return fmt.Errorf("%s:\n  %s", page, strings.Join(problems, "\n  "))
+	}
+	fmt.Printf("%s: %d pictures, %d charts, %d tables; nothing loaded, nothing logged\n", page, found.Images, found.Charts, found.Tables)
+	return nil
+}
+
+// content counts what the page shows, and lists what is wrong with it.
+type content struct {
+	Bad                    []string
+	Images, Charts, Tables int
+}
+
+// atWidths looks for faults of the page in a wide and in a narrow window. It returns the content in the latter.
+func atWidths(b *browser.Browser, problems *[]string) (found content, err error) {
 	for _, width := range []int{1180, 420} {
 		if err := b.Window(width, 900); err != nil {
-			return err
+			return found, err
 		}
 		if err := b.Eval(findings, &found); err != nil {
-			return err
+			return found, err
 		}
 		for _, f := range found.Bad {
-			problems = append(problems, fmt.Sprintf("%d px wide: %s", width, f))
+			*problems = append(*problems, fmt.Sprintf("%d px wide: %s", width, f))
 		}
 	}
+	return found, nil
+}
+
+// inSchemes tests whether the page can be read on dark and on light ground, and takes a picture of each unless shot is empty.
+func inSchemes(b *browser.Browser, shot string, problems *[]string) error {
 	if err := b.Window(1180, 1120); err != nil {
 		return err
 	}
@@ -142,7 +172,7 @@ func check(page, shot string) (err error) {
 			return err
 		}
 		for _, l := range low {
-			problems = append(problems, scheme+": hard to read: "+l)
+			*problems = append(*problems, scheme+": hard to read: "+l)
 		}
 		if shot != "" {
 			name := shot
@@ -154,28 +184,25 @@ func check(page, shot string) (err error) {
 			}
 		}
 	}
-	if err := saved(b, &problems); err != nil {
-		return err
-	}
+	return nil
+}
+
+// zoomedAndPrinted tests the enlarged picture and the page on paper.
+func zoomedAndPrinted(b *browser.Browser, problems *[]string) error {
 	ok := false
 	if err := b.Eval(zoom, &ok); err != nil {
 		return err
 	}
 	if !ok {
-		problems = append(problems, "a picture that is selected does not fill the window")
+		*problems = append(*problems, "a picture that is selected does not fill the window")
 	}
 	var pdf struct{ Data []byte }
 	if err := b.Call("Page.printToPDF", map[string]any{"printBackground": true}, &pdf); err != nil {
 		return err
 	}
 	if len(pdf.Data) < 5000 {
-		problems = append(problems, fmt.Sprintf("it prints to %d bytes", len(pdf.Data)))
+		*problems = append(*problems, fmt.Sprintf("it prints to %d bytes", len(pdf.Data)))
 	}
-	problems = append(problems, b.Noise(address)...)
-	if len(problems) > 0 {
-		return fmt.Errorf("%s:\n  %s", page, strings.Join(problems, "\n  "))
-	}
-	fmt.Printf("%s: %d pictures, %d charts, %d tables; nothing loaded, nothing logged\n", page, found.Images, found.Charts, found.Tables)
 	return nil
 }
 

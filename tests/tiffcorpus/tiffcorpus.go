@@ -98,35 +98,38 @@ var load = sync.OnceValues(func() (m struct {
 	data      map[string][]byte
 }, err error) {
 	_, file, _, _ := runtime.Caller(0)
-	here := filepath.Dir(file)
-	raw, err := os.ReadFile(filepath.Join(here, "manifest.json"))
+	m.data, err = Load(filepath.Dir(file), &m, "files.zip", "neg.zip", "expected.zip")
+	return m, err
+})
+
+// Load reads manifest.json of a folder into manifest, and returns the files in its zip files by their names.
+func Load(dir string, manifest any, zips ...string) (map[string][]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
-		return m, err
+		return nil, err
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, err
+	if err := json.Unmarshal(raw, manifest); err != nil {
+		return nil, err
 	}
-	m.data = map[string][]byte{}
-	for _, name := range []string{"files.zip", "neg.zip", "expected.zip"} {
-		z, err := zip.OpenReader(filepath.Join(here, name))
+	data := map[string][]byte{}
+	for _, name := range zips {
+		z, err := zip.OpenReader(filepath.Join(dir, name))
 		if err != nil {
-			return m, err
+			return nil, err
 		}
 		defer z.Close()
 		for _, f := range z.File {
 			r, err := f.Open()
 			if err != nil {
-				return m, err
+				return nil, err
 			}
-			b, err := io.ReadAll(r)
-			if err != nil {
-				return m, err
+			if data[f.Name], err = io.ReadAll(r); err != nil {
+				return nil, err
 			}
-			m.data[f.Name] = b
 		}
 	}
-	return m, nil
-})
+	return data, nil
+}
 
 // Files returns the files that must be readable.
 func Files(t testing.TB) []File {

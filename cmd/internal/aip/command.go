@@ -20,10 +20,7 @@ func Command() *cli.Command {
 		Description: "Averages an OME-Zarr mosaic grid (z, y, x) along z. OUT is a 2-D float32 OME-Zarr image with a resolution\n" +
 			"pyramid; its chunks are the tiles of the mosaic. NaN voxels make their pixel NaN.\n\n" +
 			"The mosaic can be larger than memory: each worker reads one column of chunks at a time.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("mosaic grid", "image"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{

@@ -131,7 +131,7 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	return nil
 }
 
-// outputs are what a run writes; what is nil is not written.
+// outputs holds the files that a run writes; those that are nil are not written.
 type outputs struct {
 	image              store.Writer
 	transform, metrics *atomic.Output

@@ -28,10 +28,7 @@ func Command() *cli.Command {
 			"OUT is float32. NaN and infinite voxels stay and are ignored. Writes metrics beside OUT, as NAME_metrics.json. Reads\n" +
 			"IN three times. Keeps about 5 bytes a voxel between its passes: in memory if half of --mem holds them, else in a\n" +
 			"temporary file in --scratch.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("slice (z, y, x)", "image"),
 		Shared: cli.Stage &^ cli.GPU,
 		Hints:  cli.Hints{"chunks": {Note: "the input's, smaller along y and x in deep slices"}},
 		Flags: []cli.Flag{

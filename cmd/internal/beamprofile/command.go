@@ -29,10 +29,7 @@ func Command() *cli.Command {
 			"OUT has the data type of IN, rounded half to even. NaN voxels are ignored and stay NaN. Writes metrics beside OUT,\n" +
 			"as NAME_metrics.json. Reads IN five times (three with --percentile_max 100), or once if half of --mem holds it as\n" +
 			"float32. With a GPU, the CPU still estimates the profile; the GPU reads IN once more and divides.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("slice (z, y, x)", "image"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{

@@ -6,6 +6,7 @@ import (
 	"image"
 	"time"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/czi"
@@ -77,11 +78,7 @@ func runProfile(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	defer func() { _ = s.close() }() // it was only read
-	json, err := r.OptionalFile("json")
-	if err != nil {
-		return err
-	}
-	html, err := r.OptionalFile("html")
+	json, html, err := benchkit.Outputs(r)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 )
@@ -47,11 +48,7 @@ func runQuick(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	defer func() { _ = s.close() }() // it was only read
-	json, err := r.OptionalFile("json")
-	if err != nil {
-		return err
-	}
-	html, err := r.OptionalFile("html")
+	json, html, err := benchkit.Outputs(r)
 	if err != nil {
 		return err
 	}

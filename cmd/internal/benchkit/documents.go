@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"strata/pkg/atomic"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/document"
@@ -88,4 +89,13 @@ func readDocument(ctx context.Context, r *cli.Run, path string) (*bench.Document
 		return nil, cli.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
 	return d, nil
+}
+
+// Outputs opens the files that --json and --html name; nil for a flag that is not given.
+func Outputs(r *cli.Run) (json, html *atomic.Output, err error) {
+	if json, err = r.OptionalFile("json"); err != nil {
+		return nil, nil, err
+	}
+	html, err = r.OptionalFile("html")
+	return json, html, err
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -42,11 +43,7 @@ func runViews(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	json, err := r.OptionalFile("json")
-	if err != nil {
-		return err
-	}
-	html, err := r.OptionalFile("html")
+	json, html, err := benchkit.Outputs(r)
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,7 @@ type Machine struct {
 func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants, needs bool) (*Machine, error) {
 	m := &Machine{run: r, tool: tool, Doc: bench.New(tool.Name, cli.Version(), os.Args)}
 	var err error
-	if m.json, err = r.OptionalFile("json"); err != nil {
-		return nil, err
-	}
-	if m.html, err = r.OptionalFile("html"); err != nil {
+	if m.json, m.html, err = benchkit.Outputs(r); err != nil {
 		return nil, err
 	}
 	if r.Bool("peers") {

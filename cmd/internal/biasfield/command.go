@@ -29,10 +29,7 @@ func Command() *cli.Command {
 			"OUT is float32, with a pyramid as stack writes it. Fields are fitted to every n-th voxel (--shrink_factor), which stay\n" +
 			"in memory; the volume itself is read and written in planes. NaN voxels are ignored and stay NaN. Writes metrics\n" +
 			"beside OUT, as NAME_metrics.json. Reads IN three times, or once if half of --mem holds it as float32.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr volume (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("volume (z, y, x)", "image"),
 		Shared: cli.Stage &^ cli.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the input's, but at most 8 planes"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 			"n_levels": {Note: "all of --pyramid_resolutions"}},

@@ -31,10 +31,7 @@ func Command() *cli.Command {
 			"more than the background.\n\n" +
 			"Writes the interface that it found next to OUT, as NAME_crop.json. Reads IN tile by tile, three times: for the\n" +
 			"percentile (not with --percentile_max 100), for the search, and for what it keeps.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("mosaic grid or slice", "image"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: append([]cli.Flag{

@@ -44,10 +44,7 @@ func Command() *cli.Command {
 			"NaN voxels count as 0 in the estimate; basicpy makes them 0, linum-basic keeps them. Reads the planes of the estimate\n" +
 			"twice, more often with --percentile_max or --use_darkfield, and IN once. With a GPU, the CPU still estimates; the GPU\n" +
 			"divides.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("mosaic grid", "mosaic grid"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: flags(&c),

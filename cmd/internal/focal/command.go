@@ -28,10 +28,7 @@ func Command() *cli.Command {
 			"linear interpolation. OUT has the data type, grid and chunks of IN.\n\n" +
 			"Reads IN tile by tile, twice, or once with --correction. NaN and infinite voxels count as 0 in the search and\n" +
 			"remain in OUT.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("mosaic grid", "mosaic grid"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: append(stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log), []cli.Flag{

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/rawtiles"
 )
 
-// input is what the command reads, and where it writes.
+// input holds the slices to read and the place to write to.
 type input struct {
 	root   string // for the run record
 	slices []rawtiles.Slice

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/units"
 )
 
-// sliceInfo is what --list says of a slice, and its JSON.
+// sliceInfo describes a slice for --list, as text and as JSON.
 type sliceInfo struct {
 	Slice   int         `json:"slice"`
 	Name    string      `json:"name"` // of the mosaic grid

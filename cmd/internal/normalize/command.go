@@ -26,10 +26,7 @@ func Command() *cli.Command {
 			"OUT is float32. NaN voxels are ignored and stay NaN. Writes metrics beside OUT, as NAME_metrics.json. Reads IN five\n" +
 			"times, or once if half of --mem holds it as float32. With a GPU, the CPU still finds the agarose and the limits; the\n" +
 			"GPU reads IN once more, clips and divides.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr slice (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("slice (z, y, x)", "image"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{

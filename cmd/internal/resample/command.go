@@ -22,10 +22,7 @@ func Command() *cli.Command {
 			"affects only its surroundings.\n\n" +
 			"A tile always becomes a whole number of voxels, so the voxel size of OUT can differ slightly from --resolution.\n" +
 			"OUT records its true voxel size: a tile of 256 voxels of 2 µm becomes 51 voxels of 10.04 µm.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
-		},
+		Args:   stage.InOut("mosaic grid", "mosaic grid"),
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{

@@ -128,7 +128,7 @@ type device struct {
 	tried *trial.Book // nil: nothing is tried
 }
 
-// Record is what the run record says of the device.
+// Record describes the device for the run record.
 func (d *device) Record() (record.GPU, int64) {
 	up, down, _ := d.Traffic()
 	straightUp, straightDown, fallbacks := d.Straight()

@@ -94,18 +94,27 @@ func readBy(ctx context.Context, r *cli.Run, st store.Store, path string) (store
 	return st, err
 }
 
-// Layout is what the flags say of how the output is stored.
+// InOut returns the arguments of a stage that makes one OME-Zarr image from another. in and out name them in the help: "slice (z, y, x)",
+// "mosaic grid".
+func InOut(in, out string) []cli.Arg {
+	return []cli.Arg{
+		{Name: "IN", Usage: "OME-Zarr " + in + ": folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+		{Name: "OUT", Usage: "OME-Zarr " + out + " to write: folder or s3://bucket/path"},
+	}
+}
+
+// Layout returns the layout of the output that the flags ask for.
 func Layout(r *cli.Run) oct.Layout {
 	o := r.Options
 	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
 }
 
-// farWorkers is how many workers a stage has for an input that is far away: each
+// farWorkers is the number of workers of a stage whose input is far away: each
 // waits for its part of the input most of the time.
 const farWorkers = 32
 
-// Resources is what the flags grant a stage that computes on the CPU; its progress
-// goes to task.
+// Resources returns the workers and the memory that the flags grant a stage on the CPU.
+// Its progress goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
 		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),

@@ -277,18 +277,10 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	if im == nil && prefix != "" {
 		return nil, s.absent(prefix)
 	}
-	entries := []store.Entry{{Name: "zarr.json"}}
-	if im != nil {
-		for k := range im.factors {
-			entries = append(entries, store.Entry{Name: strconv.Itoa(k), Dir: true})
-		}
-	} else {
-		for _, name := range s.names {
-			entries = append(entries, store.Entry{Name: name, Dir: true})
-		}
+	if im == nil {
+		return shown.Entries(0, s.names), nil
 	}
-	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return entries, nil
+	return shown.Entries(len(im.factors), nil), nil
 }
 
 // Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.

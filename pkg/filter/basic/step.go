@@ -1,6 +1,6 @@
 package basic
 
-// sums is what a step leaves of a piece of an image, in eight parts each: those of pixels i, i + 8, i + 16, …
+// sums holds the partial sums of a step over a piece of an image, in eight lanes: lane i sums pixels i, i + 8, i + 16, …
 type sums struct {
 	excess [8]float64 // of clip(u) − u, which is −μ·R
 	square [8]float32 // of d², where d = clip(u) − Y is μ·(I − S·B − R)

@@ -33,7 +33,7 @@ type found struct {
 	gradient [3]float32
 }
 
-// part is what a block of samples contributes.
+// part holds the contribution of a block of samples.
 type part struct {
 	joint [bins][bins]float64
 	n     int

@@ -15,7 +15,7 @@ type Options struct {
 	Each func(n int, f func(i int) error) error
 }
 
-// Result is what [Register] found.
+// Result holds the transform that [Register] found, and how well it fits.
 type Result struct {
 	Euler
 	Information   float64 // mutual information at the end

@@ -216,7 +216,7 @@ func (g *grower) advance(w, step *bspline.Warp, gain, cost float64) (*bspline.Wa
 	return next, correlation > 0 && g.cost(next, correlation) < cost
 }
 
-// cost is what the steps lower: the squared difference of the planes per pixel, after the best gain, and the penalties.
+// cost returns the value that the steps minimise: the squared difference of the planes per pixel, after the best gain, and the penalties.
 func (g *grower) cost(w *bspline.Warp, correlation float64) float64 {
 	return g.sum.vf/float64(g.sum.n)*(1-float64(correlation*correlation)) + g.reach*(penalty(w.DX, w.Control)+penalty(w.DY, w.Control))
 }

@@ -31,7 +31,7 @@ const (
 
 // refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one caller at a time.
 //
-// Detail is what is left of the smooth planes after their local means. These are taken over the pixels that both planes have under
+// Detail is the difference of the smooth planes from their local means. The means are taken over the pixels that both planes have under
 // the transform: at the border of the overlap, means over different pixels would differ although the planes agree, and hold the
 // transform back.
 type refiner struct {

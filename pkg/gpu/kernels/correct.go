@@ -32,7 +32,7 @@ func planewise(planes int, n int64) (grid, block gpu.Dim) {
 	return grid, block
 }
 
-// FlatField is what DivideField divides by. It repeats every Height rows and Width columns.
+// FlatField holds the fields that DivideField corrects by. It repeats every Height rows and Width columns.
 type FlatField struct {
 	Gain, Dark    gpu.Span // Height × Width float32; Dark may be empty
 	Height, Width int

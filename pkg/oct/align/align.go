@@ -49,7 +49,7 @@ func DefaultOptions() Options {
 	return Options{Level: 2, Orientation: "SAR", TemplateOrientation: "SAR", Iterations: 1000, Grid: OfTemplate, Analysis: oct.DefaultAnalysis()}
 }
 
-// Result is what [Run] found and made.
+// Result holds the image and the registration that [Run] made.
 type Result struct {
 	Image *ngff.Image // nil: only the transform was asked for
 	// Transform maps places of the template to places of the volume in its orientation, both in mm from the centre of the first voxel.

@@ -20,7 +20,7 @@ type Plan struct {
 	Size [3]int // of a block; 0: the whole axis
 	Halo [3]int // voxels around a block that are read too, where the volume has them
 	// PerVoxel is the memory in bytes that the computation needs for each voxel of a block with its halo, beside the voxels themselves;
-	// Fixed is what it needs besides.
+	// Fixed is the memory in bytes that it needs for blocks of any size.
 	PerVoxel, Fixed int64
 	Work            string // names the work in messages: "correcting blocks"
 	// Down lets a worker visit the blocks of a column along z from the first plane to the last, for sums in a fixed order. Otherwise

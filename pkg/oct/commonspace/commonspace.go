@@ -14,7 +14,7 @@ import (
 
 // Options are the choices of the user.
 type Options struct {
-	// Excluded is what becomes of the shifts from and to slices that are excluded, and Window the number of rows on either side that
+	// Excluded says how to treat the shifts from and to excluded slices; Window is the number of rows on either side that
 	// [LocalMedian] considers.
 	Excluded Mode
 	Window   int

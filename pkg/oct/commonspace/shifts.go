@@ -8,7 +8,7 @@ import (
 	"strata/pkg/registration"
 )
 
-// Mode is what becomes of shifts from or to slices that are excluded.
+// Mode says how to treat shifts from or to excluded slices.
 type Mode string
 
 // Modes.

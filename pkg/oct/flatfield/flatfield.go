@@ -49,7 +49,7 @@ type Options struct {
 // minNonZero is the share of voxels other than 0 below which a volume is refused.
 const minNonZero = 0.01
 
-// Result is what [Run] found.
+// Result holds the image, the fields and the measurements of [Run].
 type Result struct {
 	Image *ngff.Image
 

@@ -25,7 +25,7 @@ type diagnosis struct {
 	Failed  bool    `json:"interpolation_failed"`
 }
 
-// morphology is what ZMorph adds.
+// morphology holds the fields that only ZMorph writes.
 type morphology struct {
 	Planes         int      `json:"nz_out"`
 	SearchWindow   int      `json:"overlap_search_window"`

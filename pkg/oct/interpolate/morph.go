@@ -22,7 +22,7 @@ const (
 	maxTranslation = 0.25 // largest translation of a map, in parts of the plane
 )
 
-// Found is what ZMorph knows about the two sides of a gap. NaN is not known.
+// Found holds the measurements of ZMorph on the two sides of a gap; NaN where there is none.
 type Found struct {
 	RefBefore, RefAfter int // the most similar planes, counted from the first plane of the output and of the volume after the gap; −1: none
 

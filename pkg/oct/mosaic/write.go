@@ -14,7 +14,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Result is what came of a slice.
+// Result holds the mosaic grid of a slice and the galvo shift that was corrected.
 type Result struct {
 	Image *ngff.Image
 	Galvo rawtiles.Galvo // as it was found

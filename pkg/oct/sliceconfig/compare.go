@@ -123,7 +123,7 @@ func (a *assessor) get(ctx context.Context, b *buffers, at, i, z int, size [2]in
 // leastStd is the standard deviation from which on a plane holds data.
 const leastStd = 1e-6
 
-// fact is what is known of a slice alone.
+// fact holds the measurements of one slice that need no neighbour.
 type fact struct {
 	hasData  bool    // one of about eight planes is not constant
 	variance float64 // of its sampled planes together

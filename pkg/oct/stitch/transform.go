@@ -161,15 +161,7 @@ func parseTransform(b []byte) (Transform, error) {
 
 // jsonError adds the line number to a JSON error.
 func jsonError(b []byte, err error) error {
-	var at int64 = -1
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		at = syntax.Offset
-	case errors.As(err, &kind):
-		at = kind.Offset
-	}
+	at := document.JSONOffset(err)
 	if at < 0 {
 		return err
 	}

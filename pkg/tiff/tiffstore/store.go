@@ -28,7 +28,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -318,19 +317,14 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	if im == nil && prefix != "" {
 		return nil, s.absent(prefix)
 	}
-	entries := []store.Entry{{Name: "zarr.json"}}
+	levels, names := 0, []string(nil)
 	if im != nil {
-		for k := range im.Levels {
-			entries = append(entries, store.Entry{Name: strconv.Itoa(k), Dir: true})
-		}
+		levels = len(im.Levels)
 	}
 	if prefix == "" {
-		for _, name := range s.names {
-			entries = append(entries, store.Entry{Name: name, Dir: true})
-		}
+		names = s.names
 	}
-	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return entries, nil
+	return shown.Entries(levels, names), nil
 }
 
 // Get returns a metadata document, or the stored bytes of a tile.

@@ -1,7 +1,7 @@
 package codec
 
 const (
-	// bloscFront is what is fetched of a container first: the header and the offsets of a thousand blocks.
+	// bloscFront is the number of bytes fetched first from a container: the header and the offsets of about a thousand blocks.
 	bloscFront = 4096
 	// bloscLooks limits the search for where blocks end: their number times that of the wanted ones.
 	bloscLooks = 1 << 20

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,4 +131,17 @@ func FileError(err error, name string) error {
 // Absent returns the error for a key that does not exist.
 func Absent(location string) error {
 	return &fs.PathError{Op: "open", Path: location, Err: fs.ErrNotExist}
+}
+
+// Entries lists a group: its metadata, the arrays "0", "1" … of so many levels, and other groups, sorted by name.
+func Entries(levels int, groups []string) []store.Entry {
+	entries := []store.Entry{{Name: "zarr.json"}}
+	for k := range levels {
+		entries = append(entries, store.Entry{Name: strconv.Itoa(k), Dir: true})
+	}
+	for _, name := range groups {
+		entries = append(entries, store.Entry{Name: name, Dir: true})
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries
 }

@@ -71,7 +71,7 @@ func Model(t stitch.Transform, tile [2]int, overlap float64) Displacement {
 
 func degrees(v float64) float64 { return v * 180 / math.Pi }
 
-// pairCounts is what linumpy reports of all pairs.
+// pairCounts holds the statistics of all pairs that linumpy reports.
 type pairCounts struct {
 	Total   int     `json:"total_pairs"`
 	Valid   int     `json:"valid_pairs"`

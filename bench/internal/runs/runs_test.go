@@ -1,0 +1,46 @@
+package runs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Records come by the names of their files; what is no record is an error that names it, and so is a folder without any.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), dir+": no run records") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("b.json", `{"tool": "align"}`)
+	write("a.json", `{"tool": "slices", "command": "assess"}`)
+	write("c.txt", "no record")
+	all, err := Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Program() != "slices assess" || all[1].Program() != "align" || all[1].Path != filepath.Join(dir, "b.json") {
+		t.Errorf("%v", all)
+	}
+	write("c.json", `{"exit_code": 1}`)
+	if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "c.json") {
+		t.Errorf("no record: %v", err)
+	}
+}
+
+// A form gets its own texts and those of the machine; a page without them stays as it is.
+func TestFill(t *testing.T) {
+	if got := Fill("{{A}} and {{B}}", "{{A}}", "1", "{{B}}", "{{A}}"); got != "1 and {{A}}" {
+		t.Errorf("%q", got)
+	}
+	if got := Fill("{{CPU}} {{CORES}} {{COMMIT}} {{DATE}}"); strings.Contains(got, "{{") || !strings.Contains(got, " UTC") {
+		t.Errorf("%q", got)
+	}
+}
