@@ -3,7 +3,7 @@ package filter
 // Separable filters an image of ny × nx pixels with the same taps along Y and along X, in float32. A window
 // of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i. Outside, the image is mirrored with its edge
 // repeated (scipy's mode "reflect"). No tap or one tap copies. Products are added from first to last (see
-// [Combine]), with the same bits on every machine.
+// [Combine]), with the same bits on every machine. dst and src do not overlap. It allocates [SeparableBytes].
 func Separable(dst, src []float32, ny, nx int, taps []float32) {
 	n := len(taps)
 	if n <= 1 {
@@ -11,14 +11,39 @@ func Separable(dst, src []float32, ny, nx int, taps []float32) {
 		return
 	}
 	rows, cols := windowSamples(0, ny, ny, n), windowSamples(0, nx, nx, n)
-	width := len(cols)
-	wide := make([]float32, len(rows)*width)
-	for e, y := range rows {
-		for c, x := range cols {
-			wide[e*width+c] = src[y*nx+x]
+	before, _ := windowReach(n)
+	width, band := len(cols), separableBand(ny, nx, n)
+	wide, tall := make([]float32, (band+n-1)*width), make([]float32, band*width)
+	for y := 0; y < ny; y += band {
+		m := min(band, ny-y)
+		for e, from := range rows[y : y+m+n-1] {
+			line, row := src[from*nx:][:nx], wide[e*width:][:width]
+			for c := range before {
+				row[c] = line[cols[c]]
+			}
+			copy(row[before:], line)
+			for c := before + nx; c < width; c++ {
+				row[c] = line[cols[c]]
+			}
 		}
+		combinePlane(dst[y*nx:], wide, tall, m, nx, taps, taps)
 	}
-	combinePlane(dst, wide, make([]float32, ny*width), ny, nx, taps, taps)
+}
+
+// SeparableBytes returns the memory that [Separable] allocates for n taps.
+func SeparableBytes(ny, nx, n int) int64 {
+	if n <= 1 {
+		return 0
+	}
+	width, height := int64(nx+n-1), int64(ny+n-1)
+	return 4*width*int64(2*separableBand(ny, nx, n)+n-1) + 8*(width+height)
+}
+
+// separableBand returns how many rows of an image are filtered at a time: as many as a core's cache holds, but
+// not fewer than taps, since each band begins with the rows that the taps reach.
+func separableBand(ny, nx, n int) int {
+	const cache = 512 << 10
+	return min(ny, max(n, cache/4/(nx+n-1)))
 }
 
 // combinePlane filters a plane along Y, then along X: src has the ny + len(tapsY) − 1 rows of nx + len(tapsX) − 1

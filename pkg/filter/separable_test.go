@@ -47,3 +47,46 @@ func TestLocalContrast(t *testing.T) {
 		t.Errorf("%v, want %v", a[10*nx+20], want)
 	}
 }
+
+// Rows are filtered in bands: each pixel has the bits of the sums over its window, in images of several bands, too, and in such that are
+// smaller than the window.
+func TestSeparableBands(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct{ ny, nx, n int }{{700, 900, 17}, {300, 2500, 4}, {5, 7, 33}, {1, 400, 9}, {400, 1, 8}} {
+		src, got := make([]float32, c.ny*c.nx), make([]float32, c.ny*c.nx)
+		for i := range src {
+			src[i] = rng.Float32()
+		}
+		taps := windowTaps(c.n)
+		Separable(got, src, c.ny, c.nx, taps)
+		if band := separableBand(c.ny, c.nx, c.n); c.ny >= 300 && c.nx > 1 && band >= c.ny {
+			t.Errorf("%d × %d pixels are one band", c.ny, c.nx)
+		}
+		for range 2000 {
+			y, x, want := rng.IntN(c.ny), rng.IntN(c.nx), float32(0)
+			for j := range c.n {
+				column := float32(0)
+				for i := range c.n {
+					column += float32(taps[i] * src[Reflect.Index(y-c.n/2+i, c.ny)*c.nx+Reflect.Index(x-c.n/2+j, c.nx)])
+				}
+				want += float32(taps[j] * column)
+			}
+			if i := y*c.nx + x; got[i] != want {
+				t.Fatalf("%d × %d, %d taps: pixel (%d, %d) is %v, want %v", c.ny, c.nx, c.n, y, x, got[i], want)
+			}
+		}
+	}
+}
+
+func TestSeparableBytes(t *testing.T) {
+	const ny, nx, n = 1000, 800, 17
+	src, dst, taps := make([]float32, ny*nx), make([]float32, ny*nx), windowTaps(n)
+	got := testing.Benchmark(func(b *testing.B) {
+		for range b.N {
+			Separable(dst, src, ny, nx, taps)
+		}
+	}).AllocedBytesPerOp()
+	if want := SeparableBytes(ny, nx, n); got > want+want/8+1<<16 || got < want/2 {
+		t.Errorf("%d bytes, %d were said", got, want)
+	}
+}

@@ -77,8 +77,9 @@ func (p *plan) planMemory(w *writers) error {
 	left := p.res.Mem - held - 2*p.mask.most
 	fit := p.fields.bytes(p)
 	mask, scratch := filter.BitPlaneBytes(p.Shape[1], p.Shape[2])
+	smoothing := filter.SeparableBytes(p.Shape[1], p.Shape[2], len(taps(p.opt.MaskSigma)))
 	survey := func(layer, workers int) int64 {
-		each := 4*plane + mask + scratch // smoothing, a smoothed plane, its mask
+		each := 2*plane + smoothing + mask + scratch // a smoothed plane, its mask as runs and as bits
 		return p.LayerBytes(layer, workers) + int64(layer+2*reach)*plane + int64(workers)*each
 	}
 	p.workers, p.layer = max(1, p.res.Workers), p.Chunk[0]
