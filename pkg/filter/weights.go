@@ -186,8 +186,8 @@ const rowsAtOnce = 32
 // RowScratch returns the number of elements that ApplyRows needs as scratch.
 func (w *Weights) RowScratch() int { return (w.in + w.out) * rowsAtOnce }
 
-// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order and not
-// overlapping. It transposes groups of rows and back; scratch has at least [Weights.RowScratch] elements.
+// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order. They do not overlap,
+// or are the same where Out is In. It transposes groups of rows and back; scratch has at least [Weights.RowScratch] elements.
 func (w *Weights) ApplyRows(dst, src []float32, rows int, scratch []float32) {
 	columns, results := scratch[:w.in*rowsAtOnce], scratch[w.in*rowsAtOnce:][:w.out*rowsAtOnce]
 	for r := 0; r < rows; r += rowsAtOnce {

@@ -25,8 +25,9 @@ func (m *Mask) Coverage() float64 { return float64(m.Count) / float64(len(m.Line
 // Few reports whether the means have no two classes, so that there is no threshold.
 func (m *Mask) Few() bool { return math.IsNaN(m.Threshold) }
 
-// Bytes returns the memory that [Means] and [Find] need for the A-lines of a volume.
-func Bytes(v *blocks.Volume) int64 { return 17 * int64(v.Shape[1]) * int64(v.Shape[2]) }
+// Bytes returns the memory that [Means], [Find] and [Mask.Runs] need for the A-lines of a volume: means, their Gaussian, the mask and,
+// where agarose and tissue alternate, as much again for runs as for means.
+func Bytes(v *blocks.Volume) int64 { return (4 + 4 + 1 + 4) * int64(v.Shape[1]) * int64(v.Shape[2]) }
 
 // Means returns the mean over z of the finite voxels of each A-line, those above clip counted as clip. An A-line without finite voxels
 // has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is called with each block that is read, with
@@ -127,31 +128,26 @@ func Find(means []float32, ny, nx int, sigma float64) *Mask {
 	smooth := means
 	if sigma > 0 {
 		along, across := filter.GaussianWeights(ny, sigma, 0, filter.Reflect), filter.GaussianWeights(nx, sigma, 0, filter.Reflect)
-		tall := make([]float32, ny*nx)
-		along.Apply(tall, means, 1, nx)
 		smooth = make([]float32, ny*nx)
-		across.ApplyRows(smooth, tall, ny, make([]float32, across.RowScratch()))
-		clear(tall)
-		n := 0
+		along.Apply(smooth, means, 1, nx)
+		across.ApplyRows(smooth, smooth, ny, make([]float32, across.RowScratch()))
 		for i, m := range means {
-			if m > 0 {
-				tall[n] = smooth[i]
-				n++
+			if !(m > 0) {
+				smooth[i] = 0 // it does not count
 			}
 		}
-		return find(means, smooth, tall[:n])
 	}
-	return find(means, smooth, means)
+	return find(means, smooth)
 }
 
 // rounding is the relative difference that smoothing leaves between equal means.
 const rounding = 1e-6
 
-// find splits A-lines by the threshold of some of the numbers of smooth.
-func find(means, smooth, counted []float32) *Mask {
+// find splits A-lines by the threshold of what is above 0 in smooth.
+func find(means, smooth []float32) *Mask {
 	m := &Mask{Lines: make([]bool, len(means)), Threshold: math.NaN()}
-	t, ok := filter.PositiveOtsu(counted)
-	if low, high, _ := filter.PositiveRange(counted); !ok || float64(high)-float64(low) <= float64(rounding*float64(high)) {
+	t, ok := filter.PositiveOtsu(smooth)
+	if low, high, _ := filter.PositiveRange(smooth); !ok || float64(high)-float64(low) <= float64(rounding*float64(high)) {
 		return m
 	}
 	m.Threshold = t

@@ -74,3 +74,26 @@ func TestFind(t *testing.T) {
 		t.Errorf("an empty image has the threshold %v", m.Threshold)
 	}
 }
+
+// The memory that is planned holds what is allocated, and half of the default --mem has room for planes of 4000 × 4000 A-lines and for
+// the ranks that normalize counts besides.
+func TestBytes(t *testing.T) {
+	const ny, nx = 300, 400
+	means := make([]float32, ny*nx)
+	for i := range means {
+		means[i] = float32(i % 2 * 90) // runs of one A-line
+	}
+	means[1] = 10
+	planned := Bytes(&blocks.Volume{Shape: [3]int{1, ny, nx}}) - 4*ny*nx
+	got := testing.Benchmark(func(b *testing.B) {
+		for range b.N {
+			Find(means, ny, nx, 1)
+		}
+	}).AllocedBytesPerOp()
+	if got > planned || got < 5*ny*nx {
+		t.Errorf("%d bytes are allocated, %d are planned", got, planned)
+	}
+	if n := Bytes(&blocks.Volume{Shape: [3]int{330, 4000, 4000}}); n > 224<<20 {
+		t.Errorf("%d MiB for planes of 4000 × 4000", n>>20)
+	}
+}

@@ -9,8 +9,9 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"strata/tests/race"
 	"testing"
+
+	"strata/tests/race"
 
 	kflate "github.com/klauspost/compress/flate"
 )
