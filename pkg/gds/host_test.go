@@ -139,7 +139,7 @@ func TestBatch(t *testing.T) {
 	if err != nil || !bytes.Equal(got, content) || !bytes.Equal(written, content) {
 		t.Errorf("%v; read %v, written %v", err, bytes.Equal(got, content), bytes.Equal(written, content))
 	}
-	err = Begin(context.Background(), Op{File: in, Host: got[:10]}, Op{File: in, Off: 199_999, Host: got[:10]}, Op{File: in, Off: 1 << 40, Host: got[:10]}).Wait()
+	err = Begin(context.Background(), Op{File: in, Host: got[:10]}, Op{File: in, Off: 199_999, Host: got[10:20]}, Op{File: in, Off: 1 << 40, Host: got[20:30]}).Wait()
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("two of three fail: %v", err)
