@@ -191,14 +191,16 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 		}
 		v = binned(nil, v, n[0], n[1], bin)
 		ny, nx := n[0]/bin[0], n[1]/bin[1]
+		bright, voxels := end.bright[z], 0
 		for y := range h {
 			for _, f := range v[(y0+y)*nx+x0:][:w] {
-				if f > 0 && f-f == 0 {
-					end.bright[z] += float64(f)
-					end.voxels[z]++
+				if f > 0 && f <= math.MaxFloat32 {
+					bright += float64(f)
+					voxels++
 				}
 			}
 		}
+		end.bright[z], end.voxels[z] = bright, end.voxels[z]+float64(voxels)
 		filter.LocalContrast(v, v, ny, nx, local)
 		smooth := make([]float32, len(v))
 		filter.Separable(smooth, v, ny, nx, taps)

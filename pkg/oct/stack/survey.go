@@ -98,16 +98,30 @@ func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
 	for y := range h {
 		clear(sums)
 		for r := range bin[0] {
-			row := src[(y*bin[0]+r)*nx:][:nx]
-			for x := range sums {
-				for _, f := range row[x*bin[1]:][:bin[1]] {
-					sums[x] += float64(f)
-				}
-			}
+			addBinned(sums, src[(y*bin[0]+r)*nx:][:nx], bin[1])
 		}
 		filter.Mean(dst[y*w:][:w], sums, bin[0]*bin[1])
 	}
 	return dst
+}
+
+// addBinned adds each n pixels of a row to a sum, one after the other.
+func addBinned(sums []float64, row []float32, n int) {
+	if n == 2 {
+		for x := range sums {
+			two := row[:2]
+			sums[x] = sums[x] + float64(two[0]) + float64(two[1])
+			row = row[2:]
+		}
+		return
+	}
+	for x := range sums {
+		sum := sums[x]
+		for _, f := range row[:n] {
+			sum += float64(f)
+		}
+		sums[x], row = sum, row[n:]
+	}
 }
 
 func sizedTo(v []float32, n int) []float32 {
