@@ -15,7 +15,7 @@ import (
 const (
 	// AheadBytes is the default limit, in bytes, on encoded chunks held by goroutines that fetch ahead of the
 	// workers. [SetAhead] changes it.
-	AheadBytes = 64 << 20
+	AheadBytes = 96 << 20
 	// perRequest is the number of chunks of shards that are awaited at a time per request in flight:
 	// neighbours are requested together.
 	perRequest = 4

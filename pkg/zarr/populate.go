@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -38,6 +39,7 @@ func (p *populating) populate(dst []byte, n int) {
 				if end-populateBytes >= len(dst) || !mem.Populate(dst[end-populateBytes:min(end, len(dst))]) {
 					return nil
 				}
+				runtime.Gosched() // those that send requests go first
 			}
 			return nil
 		}, func(err error) {
