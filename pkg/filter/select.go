@@ -188,3 +188,19 @@ func MedianOf(v []float64) float64 {
 	n := len(v)
 	return (v[(n-1)/2] + v[n/2]) / 2
 }
+
+// PositivePercentile returns a percentile of the positive finite values of v, or 0 if there are none. scratch has
+// the length of v.
+func PositivePercentile(v, scratch []float32, percent float64) float32 {
+	n := 0
+	for _, f := range v {
+		scratch[n] = f
+		if f > 0 && !math.IsInf(float64(f), 1) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return float32(Percentiles(scratch[:n], percent)[0])
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
 )
@@ -167,7 +168,7 @@ func newPlaneEnd(first, n int) *planeEnd {
 
 // tile reads the planes of an end in a tile, divides out their shading, smooths the speckle and stores the result
 // in to. It adds their brightness to end.
-func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *motion, to []float32) error {
+func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *bspline.Motion, to []float32) error {
 	bin := s.tileBin()
 	pixel := of.voxel[1] * float64(bin[0])
 	local := micrometres(localUM, pixel) | 1
@@ -177,7 +178,7 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 	for k := range 2 {
 		margin[k] = (local/2 + len(taps)/2) * bin[k]
 		if turn != nil {
-			margin[k] += bin[k] * (1 + int(turn.reach(start, shape)/float64(bin[k])))
+			margin[k] += bin[k] * (1 + int(turn.Reach(start, shape)/float64(bin[k])))
 		}
 		lo[k] = max(start[k]-margin[k], start[k]%bin[k])
 		n[k] = (min(start[k]+shape[k]+margin[k], of.shape[k+1]) - lo[k]) / bin[k] * bin[k]
@@ -187,9 +188,9 @@ func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, star
 	y0, x0 := (start[0]-lo[0])/bin[0], (start[1]-lo[1])/bin[1]
 	return s.planes(ctx, of, [3]int{end.first, lo[0], lo[1]}, box, func(z int, v []float32) error {
 		if turn != nil {
-			v = turn.resample(v, n[0], n[1], lo)
+			v = turn.Resample(v, n[0], n[1], lo)
 		}
-		v = binned(nil, v, n[0], n[1], bin)
+		v = filter.Binned(nil, v, n[0], n[1], bin)
 		ny, nx := n[0]/bin[0], n[1]/bin[1]
 		bright, voxels := end.bright[z], 0
 		for y := range h {

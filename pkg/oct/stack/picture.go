@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"strata/pkg/filter"
+	"strata/pkg/filter/bspline"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stack/tables"
 )
@@ -120,7 +121,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 }
 
 // picture makes a picture of n planes of a slice, resampled by its transform.
-func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *motion) (picture, error) {
+func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *bspline.Motion) (picture, error) {
 	p := picture{ny: of.shape[1] / bin[0], nx: of.shape[2] / bin[1]}
 	if p.ny == 0 || p.nx == 0 {
 		return picture{}, nil
@@ -132,7 +133,7 @@ func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bi
 		h := min(strip, p.ny-y)
 		start, shape := [3]int{first, y * bin[0], 0}, [3]int{n, h * bin[0], p.nx * bin[1]}
 		err := s.planes(ctx, of, start, shape, func(z int, v []float32) error {
-			planes[z] = binned(planes[z], v, shape[1], shape[2], bin)
+			planes[z] = filter.Binned(planes[z], v, shape[1], shape[2], bin)
 			return nil
 		})
 		if err != nil {
@@ -145,7 +146,7 @@ func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bi
 	p.v = make([]float32, p.ny*p.nx)
 	filter.Mean(p.v, sums, n)
 	if turn != nil {
-		p.v = turn.binned(bin).resample(p.v, p.ny, p.nx, [2]int{})
+		p.v = turn.Binned(bin).Resample(p.v, p.ny, p.nx, [2]int{})
 	}
 	filter.LocalContrast(p.v, p.v, p.ny, p.nx, micrometres(contrastUM, of.voxel[1]*float64(bin[0]))|1)
 	return p, nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"strata/pkg/dtype"
-	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
@@ -83,50 +82,4 @@ func (s *surveyor) room(n int) (v []float32, err error) {
 		}
 	}
 	return dtype.Slice[float32](s.box[:4*n]), nil
-}
-
-// binned averages a plane of ny × nx pixels over whole blocks of bin pixels (y, x). A non-finite pixel affects
-// only its block.
-func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
-	h, w := ny/bin[0], nx/bin[1]
-	dst = sizedTo(dst, h*w)
-	if bin == [2]int{1, 1} {
-		copy(dst, src)
-		return dst
-	}
-	sums := make([]float64, w)
-	for y := range h {
-		clear(sums)
-		for r := range bin[0] {
-			addBinned(sums, src[(y*bin[0]+r)*nx:][:nx], bin[1])
-		}
-		filter.Mean(dst[y*w:][:w], sums, bin[0]*bin[1])
-	}
-	return dst
-}
-
-// addBinned adds each n pixels of a row to a sum, one after the other.
-func addBinned(sums []float64, row []float32, n int) {
-	if n == 2 {
-		for x := range sums {
-			two := row[:2]
-			sums[x] = sums[x] + float64(two[0]) + float64(two[1])
-			row = row[2:]
-		}
-		return
-	}
-	for x := range sums {
-		sum := sums[x]
-		for _, f := range row[:n] {
-			sum += float64(f)
-		}
-		sums[x], row = sum, row[n:]
-	}
-}
-
-func sizedTo(v []float32, n int) []float32 {
-	if cap(v) < n {
-		return make([]float32, n)
-	}
-	return v[:n]
 }

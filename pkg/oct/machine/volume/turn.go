@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"math"
 	"time"
 
 	"strata/pkg/dtype"
@@ -51,7 +50,7 @@ func (h *host) Turn(to, raw []Plane, t Turn) {
 			}
 			start := time.Now()
 			v, r := dtype.Slice[float32](b), t.Part
-			fill := positivePercentile(raw[i].host, v, outside)
+			fill := filter.PositivePercentile(raw[i].host, v, outside)
 			t.Rigid.Resample(v, raw[i].host, t.NY, t.NX, 0, t.NY, fill)
 			for y := r.Y0; y < r.Y1; y++ {
 				copy(to[i].row(y, r.X0, r.X1), v[(y-t.DY)*t.NX+r.X0-t.DX:])
@@ -72,7 +71,7 @@ func (h *host) warp(to, raw []Plane, t Turn) {
 				return err
 			}
 			start := time.Now()
-			fills[i] = positivePercentile(raw[i].host, dtype.Slice[float32](b), outside)
+			fills[i] = filter.PositivePercentile(raw[i].host, dtype.Slice[float32](b), outside)
 			h.res.Meter.Since(meter.Compute, start)
 			return nil
 		})
@@ -99,22 +98,6 @@ func (h *host) warp(to, raw []Plane, t Turn) {
 			return nil
 		})
 	})
-}
-
-// positivePercentile returns a percentile of the positive finite values of v, or 0 if there are none. scratch has
-// the length of v.
-func positivePercentile(v, scratch []float32, percent float64) float32 {
-	n := 0
-	for _, f := range v {
-		scratch[n] = f
-		if f > 0 && !math.IsInf(float64(f), 1) {
-			n++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return float32(filter.Percentiles(scratch[:n], percent)[0])
 }
 
 func (d *device) Raw(ny, nx int) []Plane { return planesOn(d.raw, d.rawPlanes, ny, nx) }
