@@ -95,15 +95,20 @@ type input struct{ typed, real string }
 
 // Output is one file or folder that is being written.
 type Output struct {
-	path    string   // as typed
-	final   string   // where it will lie: absolute, links resolved
-	work    string   // where it is written
-	aside   string   // where the old one waits while it is replaced without an exchange
-	file    bool     // a file, otherwise a folder
-	markers []string // an existing folder must hold one of these to be replaced
-	absent  bool     // Commit leaves nothing in its place
+	path    string  // as typed
+	final   string  // where it will lie: absolute, links resolved
+	work    string  // where it is written
+	aside   string  // where the old one waits while it is replaced without an exchange
+	file    bool    // a file, otherwise a folder
+	foreign Foreign // what an existing one holds that must not be deleted
+	absent  bool    // Commit leaves nothing in its place
+	old     *access // of the one that is replaced
 	state   state
 }
+
+// Foreign looks into an existing file or folder that an output would replace. It describes the first thing there that
+// the program does not write, such as "photos, which no Zarr image has"; "" allows replacing it.
+type Foreign func(path string) (what string, err error)
 
 // Path returns the output's path as the user gave it, for messages and records.
 func (o *Output) Path() string { return o.path }
@@ -151,12 +156,14 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 // Outputs returns the outputs started so far, in order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
-// Paths returns the places of all outputs as the user gave them, also after a Commit or an Abort: those on this machine's file
+// Paths returns the places of all outputs, but for absent ones, as the user gave them, also after a Commit or an Abort: those on this machine's file
 // systems in the order in which they were started, then the others.
 func (g *Group) Paths() []string {
 	var paths []string
 	for _, o := range slices.Concat(g.gone, g.outs) {
-		paths = append(paths, o.path)
+		if !o.absent {
+			paths = append(paths, o.path)
+		}
 	}
 	for _, r := range g.remote {
 		paths = append(paths, r.path)
@@ -234,16 +241,16 @@ func (g *Group) Reserve(path string) error {
 	return nil
 }
 
-// Folder starts an output that is a folder. With Overwrite, an existing folder is replaced only if it is
-// empty or holds one of the markers, so that a typing error does not cost somebody's home. Without markers it
-// must be empty.
-func (g *Group) Folder(path string, markers ...string) (*Output, error) {
-	return g.start(&Output{path: path, markers: markers})
+// Folder starts an output that is a folder. With Overwrite, an existing folder is replaced only if foreign finds
+// nothing in it, so that a typing error does not cost somebody's home. Without foreign it must be empty.
+func (g *Group) Folder(path string, foreign Foreign) (*Output, error) {
+	return g.start(&Output{path: path, foreign: foreign})
 }
 
-// File starts an output that is a regular file.
-func (g *Group) File(path string) (*Output, error) {
-	return g.start(&Output{path: path, file: true})
+// File starts an output that is a regular file. With Overwrite, an existing one is replaced if foreign, which may be nil,
+// finds nothing.
+func (g *Group) File(path string, foreign Foreign) (*Output, error) {
+	return g.start(&Output{path: path, file: true, foreign: foreign})
 }
 
 func (g *Group) start(o *Output) (*Output, error) {
@@ -293,17 +300,6 @@ func (g *Group) start(o *Output) (*Output, error) {
 	return o, nil
 }
 
-func (o *Output) create() error {
-	if !o.file {
-		return os.Mkdir(o.work, 0o777)
-	}
-	f, err := os.OpenFile(o.work, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // against refuses an output that would destroy an input, or lie inside it.
 func (o *Output) against(in input) error {
 	switch {
@@ -313,48 +309,6 @@ func (o *Output) against(in input) error {
 		return refuse(ErrPlace, "output %s lies inside the input %s: write to another place", o.path, in.typed)
 	case within(in.real, o.final):
 		return refuse(ErrPlace, "input %s lies inside the output %s: write to another place", in.typed, o.path)
-	}
-	return nil
-}
-
-// mayReplace returns an error if an output's place is taken, unless replacing is allowed and the place holds
-// something that the program writes.
-func (g *Group) mayReplace(o *Output) error {
-	info, err := os.Lstat(o.final)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("output %s: %w", o.path, cause(err))
-	}
-	if !g.opt.Overwrite {
-		return refuse(ErrExists, "output %s exists: give --overwrite (-f) to replace it", o.path)
-	}
-	switch {
-	case o.file && !info.Mode().IsRegular():
-		return refuse(ErrNotOurs, "output %s exists and is not a regular file: not replaced", o.path)
-	case !o.file && !info.IsDir():
-		return refuse(ErrNotOurs, "output %s exists and is not a folder: not replaced", o.path)
-	case o.file:
-		return nil
-	}
-	if cwd, err := os.Getwd(); err == nil {
-		if cwd, err = filepath.EvalSymlinks(cwd); err == nil && within(cwd, o.final) {
-			return refuse(ErrPlace, "output %s holds the current folder: not replaced", o.path)
-		}
-	}
-	for _, m := range o.markers {
-		if _, err := os.Lstat(filepath.Join(o.final, m)); err == nil {
-			return nil
-		}
-	}
-	entries, err := os.ReadDir(o.final)
-	if err != nil {
-		return fmt.Errorf("output %s: %w", o.path, cause(err))
-	}
-	if len(entries) > 0 {
-		return refuse(ErrNotOurs, "output %s is a folder that holds other things (none of %s): not replaced; remove it by hand",
-			o.path, strings.Join(o.markers, ", "))
 	}
 	return nil
 }

@@ -56,11 +56,11 @@ func start(t *testing.T, dir string, opt Options, ops operations) *Group {
 	t.Helper()
 	g := NewGroup(opt)
 	g.ops = ops
-	folder, err := g.Folder(filepath.Join(dir, "image"), "zarr.json")
+	folder, err := g.Folder(filepath.Join(dir, "image"), without("notes"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := g.File(filepath.Join(dir, "picture"))
+	file, err := g.File(filepath.Join(dir, "picture"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFresh(t *testing.T) {
 				if left := hiddenIn(t, dir); left != nil {
 					t.Errorf("left over: %q", left)
 				}
-				if _, err := g.File(filepath.Join(dir, "late")); err == nil {
+				if _, err := g.File(filepath.Join(dir, "late"), nil); err == nil {
 					t.Error("an output was started after the commit")
 				}
 			})
@@ -257,15 +257,15 @@ func TestKinds(t *testing.T) {
 	}{
 		{ErrExists, func(g *Group) error {
 			g.opt.Overwrite = false
-			_, err := g.Folder(filepath.Join(dir, "image"))
+			_, err := g.Folder(filepath.Join(dir, "image"), nil)
 			return err
 		}},
-		{ErrNotOurs, func(g *Group) error { _, err := g.Folder(filepath.Join(dir, "image"), ".zgroup"); return err }},
-		{ErrNotOurs, func(g *Group) error { _, err := g.Folder(filepath.Join(dir, "picture")); return err }},
-		{ErrNotOurs, func(g *Group) error { _, err := g.File(filepath.Join(dir, "image")); return err }},
-		{ErrPlace, func(g *Group) error { _, err := g.File(""); return err }},
-		{ErrPlace, func(g *Group) error { _, err := g.Folder("/"); return err }},
-		{ErrPlace, func(g *Group) error { _, err := g.File(filepath.Join(dir, "picture/x")); return err }},
+		{ErrNotOurs, func(g *Group) error { _, err := g.Folder(filepath.Join(dir, "image"), without("old")); return err }},
+		{ErrNotOurs, func(g *Group) error { _, err := g.Folder(filepath.Join(dir, "picture"), nil); return err }},
+		{ErrNotOurs, func(g *Group) error { _, err := g.File(filepath.Join(dir, "image"), nil); return err }},
+		{ErrPlace, func(g *Group) error { _, err := g.File("", nil); return err }},
+		{ErrPlace, func(g *Group) error { _, err := g.Folder("/", nil); return err }},
+		{ErrPlace, func(g *Group) error { _, err := g.File(filepath.Join(dir, "picture/x"), nil); return err }},
 		{ErrPlace, func(g *Group) error {
 			if err := g.Reserve(filepath.Join(dir, "picture")); err != nil {
 				return err
@@ -277,7 +277,7 @@ func TestKinds(t *testing.T) {
 		}},
 	} {
 		g := NewGroup(Options{Overwrite: true})
-		out, err := g.File(filepath.Join(dir, "image2"))
+		out, err := g.File(filepath.Join(dir, "image2"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ const (
 	replaced               // in place; the old one lies aside
 	forgotten              // in place; the old one is gone for good
 	stranded               // both have hidden names: the old one could not be put back
+	removed                // the old one lies aside, and nothing is in its place
 )
 
 // Commit puts all outputs in place: files, folders, then remote ones, each in the order they were started. If
@@ -50,11 +51,11 @@ func (g *Group) Commit() error {
 		switch o.state {
 		case exchanged:
 			g.remove(o.work)
-		case replaced:
+		case replaced, removed:
 			g.remove(o.aside)
 		}
 		if o.absent {
-			g.remove(o.final)
+			g.remove(o.work)
 		}
 	}
 	return nil
@@ -90,10 +91,17 @@ func (g *Group) place(order []*Output) error {
 				return err
 			}
 		}
-		if err := g.placeOne(o); errors.Is(err, ErrExists) {
+		err := o.old.give(o.work)
+		if err == nil {
+			err = g.placeOne(o)
+		}
+		if errors.Is(err, ErrExists) {
 			return err
 		} else if err != nil {
 			return fmt.Errorf("output %s: cannot be put in place: %w", o.path, cause(err))
+		}
+		if err := o.checkReplaced(); err != nil {
+			return err
 		}
 	}
 	if g.opt.Sync {
@@ -116,6 +124,9 @@ func (g *Group) place(order []*Output) error {
 // placeOne renames the output to its final name. Another process may put
 // something there, or take it away, at any moment: then it looks again.
 func (g *Group) placeOne(o *Output) error {
+	if o.absent {
+		return g.clear(o)
+	}
 	for range 100 {
 		err := g.ops.renameNew(o.work, o.final)
 		if err == nil {
@@ -133,6 +144,21 @@ func (g *Group) placeOne(o *Output) error {
 		}
 	}
 	return fmt.Errorf("another process keeps changing it")
+}
+
+// clear moves away what lies in the place of an output that is absent.
+func (g *Group) clear(o *Output) error {
+	if _, err := os.Lstat(o.final); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if !g.opt.Overwrite {
+		return refuse(ErrExists, "output %s exists now: another process wrote it; give --overwrite (-f) to remove it", o.path)
+	}
+	err := g.ops.rename(o.final, o.aside)
+	if err == nil {
+		o.state = removed
+	}
+	return err
 }
 
 // replace swaps the output with the folder or file in its place.
@@ -209,6 +235,8 @@ func (o *Output) takeBack(ops operations) error {
 				err = nil
 			}
 		}
+	case removed:
+		err = ops.renameNew(o.aside, o.final)
 	case forgotten:
 		return fmt.Errorf("the old file is gone")
 	}

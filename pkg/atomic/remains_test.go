@@ -47,7 +47,7 @@ func replaceAndDie(dir, after string) error {
 	g := NewGroup(Options{Overwrite: true})
 	ops := variants()["in steps"]
 	g.ops = operations{dying(ops.renameNew), ops.exchange, dying(ops.rename)}
-	out, err := g.Folder(filepath.Join(dir, "image"), "zarr.json")
+	out, err := g.Folder(filepath.Join(dir, "image"), without("notes"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(out.Work(), "zarr.json"), []byte("new"), 0o666)
 	}
@@ -92,7 +92,7 @@ func TestKilledBetweenRenames(t *testing.T) {
 			if elsewhere {
 				g.self.Host = "elsewhere"
 			}
-			if _, err := g.Folder(image); !errors.Is(err, ErrExists) {
+			if _, err := g.Folder(image, nil); !errors.Is(err, ErrExists) {
 				t.Errorf("after rename %d: %v", n, err)
 			}
 			g.Abort()
@@ -125,7 +125,7 @@ func TestPutBackUnderALivingRun(t *testing.T) {
 			interfered = true
 			other := NewGroup(Options{})
 			other.self.Host = "elsewhere"
-			if _, err := other.Folder(image); !errors.Is(err, ErrExists) {
+			if _, err := other.Folder(image, nil); !errors.Is(err, ErrExists) {
 				t.Errorf("the other run: %v", err)
 			}
 			other.Abort()
@@ -192,7 +192,7 @@ func TestStranded(t *testing.T) {
 	next := NewGroup(Options{})
 	next.self.PID = 1 << 30 // another process; this one has ended
 	next.self.Host = "elsewhere"
-	if _, err := next.Folder(image); !errors.Is(err, ErrExists) {
+	if _, err := next.Folder(image, nil); !errors.Is(err, ErrExists) {
 		t.Error(err)
 	}
 	if read(filepath.Join(image, "old")) != "old chunk" || read(filepath.Join(dir, "picture")) != "old picture" {
@@ -224,7 +224,7 @@ func TestRemains(t *testing.T) {
 		}
 		var warned []string
 		g := NewGroup(Options{Warn: func(f string, a ...any) { warned = append(warned, fmt.Sprintf(f, a...)) }})
-		if _, err := g.Folder(filepath.Join(dir, "image")); err != nil {
+		if _, err := g.Folder(filepath.Join(dir, "image"), nil); err != nil {
 			t.Fatal(err)
 		}
 		g.Abort()
@@ -246,7 +246,7 @@ func TestRubbishStaysAway(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, dead.Name("image", "xyz")+sibling.AsideSuffix, "half"), "of a chunk")
 	g := NewGroup(Options{})
-	if _, err := g.Folder(filepath.Join(dir, "image")); err != nil {
+	if _, err := g.Folder(filepath.Join(dir, "image"), nil); err != nil {
 		t.Error(err)
 	}
 	g.Abort()

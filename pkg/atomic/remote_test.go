@@ -32,7 +32,7 @@ func TestRemoteOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewGroup(Options{})
 			path := filepath.Join(t.TempDir(), "out.json")
-			if _, err := g.File(path); err != nil {
+			if _, err := g.File(path, nil); err != nil {
 				t.Fatal(err)
 			}
 			r := &noted{fails: c.remote}

@@ -14,7 +14,7 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	g := NewGroup(Options{})
 	defer g.Abort()
-	out, err := g.File(filepath.Join(dir, "table.csv"))
+	out, err := g.File(filepath.Join(dir, "table.csv"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@
 //
 //	func run(ctx context.Context, r *cli.Run) error {
 //		in, err := r.Input(r.Arg("IN"))   // exists; exit 3 if not
-//		out, err := r.Output(r.Arg("OUT")) // refused here if it cannot be written
+//		out, err := r.Output(ctx, r.Arg("OUT")) // refused here if it cannot be written
 //		task := r.Progress("project", total)
 //		… read with r.Options.Threads workers, r.Options.Mem bytes of buffers, r.Meter …
 //		… write into out.Work(), task.Add(bytes) …

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/clitest"
 	"strata/pkg/record"
+	"strata/pkg/replace"
 	"strata/pkg/work"
 )
 
@@ -102,7 +104,12 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	if r.Bool("read_only") {
 		return readOnly(ctx, r)
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := r.OutputFolder(r.Arg("OUT"), replace.ByRule(ctx, func(key string, folder bool) replace.Kind {
+		if folder || !slices.Contains([]string{"first", "second", "zarr.json"}, key) {
+			return replace.Foreign
+		}
+		return replace.File
+	}))
 	if err != nil {
 		return err
 	}
@@ -115,7 +122,7 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteString("picture of " + filepath.Base(in) + "\n")
+		_, err = f.WriteString("\x89PNG\r\n\x1a\npicture of " + filepath.Base(in) + "\n")
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}

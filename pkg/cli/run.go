@@ -17,6 +17,7 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/meter"
 	"strata/pkg/record"
+	"strata/pkg/replace"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -227,30 +228,31 @@ func urlScheme(path string) string {
 // Output starts an output that is a Zarr hierarchy: write it into the folder
 // Work() of the result. It is put in place when the command's Run returns nil.
 // An existing one is refused here (exit code 2), or with --overwrite replaced
-// at the end; a folder that holds no Zarr metadata is never replaced.
-func (r *Run) Output(path string) (*atomic.Output, error) {
-	out, err := r.OutputFolder(path, append(store.NodeFiles(), ".zattrs")...)
+// at the end, if all that it holds is part of the image there.
+func (r *Run) Output(ctx context.Context, path string) (*atomic.Output, error) {
+	out, err := r.OutputFolder(path, replace.ByHierarchy(ctx))
 	r.images = append(r.images, out)
 	return out, err
 }
 
 // OutputFolder is [Run.Output] for other folders. With --overwrite an existing
-// one is replaced only if it is empty or holds one of the marker files.
-func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, error) {
+// one is replaced only if foreign finds nothing in it or, without foreign, if it is empty.
+func (r *Run) OutputFolder(path string, foreign atomic.Foreign) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: this one has to be a local folder", path)
 	}
-	out, err := r.outputs.Folder(path, markers...)
+	out, err := r.outputs.Folder(path, foreign)
 	return out, placeError(err)
 }
 
 // OutputFile is [Run.Output] for a regular file, such as a PNG beside the
-// image. All outputs of a run are put in place together.
-func (r *Run) OutputFile(path string) (*atomic.Output, error) {
+// image. All outputs of a run are put in place together. With --overwrite an existing
+// one is replaced if it looks like a file of its name, and foreign, if given, finds nothing.
+func (r *Run) OutputFile(path string, foreign ...atomic.Foreign) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: this one has to be a local file", path)
 	}
-	out, err := r.outputs.File(path)
+	out, err := r.outputs.File(path, replace.Any(append(foreign, replace.LooksLike)...))
 	return out, placeError(err)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ const mostNamed = 3
 
 // written says what the outputs are: the first that holds an image, in full, then the names of the others.
 func (r *Run) written() []string {
-	names := r.outputs.Paths()
+	names := r.places()
 	if len(names) == 0 {
 		return nil
 	}
@@ -72,6 +73,23 @@ func (r *Run) written() []string {
 		parts = append(parts, "also "+strings.Join(others, ", "))
 	}
 	return parts
+}
+
+// places returns the paths of the outputs; of files that the record names by their folder, that folder.
+func (r *Run) places() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range r.outputs.Paths() {
+		for _, d := range r.record.Outputs {
+			if at := strings.TrimSuffix(d.Path.Reveal(), "/"); strings.HasPrefix(path, at+"/") {
+				path = at
+			}
+		}
+		if !slices.Contains(names, path) {
+			names = append(names, path)
+		}
+	}
+	return names
 }
 
 // datasets returns what the record says of an output, or of the images in it.

@@ -30,6 +30,7 @@ type Provenance struct {
 	Command []string `json:"command,omitempty"` // the command line, without outputs and what does not change them; paths by their last part
 	Inputs  []string `json:"inputs,omitempty"`  // their last parts
 	Files   []string `json:"files,omitempty"`   // digests of the files that were written with the image, sorted
+	Nodes   []string `json:"nodes,omitempty"`   // groups and arrays in the image besides its levels, sorted
 }
 
 // Digest returns a hash of the content of a file, or of all files below a folder with their names.

@@ -220,7 +220,7 @@ func begin(g *atomic.Group, path string) (*atomic.Output, error) {
 			break
 		}
 	}
-	out, err := g.File(path)
+	out, err := g.File(path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}

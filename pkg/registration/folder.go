@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -99,7 +100,17 @@ func OpenPair(ctx context.Context, path string) (*Pair, error) {
 	return p, nil
 }
 
+// MetricsName is the name of the file of metrics in the folder of a pair.
+const MetricsName = "pairwise_registration_metrics.json"
+
 func (p *Pair) read(ctx context.Context, warnings *[]string) error {
+	var err error
+	metrics := filepath.Join(p.Folder, MetricsName)
+	if _, none := os.Lstat(metrics); none == nil {
+		if p.Metrics, err = OpenMetrics(ctx, metrics); err != nil {
+			return err
+		}
+	}
 	tfm, err := p.file("transform.tfm", "", ".tfm")
 	if err != nil {
 		return err
@@ -116,14 +127,8 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	}); err != nil {
 		return err
 	}
-	elastic := filepath.Join(p.Folder, ElasticName)
-	if _, err := os.Lstat(elastic); err == nil && tfm != "" {
-		if err := open(ctx, elastic, func(f io.Reader) (err error) {
-			p.Elastic, err = ReadElastic(f, elastic)
-			return err
-		}); err != nil {
-			return err
-		}
+	if err := p.readElastic(ctx, tfm != "", warnings); err != nil {
+		return err
 	}
 	txt, err := p.file("offsets.txt", "offset", ".txt")
 	if err != nil {
@@ -138,33 +143,71 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 			return err
 		}
 	}
-	metrics := filepath.Join(p.Folder, "pairwise_registration_metrics.json")
-	if _, err := os.Lstat(metrics); err != nil {
+	for _, path := range []string{tfm, txt} {
+		if why := p.stranger(ctx, path); why != "" {
+			*warnings = append(*warnings, why)
+		}
+	}
+	return nil
+}
+
+// readElastic reads the displacements, unless the metrics show that they are another registration's.
+func (p *Pair) readElastic(ctx context.Context, transformed bool, warnings *[]string) error {
+	elastic := filepath.Join(p.Folder, ElasticName)
+	if _, err := os.Lstat(elastic); err != nil || !transformed {
 		return nil
 	}
-	return open(ctx, metrics, func(f io.Reader) (err error) {
-		p.Metrics, err = ReadMetrics(f, metrics)
+	if why := p.stranger(ctx, elastic); why != "" {
+		*warnings = append(*warnings, why+"; its displacements are not applied")
+		return nil
+	}
+	return open(ctx, elastic, func(f io.Reader) (err error) {
+		p.Elastic, err = ReadElastic(f, elastic)
 		return err
 	})
 }
 
-// file returns the path of a file by its usual name, or of the first with a part of it and the extension; ""
-// where there is none.
+// stranger says why a file of the pair's folder is not the one that its metrics describe; "" if it is, or if the metrics name no
+// files.
+func (p *Pair) stranger(ctx context.Context, path string) string {
+	if path == "" || p.Metrics == nil || p.Metrics.Files == nil {
+		return ""
+	}
+	digest, named := p.Metrics.Files[filepath.Base(path)]
+	if !named {
+		return fmt.Sprintf("%s: %s does not name it: it may belong to another registration", path, MetricsName)
+	}
+	content, err := document.Read(ctx, path)
+	if err == nil && document.Digest(content) != digest {
+		return fmt.Sprintf("%s: is not the file that %s describes: it was changed, or belongs to another registration", path, MetricsName)
+	}
+	return "" // what cannot be read is an error elsewhere
+}
+
+// file returns the path of a file: the one that the metrics name, else that of the usual name, else the first with a part of it and the
+// extension; "" where there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)
 	if err != nil {
 		return "", err
 	}
-	found := ""
+	found, named := "", ""
 	for _, e := range entries {
-		if e.Name() == usual {
-			return filepath.Join(p.Folder, usual), nil
+		name := e.Name()
+		if !strings.HasSuffix(name, extension) || name[0] == '.' || name == ElasticName {
+			continue
 		}
-		if found == "" && strings.Contains(e.Name(), part) && strings.HasSuffix(e.Name(), extension) && e.Name()[0] != '.' && e.Name() != ElasticName {
-			found = filepath.Join(p.Folder, e.Name())
+		if p.Metrics != nil && p.Metrics.Files[name] != "" && named == "" {
+			named = name
+		}
+		if name == usual || found == "" && strings.Contains(name, part) {
+			found = name // the usual one replaces another
 		}
 	}
-	return found, nil
+	if name := cmp.Or(named, found); name != "" {
+		return filepath.Join(p.Folder, name), nil
+	}
+	return "", nil
 }
 
 func open(ctx context.Context, path string, read func(io.Reader) error) error {

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 
@@ -16,6 +17,18 @@ type Metrics struct {
 	TX, TY       float64 // translation, pixels
 	ZCorrelation float64
 	Rotation     float64 // degrees
+
+	Fixed, Moving string            // the slices, as the metrics name them
+	Files         map[string]string // digests of the files of the registration, by name; nil: the metrics name none
+}
+
+// OpenMetrics reads the metrics file at a path.
+func OpenMetrics(ctx context.Context, path string) (m *Metrics, err error) {
+	err = open(ctx, path, func(f io.Reader) error {
+		m, err = ReadMetrics(f, path)
+		return err
+	})
+	return m, err
 }
 
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
@@ -37,12 +50,27 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 			TY           number `json:"translation_y"`
 			ZCorrelation number `json:"z_correlation"`
 			Rotation     number `json:"rotation"`
+
+			Fixed  json.RawMessage `json:"fixed_volume"`
+			Moving json.RawMessage `json:"moving_volume"`
+			Files  json.RawMessage `json:"files"`
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return nil, document.JSONError(name, b, err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
+	for _, f := range []struct {
+		to   any
+		from json.RawMessage
+	}{{&m.Fixed, raw.Metrics.Fixed}, {&m.Moving, raw.Metrics.Moving}, {&m.Files, raw.Metrics.Files}} {
+		var metric struct {
+			Value json.RawMessage `json:"value"`
+		}
+		if json.Unmarshal(f.from, &metric) == nil { // others have written something else there
+			_ = json.Unmarshal(metric.Value, f.to)
+		}
+	}
 	for _, f := range []struct {
 		to   *float64
 		from number

@@ -136,12 +136,14 @@ func TestOffsets(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	for text, want := range map[string]Metrics{
 		`{"overall_status": "ok", "metrics": {"registration_confidence": {"value": 0.5}, "translation_x": {"value": 1}, "translation_y": {"value": -2},
-		  "z_correlation": {"value": 0.75}, "rotation": {"value": 3, "unit": "deg"}, "other": {"value": 9}}, "more": [1]}`: {"ok", 0.5, 1, -2, 0.75, 3},
+		  "z_correlation": {"value": 0.75}, "rotation": {"value": 3, "unit": "deg"}, "other": {"value": 9}}, "more": [1]}`: {Status: "ok", Confidence: 0.5, TX: 1, TY: -2, ZCorrelation: 0.75, Rotation: 3},
 		`{"metrics": {"registration_confidence": {"value": NaN}, "rotation": {"value": -Infinity}, "z_correlation": {}, "NaN\"Infinity": {}}}`: {Confidence: 1},
 		`{"metrics": {"quality": {"value": "good"}, "history": [1, 2], "rotation": {"value": 1}}}`:                                             {Confidence: 1, Rotation: 1},
 		`{}`: {Confidence: 1},
+		`{"metrics": {"fixed_volume": {"value": "a"}, "moving_volume": "b", "files": {"value": {"t.tfm": "sha256:00"}}}}`: {Confidence: 1, Fixed: "a", Files: map[string]string{"t.tfm": "sha256:00"}},
+		`{"metrics": {"fixed_volume": {"value": 3}, "moving_volume": {"value": null}, "files": {"value": [1]}}}`:          {Confidence: 1},
 	} {
-		if got, err := ReadMetrics(strings.NewReader(text), "m.json"); err != nil || *got != want {
+		if got, err := ReadMetrics(strings.NewReader(text), "m.json"); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}

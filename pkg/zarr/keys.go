@@ -3,6 +3,7 @@ package zarr
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // keyEncoding forms the keys of chunk files (v3 "chunk_key_encoding", v2 "dimension_separator").
@@ -65,4 +66,34 @@ func (k keyEncoding) append(b []byte, chunk []int) []byte {
 		b = strconv.AppendInt(b, int64(i), 10)
 	}
 	return b
+}
+
+// IsChunkKey reports whether a key below the array's folder, such as "c/0/3", names a chunk file of the array's grid or, if
+// folder is set, whether such keys begin with it.
+func (a *Array) IsChunkKey(key string, folder bool) bool {
+	k, grid := a.meta.keys, make([]int, len(a.meta.shape))
+	for d := range grid {
+		grid[d] = ceilDiv(a.meta.shape[d], a.meta.chunks[d])
+	}
+	parts := strings.Split(key, string(k.separator))
+	if folder && k.separator != '/' || !folder && k.separator == '.' && strings.Contains(key, "/") {
+		return false
+	}
+	if !k.v2 {
+		if parts[0] != "c" {
+			return false
+		}
+		parts = parts[1:]
+	} else if len(grid) == 0 {
+		grid = []int{1} // the key is "0"
+	}
+	if len(parts) > len(grid) || !folder && len(parts) != len(grid) || folder && len(parts) == len(grid) {
+		return false
+	}
+	for d, p := range parts {
+		if i, err := strconv.Atoi(p); err != nil || i < 0 || i >= grid[d] || strconv.Itoa(i) != p {
+			return false
+		}
+	}
+	return true
 }

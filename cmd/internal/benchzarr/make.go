@@ -155,7 +155,7 @@ func NewScratch(r *cli.Run, tool, place string, need int64) (*Scratch, error) {
 		}
 	}
 	g := atomic.NewGroup(atomic.Options{Warn: r.Warn})
-	out, err := g.Folder(filepath.Join(place, tool+".tmp"))
+	out, err := g.Folder(filepath.Join(place, tool+".tmp"), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"strata/pkg/atomic"
@@ -12,9 +13,11 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/metrics"
 	"strata/pkg/oct/commonspace"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
+	"strata/pkg/replace"
 	"strata/pkg/zarr/store"
 )
 
@@ -69,7 +72,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.OutputFolder(r.Arg("OUT_DIR"), commonspace.MetricsFile)
+	out, err := r.OutputFolder(r.Arg("OUT_DIR"), foreign(ctx))
 	if err != nil {
 		return err
 	}
@@ -106,12 +109,39 @@ func run(ctx context.Context, r *cli.Run) error {
 		r.Wrote(datasets.DescribeImage(images[i], filepath.Join(out.Path(), name(s))))
 	}
 	r.Conclude("%d slices on a canvas of %d × %d pixels", len(images), plan.Canvas[1], plan.Canvas[0])
-	return writeMetrics(r, plan, out)
+	return writeMetrics(r, in, plan, out)
+}
+
+// foreign returns a function that describes what a folder holds besides the slices that its metrics name.
+func foreign(ctx context.Context) atomic.Foreign {
+	return func(dir string) (string, error) {
+		var named []any
+		if f, err := os.Open(filepath.Join(dir, commonspace.MetricsFile)); err == nil {
+			defer f.Close()
+			if step, err := metrics.Read(f, commonspace.MetricsFile); err == nil {
+				m, _ := step.Metric("slices")
+				named, _ = m.Value.([]any)
+			}
+		}
+		return replace.Tree(ctx, dir, func(key string, folder bool) replace.Kind {
+			switch {
+			case !folder && key == commonspace.MetricsFile:
+				return replace.File
+			case folder && slices.Contains(named, any(key)):
+				return replace.Image
+			}
+			return replace.Foreign
+		})
+	}
 }
 
 // writeMetrics writes the metrics into the folder.
-func writeMetrics(r *cli.Run, plan *commonspace.Plan, out *atomic.Output) error {
-	text, err := plan.Metrics(out.Path()).JSON()
+func writeMetrics(r *cli.Run, in commonspace.Input, plan *commonspace.Plan, out *atomic.Output) error {
+	var names []string
+	for _, s := range in.Slices {
+		names = append(names, name(s))
+	}
+	text, err := plan.Metrics(out.Path(), names).JSON()
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	if dir := r.String("record"); dir != "" {
-		out, err := r.OutputFolder(dir)
+		out, err := r.OutputFolder(dir, nil)
 		if err != nil {
 			return err
 		}

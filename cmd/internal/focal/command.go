@@ -3,17 +3,12 @@ package focal
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct/focal"
-	"strata/pkg/zarr/store"
 )
 
 // Command returns the command focal.
@@ -62,20 +57,12 @@ func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	}
 	saved := func() error { return nil }
 	if dir := r.String("save_map"); dir != "" {
-		folder, err := r.OutputFolder(dir, "correction.ome.zarr")
-		if err != nil {
+		m := new(maps)
+		defer m.close()
+		if c.Maps, err = m.start(ctx, r, dir, c.Correction == nil); err != nil {
 			return err
 		}
-		m := &maps{work: folder.Work()}
-		defer m.close()
-		c.Maps = &focal.Maps{Correction: m.target("correction")}
-		if c.Correction == nil {
-			c.Maps.Depth, c.Maps.FlatField = m.target("z0"), m.target("flatfield")
-		}
-		saved = m.finish
-		if m.err != nil {
-			return m.err
-		}
+		saved = m.close
 	}
 	task := r.Progress("focal", passes*datasets.Bytes(in.Levels[0].Array))
 	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("focal", in))
@@ -92,40 +79,4 @@ func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	task.Done()
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
-}
-
-// maps is the folder of maps while it is being written.
-type maps struct {
-	work  string
-	files []*os.File
-	err   error
-}
-
-func (m *maps) target(name string) focal.MapTarget {
-	var png io.Writer
-	if m.err == nil {
-		f, err := os.Create(filepath.Join(m.work, name+".png"))
-		if m.err = err; err == nil {
-			m.files = append(m.files, f)
-		}
-		png = f
-	}
-	return focal.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
-}
-
-// finish closes the files and returns errors of writing them.
-func (m *maps) finish() error {
-	for _, f := range m.files {
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("write map: %w", err)
-		}
-	}
-	m.files = nil
-	return nil
-}
-
-func (m *maps) close() {
-	for _, f := range m.files {
-		_ = f.Close() // of a run that failed
-	}
 }

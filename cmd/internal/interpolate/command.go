@@ -113,7 +113,7 @@ func run(ctx context.Context, r *cli.Run, o interpolate.Options) error {
 	if plan.Skipped != "" {
 		entry = registration.Filled{Slice: id, Method: string(o.Method), Reason: plan.Skipped, Failed: true}
 		r.Warn("%s: the gap stays: %s", r.Arg("OUT"), plan.Skipped)
-		if err := leave(r, exists); err != nil {
+		if err := leave(ctx, r, exists); err != nil {
 			return err
 		}
 	} else if err := fill(ctx, r, plan); err != nil {
@@ -146,11 +146,11 @@ func there(path string) bool {
 }
 
 // leave removes the volume of an earlier run, which would pass for one of this run.
-func leave(r *cli.Run, exists bool) error {
+func leave(ctx context.Context, r *cli.Run, exists bool) error {
 	if !exists {
 		return nil
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := r.Output(ctx, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}

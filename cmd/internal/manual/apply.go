@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
 	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/oct/register"
@@ -58,23 +58,21 @@ func apply(ctx context.Context, r *cli.Run) error {
 		places[id], all[id] = path, p
 		r.Read(record.Dataset{Path: address.Address(path), Bytes: int64(len(text))})
 	}
-	out, err := r.OutputFolder(r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
 	for id, p := range all {
-		if err := write(filepath.Join(out.Work(), fmt.Sprintf("slice_z%02d", id)), p); err != nil {
+		if err := write(ctx, r, filepath.Join(r.Arg("OUT"), fmt.Sprintf("slice_z%02d", id)), p); err != nil {
 			return err
 		}
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(record.Dataset{Path: address.Address(r.Arg("OUT"))})
 	r.Conclude("%d transforms", len(all))
 	return nil
 }
 
-// write writes the files of a slice.
-func write(dir string, p *registration.Placement) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+// write writes the files of a slice into its folder.
+func write(ctx context.Context, r *cli.Run, dir string, p *registration.Placement) error {
+	const transform, offsets = "transform.tfm", "offsets.txt"
+	out, err := stage.StartPair(ctx, r, dir, p.Fixed, p.Moving, transform, offsets)
+	if err != nil {
 		return err
 	}
 	s := metrics.New("pairwise_registration")
@@ -85,22 +83,12 @@ func write(dir string, p *registration.Placement) error {
 	s.Mark("translation_y", p.Placed.TY, "pixels", "Translation in Y direction", metrics.OK)
 	s.Mark("rotation", p.Placed.Angle*180/math.Pi, "degrees", "Rotation angle", metrics.OK)
 	s.Mark("registration_confidence", 1.0, "", "Confidence: someone looked at it", metrics.OK)
-	text, err := s.JSON()
+	files, err := register.WithMetrics(s, []register.File{
+		{Name: transform, Fill: func(w io.Writer) error { return registration.WriteTransform(w, p.Placed.Rigid()) }},
+		{Name: offsets, Fill: p.Placed.Offsets().Write},
+	})
 	if err != nil {
 		return err
 	}
-	for name, fill := range map[string]func(w io.Writer) error{
-		"transform.tfm":      func(w io.Writer) error { return registration.WriteTransform(w, p.Placed.Rigid()) },
-		"offsets.txt":        p.Placed.Offsets().Write,
-		register.MetricsName: func(w io.Writer) error { _, err := w.Write(text); return err },
-	} {
-		var b bytes.Buffer
-		if err := fill(&b); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.Write(files)
 }

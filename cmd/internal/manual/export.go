@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,11 +14,13 @@ import (
 	"strings"
 
 	"strata/pkg/address"
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/replace"
 )
 
 func exportCommand() *cli.Command {
@@ -91,17 +94,21 @@ func export(ctx context.Context, r *cli.Run) error {
 		pairs = append(pairs, p)
 	}
 	slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(a.confidence(), b.confidence()) })
-	out, err := r.OutputFolder(r.Arg("OUT"), "pairs.csv")
+	table, err := r.OutputFile(filepath.Join(r.Arg("OUT"), "pairs.csv"), replace.Begins("table of pairs", strings.Join(columns[:3], ",")))
 	if err != nil {
 		return err
 	}
-	if err := writePairs(filepath.Join(out.Work(), "pairs.csv"), pairs); err != nil {
+	script, err := r.OutputFile(filepath.Join(r.Arg("OUT"), "align.sh"), replace.Begins("script that opens pairs in view", scriptHead))
+	if err != nil {
 		return err
 	}
-	if err := writeScript(filepath.Join(out.Work(), "align.sh"), out.Path(), pairs); err != nil {
+	if err := table.Write(func(w io.Writer) error { return writePairs(w, pairs) }); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	if err := writeScript(script, r.Arg("OUT"), pairs); err != nil {
+		return err
+	}
+	r.Wrote(record.Dataset{Path: address.Address(r.Arg("OUT"))})
 	unsure := slices.IndexFunc(pairs, func(p *pair) bool { return p.confidence() >= 0.6 })
 	if unsure < 0 {
 		unsure = len(pairs)
@@ -110,14 +117,13 @@ func export(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-func writePairs(path string, pairs []*pair) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(f)
+// columns are those of the table of pairs.
+var columns = []string{"fixed_id", "moving_id", "status", "confidence", "translation_x_px", "translation_y_px", "rotation_deg", "fixed_z", "moving_z", "transform"}
+
+func writePairs(out io.Writer, pairs []*pair) error {
+	w := csv.NewWriter(out)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
-	_ = w.Write([]string{"fixed_id", "moving_id", "status", "confidence", "translation_x_px", "translation_y_px", "rotation_deg", "fixed_z", "moving_z", "transform"})
+	_ = w.Write(columns)
 	for _, p := range pairs {
 		status, confidence, folder := "no transform", "", ""
 		if p.folder != "" {
@@ -131,18 +137,17 @@ func writePairs(path string, pairs []*pair) error {
 			strconv.Itoa(t.FixedZ), strconv.Itoa(t.MovingZ), folder})
 	}
 	w.Flush()
-	if err := w.Error(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return w.Error()
 }
+
+// scriptHead is what the script begins with.
+const scriptHead = "#!/usr/bin/env bash\n# Opens each pair of slices in view,"
 
 // writeScript writes the script that opens pairs in view. It finds slices and transforms from folder, where it will lie: it still does when
 // they are moved or copied together, as a workflow does that publishes its results.
-func writeScript(path, folder string, pairs []*pair) error {
+func writeScript(out *atomic.Output, folder string, pairs []*pair) error {
 	var b strings.Builder
-	b.WriteString("#!/usr/bin/env bash\n# Opens each pair of slices in view, the least certain first; Ctrl-C goes on to the next. In view: w a s d moves the\n" +
+	b.WriteString(scriptHead + " the least certain first; Ctrl-C goes on to the next. In view: w a s d moves the\n" +
 		"# overlay, q e turns it, t g moves it along z, p saves its place. Then: manual apply OUT PLACES...\n" +
 		"# usage: align.sh [ARGUMENTS OF VIEW]\nset -u\ntrap : INT\nhere=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd -P) || exit 1\n")
 	for _, p := range pairs {
@@ -152,7 +157,10 @@ func writeScript(path, folder string, pairs []*pair) error {
 		}
 		b.WriteString(" \"$@\"\n")
 	}
-	return os.WriteFile(path, []byte(b.String()), 0o777)
+	if err := os.Remove(out.Work()); err != nil { // the file to write is executable
+		return err
+	}
+	return os.WriteFile(out.Work(), []byte(b.String()), 0o777)
 }
 
 // quoted returns a word as a shell reads it.

@@ -17,6 +17,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/phantom"
 	"strata/pkg/record"
+	"strata/pkg/replace"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -140,7 +141,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	written, err := chosen(r, s)
+	chosen, err := chosen(r, s)
 	if err != nil {
 		return err
 	}
@@ -166,13 +167,13 @@ func run(ctx context.Context, r *cli.Run) error {
 			return cli.Usage("--%s has %d axes, a mosaic has 3 (z, y, x)", name, len(v))
 		}
 	}
-	out, err := r.OutputFolder(r.Arg("OUT"), "truth.json")
+	out, err := r.OutputFolder(r.Arg("OUT"), replace.ByRule(ctx, written))
 	if err != nil {
 		return err
 	}
 	shape := c.Shape()
 	each := int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]+c.Extra*c.Tiles[0]) * int64(shape[2])
-	task := r.Progress("make", int64(len(written))*each)
+	task := r.Progress("make", int64(len(chosen))*each)
 	st.Progress = task.Add
 	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), r.IsSet("stage_error")); err != nil {
 		return err
@@ -180,7 +181,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	folder := func(name string) store.Writer {
 		return store.Folder(filepath.Join(out.Work(), name), store.Sync(o.Sync))
 	}
-	if err := writeSlices(ctx, r, s, written, out, folder, st); err != nil {
+	if err := writeSlices(ctx, r, s, chosen, out, folder, st); err != nil {
 		return err
 	}
 	task.Done()
@@ -189,7 +190,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	st.Progress, st.Shard = nil, nil
 	for i := range c.Slices {
-		if r.IsSet("only_slices") && !slices.Contains(written, i) {
+		if r.IsSet("only_slices") && !slices.Contains(chosen, i) {
 			continue
 		}
 		truth := folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i))

@@ -13,6 +13,7 @@ import (
 	"strata/pkg/czi"
 	"strata/pkg/phantom"
 	"strata/pkg/record"
+	"strata/pkg/replace"
 	"strata/pkg/zarr/codec"
 )
 
@@ -52,7 +53,7 @@ func runScans(ctx context.Context, r *cli.Run, s *phantom.Specimen) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.OutputFolder(r.Arg("OUT"), "truth.json")
+	out, err := r.OutputFolder(r.Arg("OUT"), replace.ByRule(ctx, written))
 	if err != nil {
 		return err
 	}

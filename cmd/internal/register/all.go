@@ -2,12 +2,10 @@ package register
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"strata/pkg/address"
-	"strata/pkg/atomic"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
@@ -21,8 +19,12 @@ func runAll(ctx context.Context, r *cli.Run, o register.Options) error {
 		return cli.Usage("--all takes two arguments, the folder of slices and the folder to write")
 	}
 	picture := r.String("screenshot")
-	if picture != "" && plainName(picture) != nil {
-		return cli.Usage("--screenshot: with --all it is the name of a file, which is written into each folder")
+	names := []string{r.String("out_transform"), r.String("out_offsets")}
+	if picture != "" {
+		if err := fileName(".png")(picture); err != nil {
+			return cli.Usage("--screenshot %s: %w, since --all writes one into each folder", picture, err)
+		}
+		names = append(names, picture)
 	}
 	opened, err := stage.OpenSlices(ctx, r, r.Arg("FIXED"), r.String("on_error") == "skip")
 	if err != nil {
@@ -36,32 +38,27 @@ func runAll(ctx context.Context, r *cli.Run, o register.Options) error {
 	if len(pairs) == 0 {
 		return cli.BadInputf("%s: holds one slice only: there is nothing to register it with", r.Arg("FIXED"))
 	}
-	outs := make([]*atomic.Output, len(pairs))
+	outs := make([]*stage.PairFolder, len(pairs))
 	for k, p := range pairs {
 		if n := p.Missing(); n > 0 {
 			r.Warn("between slices %d and %d, %s missing: they are registered with each other", p.Fixed.ID, p.Moving.ID, are(n))
 		}
-		if outs[k], err = r.OutputFolder(filepath.Join(r.Arg("MOVING"), folderName(p.Moving.Path)), r.String("out_transform"), register.MetricsName); err != nil {
+		dir := filepath.Join(r.Arg("MOVING"), folderName(p.Moving.Path))
+		if outs[k], err = stage.StartPair(ctx, r, dir, p.Fixed.Path, p.Moving.Path, names...); err != nil {
 			return err
 		}
 	}
 	task := r.Progress("register", 0)
 	results, err := register.All(ctx, pairs, o, r.String("on_error") == "stop", stage.Resources(r, task), func(k int, result *register.Result) error {
-		if err := result.Write(outs[k].Work(), r.String("out_transform"), r.String("out_offsets")); err != nil {
-			return err
+		var others []register.File
+		if picture != "" {
+			others = append(others, register.File{Name: picture, Fill: result.Picture})
 		}
-		if picture == "" {
-			return nil
-		}
-		f, err := os.Create(filepath.Join(outs[k].Work(), picture))
+		files, err := result.Files(names[0], names[1], others...)
 		if err != nil {
 			return err
 		}
-		err = result.Picture(f)
-		if e := f.Close(); err == nil {
-			err = e
-		}
-		return err
+		return outs[k].Write(files)
 	})
 	if err != nil {
 		return stage.Failed(err)
@@ -78,7 +75,7 @@ func runAll(ctx context.Context, r *cli.Run, o register.Options) error {
 		if result.Unread {
 			r.Warn("slices %d and %d: skipped, the identity is written: %s", pairs[k].Fixed.ID, pairs[k].Moving.ID, result.Refused)
 		}
-		r.Wrote(record.Dataset{Path: address.Address(outs[k].Path())})
+		r.Wrote(record.Dataset{Path: address.Address(outs[k].Path)})
 	}
 	r.Conclude("%d of %s registered", registered, units.Count(len(pairs), "pair"))
 	return nil

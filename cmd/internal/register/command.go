@@ -71,25 +71,28 @@ func flags(o *register.Options) []cli.Flag {
 		cli.Bind(&o.ElasticSpacingUM, cli.Flag{Name: "elastic_spacing_um", Check: cli.Above(0), Value: "UM", Usage: "distance between the control points of --elastic, in µm: structures of a deformation below this size are not followed"}),
 		cli.Bind(&o.ElasticMaxPx, cli.Flag{Name: "elastic_max_px", Check: notNegative, Value: "PX", Usage: "write no displacements if one of --elastic is larger than this, in pixels"}),
 
-		{Name: "out_transform", Default: "transform.tfm", Value: "NAME", Check: plainName, Usage: "name of the transform's file in OUT_DIR"},
-		{Name: "out_offsets", Default: "offsets.txt", Value: "NAME", Check: plainName, Usage: "name of the file with the two planes in OUT_DIR"},
+		{Name: "out_transform", Default: "transform.tfm", Value: "NAME", Check: fileName(".tfm"), Usage: "name of the transform's file in OUT_DIR, NAME.tfm"},
+		{Name: "out_offsets", Default: "offsets.txt", Value: "NAME", Check: fileName(".txt"), Usage: "name of the file with the two planes in OUT_DIR, NAME.txt"},
 		{Name: "screenshot", Value: "FILE", Usage: "write a PNG with checkerboards of the two planes, before and after; with --all a name, for a file in each folder"},
 	}
 }
 
-// plainName refuses paths where the name of a file is wanted.
-func plainName(v any) error {
-	if name := v.(string); name != filepath.Base(name) || strings.HasPrefix(name, ".") || name == register.MetricsName || name == registration.ElasticName {
-		return fmt.Errorf("must be the name of a file, without a folder")
+// fileName refuses all but names of files with an ending, and those of register's own files.
+func fileName(ending string) func(v any) error {
+	return func(v any) error {
+		name := v.(string)
+		if name != filepath.Base(name) || strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ending) {
+			return fmt.Errorf("must be the name of a file, without a folder, that ends in %s", ending)
+		}
+		if name == registration.ElasticName {
+			return fmt.Errorf("is the name of the file of displacements: choose another one")
+		}
+		return nil
 	}
-	return nil
 }
 
 func run(ctx context.Context, r *cli.Run, o register.Options) error {
 	o.Rotation = r.Bool("rotation")
-	if r.String("out_transform") == r.String("out_offsets") {
-		return cli.Usage("--out_transform and --out_offsets name the same file")
-	}
 	if r.Bool("all") {
 		return runAll(ctx, r, o)
 	}
@@ -105,7 +108,7 @@ func run(ctx context.Context, r *cli.Run, o register.Options) error {
 		pair[i] = register.Slice{Path: address.Address(path).String(), Image: image}
 		r.Read(datasets.DescribeImage(image, path))
 	}
-	out, err := r.OutputFolder(r.Arg("OUT_DIR"), r.String("out_transform"), register.MetricsName)
+	out, err := stage.StartPair(ctx, r, r.Arg("OUT_DIR"), pair[0].Path, pair[1].Path, r.String("out_transform"), r.String("out_offsets"))
 	if err != nil {
 		return err
 	}
@@ -122,13 +125,17 @@ func run(ctx context.Context, r *cli.Run, o register.Options) error {
 	for _, w := range result.Warnings {
 		r.Warn("%s", w)
 	}
-	if err := result.Write(out.Work(), r.String("out_transform"), r.String("out_offsets")); err != nil {
+	files, err := result.Files(r.String("out_transform"), r.String("out_offsets"))
+	if err != nil {
+		return err
+	}
+	if err := out.Write(files); err != nil {
 		return err
 	}
 	if err := picture.Write(result.Picture); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path)})
 	r.Conclude("%s", summary(result))
 	return nil
 }

@@ -18,7 +18,7 @@ func extractCommand() *cli.Command {
 		Usage: "unpack the root file system of an image, or a part of it",
 		Description: "Needs neither root nor squashfs-tools. You own the files; device files are left out. With --path, DIR contains\n" +
 			"only that file or folder, under its name in the image.",
-		Args: []cli.Arg{imageArg, {Name: "DIR", Usage: "folder to create"}},
+		Args: []cli.Arg{imageArg, {Name: "DIR", Usage: "folder to create; an existing one must be empty"}},
 		Flags: []cli.Flag{
 			{Name: "path", Value: "PATH", Default: "/", Usage: "file or folder of the image to unpack"},
 		},
@@ -32,7 +32,7 @@ func extractCommand() *cli.Command {
 }
 
 func runExtract(ctx context.Context, r *cli.Run, image *sif.Image) error {
-	out, err := r.OutputFolder(r.Arg("DIR"), ".singularity.d")
+	out, err := r.OutputFolder(r.Arg("DIR"), nil)
 	if err != nil {
 		return err
 	}

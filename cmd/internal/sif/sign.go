@@ -58,18 +58,13 @@ func runSign(ctx context.Context, r *cli.Run, image *sif.Image) (err error) {
 	// The image is replaced by its signed copy as a whole.
 	g := atomic.NewGroup(atomic.Options{Overwrite: true, Sync: r.Options.Sync, Warn: r.Warn})
 	defer g.Abort()
-	out, err := g.File(r.Arg("IMAGE"))
+	out, err := g.File(r.Arg("IMAGE"), nil)
 	if err != nil {
 		return err
 	}
 	print, err := image.Sign(ctx, out.Work(), o)
 	if err != nil {
 		return err
-	}
-	if info, err := os.Stat(r.Arg("IMAGE")); err == nil {
-		if err := os.Chmod(out.Work(), info.Mode().Perm()); err != nil {
-			return err
-		}
 	}
 	if err := g.Commit(); err != nil {
 		return err

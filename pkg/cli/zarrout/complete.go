@@ -34,9 +34,13 @@ func complete(ctx context.Context, st store.Writer, p record.Provenance, out str
 	if !ok {
 		return nil // an array alone is no image
 	}
+	if p.Nodes, err = others(ctx, g); err != nil {
+		return err
+	}
 	if err := completeImage(ctx, g, p, name, mem); err != nil {
 		return err
 	}
+	p.Nodes = nil // the root's record names all
 	if m, _ := ngff.ReadMetadata(g); !m.Collection {
 		return nil
 	}
@@ -57,6 +61,43 @@ func complete(ctx context.Context, st store.Writer, p record.Provenance, out str
 		}
 	}
 	return nil
+}
+
+// others returns the paths of the groups and arrays below a group that are not levels of its image, sorted.
+func others(ctx context.Context, g *zarr.Group) (paths []string, err error) {
+	levels := map[string]bool{}
+	m, _ := ngff.ReadMetadata(g)
+	for _, image := range m.Multiscales {
+		for _, d := range image.Datasets {
+			levels[d.Path] = true
+		}
+	}
+	var below func(g *zarr.Group, path string) error
+	below = func(g *zarr.Group, at string) error {
+		children, err := g.Children(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range children {
+			full := store.Join(at, name)
+			n, err := g.Open(ctx, name)
+			if err != nil {
+				return err
+			}
+			if !levels[full] {
+				paths = append(paths, full)
+			}
+			if child, ok := n.(*zarr.Group); ok {
+				if err := below(child, full); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err = below(g, "")
+	slices.Sort(paths)
+	return paths, err
 }
 
 // completeImage completes the attributes of a group, which may be an image.

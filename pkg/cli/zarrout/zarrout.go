@@ -10,6 +10,7 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
+	"strata/pkg/replace"
 	"strata/pkg/zarr/store"
 )
 
@@ -26,7 +27,7 @@ func (o *Output) Path() string { return o.path }
 // s3://bucket/path. It is complete, or not there, when the command's Run returned.
 func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	if !cli.InBucket(path) {
-		out, err := r.Output(path)
+		out, err := r.Output(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,9 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 		case err != nil:
 			return nil, cli.Usage("output %w", err)
 		}
-		upload, err = bucket.Begin(ctx, writer(), r.Options.Overwrite)
+		upload, err = bucket.Begin(ctx, writer(), r.Options.Overwrite, func(ctx context.Context, s *store.S3Store) (string, error) {
+			return replace.Keys(ctx, s, s.Keys(ctx))
+		})
 		switch {
 		case errors.Is(err, store.ErrOccupied) && !r.Options.Overwrite:
 			return nil, cli.Usage("output %w; give --overwrite (-f) to replace it", err)

@@ -1,19 +1,16 @@
 package register
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 
 	"strata/pkg/metrics"
 	"strata/pkg/registration"
 )
 
 // MetricsName is the name of the file of metrics that stack and the reports read.
-const MetricsName = "pairwise_registration_metrics.json"
+const MetricsName = registration.MetricsName
 
 // Metrics returns the metrics of the pair in the form of linumpy's.
 func (r *Result) Metrics() *metrics.Step {
@@ -94,31 +91,15 @@ func Failed(fixed, moving Slice, o Options, reason error) *Result {
 	return &Result{Fixed: fixed, Moving: moving, Options: o, Unread: true, Refused: reason.Error(), ZCorrelation: none, Before: none, After: none, Overlap: none, Peak: none}
 }
 
-// Write writes the transform, the displacements if there are any, the offsets and the metrics into a folder; those of a pair that could not be read are no offsets.
-func (r *Result) Write(dir, transform, offsets string) error {
-	text, err := r.Metrics().JSON()
-	if err != nil {
-		return err
-	}
-	files := map[string]func(w io.Writer) error{
-		transform:   func(w io.Writer) error { return registration.WriteTransform(w, r.Transform) },
-		offsets:     r.Offsets.Write,
-		MetricsName: func(w io.Writer) error { _, err := w.Write(text); return err },
-	}
+// Files returns the files of the pair's folder in the order in which they should appear there: the transform, the displacements if
+// there are any, the offsets, unless the pair could not be read, then others, and the metrics.
+func (r *Result) Files(transform, offsets string, others ...File) ([]File, error) {
+	files := []File{{Name: transform, Fill: func(w io.Writer) error { return registration.WriteTransform(w, r.Transform) }}}
 	if r.Elastic != nil {
-		files[registration.ElasticName] = func(w io.Writer) error { return registration.WriteElastic(w, r.Elastic) }
+		files = append(files, File{Name: registration.ElasticName, Fill: func(w io.Writer) error { return registration.WriteElastic(w, r.Elastic) }})
 	}
-	if r.Unread {
-		delete(files, offsets)
+	if !r.Unread {
+		files = append(files, File{Name: offsets, Fill: r.Offsets.Write})
 	}
-	for name, write := range files {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
+	return WithMetrics(r.Metrics(), append(files, others...))
 }

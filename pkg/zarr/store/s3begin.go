@@ -17,11 +17,11 @@ var (
 // Begin claims the store's prefix for a new node. If there is a node, complete or not, it returns
 // ErrOccupied, unless replace is set: then a complete node stays until the new one is complete, and an
 // incomplete one is removed now. Anything else at the prefix, and a bucket as a whole, gives ErrForeign.
-// owner names the writer in the messages that other runs get meanwhile.
+// foreign functions are asked about a complete node now, and before it is replaced: what they find gives ErrForeign. owner names the writer in the messages that other runs get meanwhile.
 //
 // The caller ends the upload with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, its transfers end
 // too.
-func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
+func (s *S3Store) Begin(ctx context.Context, owner string, replace bool, foreign ...Foreign) (*S3Upload, error) {
 	if s.prefix == "" {
 		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.web.shown, ErrForeign, s.bucket)
 	}
@@ -36,8 +36,13 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 		return nil, s.occupied(f.mark)
 	case !replace:
 		return nil, fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.web.shown, ErrOccupied)
+	case f.node && (f.mark == nil || !f.mark.Replacing):
+		if err := s.mayReplace(ctx, foreign); err != nil {
+			return nil, err
+		}
 	}
 	u := newUpload(ctx, s, newMark(owner))
+	u.foreign = foreign
 	err = u.claim(&f)
 	switch {
 	case err == nil:
@@ -50,6 +55,24 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 		err = fmt.Errorf("%w (and the mark that the run left at %s: %w)", err, s.Location(markName), e)
 	}
 	return nil, err
+}
+
+// Foreign describes something in a store that must not be deleted, such as "notes.txt, which is not part of the image there";
+// "" if there is nothing.
+type Foreign func(ctx context.Context, s *S3Store) (what string, err error)
+
+// mayReplace returns an error if a complete node holds something that must not be deleted.
+func (s *S3Store) mayReplace(ctx context.Context, foreign []Foreign) error {
+	for _, look := range foreign {
+		what, err := look(ctx, s)
+		if err != nil {
+			return err
+		}
+		if what != "" {
+			return fmt.Errorf("%s: holds %s, and %w", s.web.shown, what, ErrForeign)
+		}
+	}
+	return nil
 }
 
 // claim writes the mark and removes leftovers of dead runs.
@@ -116,7 +139,9 @@ func (u *S3Upload) Commit(ctx context.Context) error {
 	}
 	var err error
 	if u.mark.Beside != "" {
-		err = u.place.replace(ctx, u.mark)
+		if err = u.place.mayReplace(ctx, u.foreign); err == nil {
+			err = u.place.replace(ctx, u.mark)
+		}
 	} else {
 		err = u.place.Delete(context.WithoutCancel(ctx), markName) // it is whole
 	}

@@ -96,6 +96,20 @@ func (s *S3Store) unlisted(ctx context.Context, prefix string) error {
 	return &fs.PathError{Op: "list", Path: s.Location(prefix), Err: fs.ErrNotExist}
 }
 
+// Keys lists the keys of all objects, in order, but for those of unfinished runs.
+func (s *S3Store) Keys(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for name, err := range s.names(ctx, s.prefix) {
+			if err == nil && (name == "" || strings.HasPrefix(name, hidden)) {
+				continue
+			}
+			if !yield(name, err) {
+				return
+			}
+		}
+	}
+}
+
 // pages lists the objects whose names begin with below, page by page; with a delimiter, names end there. most
 // is the page size; 0 leaves it to the server. It ends after an error.
 func (s *S3Store) pages(ctx context.Context, below, delimiter string, most int) iter.Seq2[[]listed, error] {

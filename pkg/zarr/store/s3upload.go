@@ -24,6 +24,7 @@ type S3Upload struct {
 	ctx       context.Context // of Begin, for what is sent behind
 	cancel    context.CancelFunc
 	committed bool
+	foreign   []Foreign // asked before a node is replaced
 
 	mu      sync.Mutex
 	held    map[string][]byte // metadata documents of the node itself
