@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 record=$1
-base=${BENCH_DIR:-build/bench}
+base=${BENCH_DIR:+$BENCH_DIR/strata-bench} # a folder of its own, in which names are removed
+base=${base:-build/bench}
 small=$base/stages large=$base/large out=$base/large-out
 free=$(df --output=avail -k "$(dirname "$base")" | tail -n 1)
 if [ ! -e "$large/made" ] && [ "$free" -lt 36700160 ]; then

@@ -27,7 +27,8 @@ cd "$(dirname "$0")/.."
 
 parts=,${PARTS:-stages,workflow,arrays,remote,files,tiff,czi,chain,many,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-base=${BENCH_DIR:-build/bench}
+base=${BENCH_DIR:+$BENCH_DIR/strata-bench} # a folder of its own, in which names are removed
+base=${base:-build/bench}
 tools=$base/tools
 # where results and reports go
 results=bench/results docs=docs readme=README.md small=''
@@ -74,8 +75,9 @@ once() { # FOLDER NAME COMMAND...
   touch "$1/$2.made"
 }
 
-out=${BENCH_OUT:-}
-if [ -z "$out" ]; then
+if [ -n "${BENCH_OUT:-}" ]; then
+  out=$(mktemp -d "$BENCH_OUT/strata-bench.XXXXXX") # what else is in BENCH_OUT stays
+else
   out=$base/out
   # in memory what is timed is the program, not the disk; an array and what a peer needs fit
   free=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1 || echo 0)

@@ -10,7 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=${1-docs/memory.md}
-dir=${MEMORY_DIR:-build/memory}
+dir=${MEMORY_DIR:+$MEMORY_DIR/strata-memory} # in a folder of its own, which is removed at the end
+dir=${dir:-build/memory}
 PATH=$PWD/bin:$PATH
 mkdir -p "$dir/reports"
 trap 'rm -rf "$dir"/out*' EXIT

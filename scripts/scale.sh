@@ -11,7 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=${1-docs/scale.md}
-gb=${SCALE_GB:-40} dir=${SCALE_DIR:-build/scale}
+gb=${SCALE_GB:-40}
+dir=${SCALE_DIR:+$SCALE_DIR/strata-scale} # in a folder of its own, in which names are removed
+dir=${dir:-build/scale}
 tiles=8,8 tile=120,200,200 extra=20 interval=200
 slice_bytes=$((64 * 4 * 120 * (200 + extra) * 200))
 slices=$((gb * 1000000000 / slice_bytes + 1))

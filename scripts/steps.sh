@@ -31,8 +31,9 @@ if [ "$engine" = nextflow ]; then
 fi
 
 PATH=$root/bin:$PATH
-work=$results/work
-mkdir -p "$work" "$results"/{aip/slices,volume,previews,focal,stitch,reports,metrics}
+mkdir -p "$results"
+work=$(mktemp -d "$results/work.XXXXXX") # RESULTS may be a folder that has a folder work
+mkdir -p "$results"/{aip/slices,volume,previews,focal,stitch,reports,metrics}
 # run PROGRAM NAME ARGUMENTS...: one step, with a record.
 run() {
   local program=$1 name=$2

@@ -32,6 +32,10 @@ if [ -z "$python" ]; then
 	exit 1
 fi
 
+if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -e "$dir/pyvenv.cfg" ]; then
+	echo "$0: $dir exists and is no Python environment: remove it, or name another folder" >&2
+	exit 1
+fi
 echo "$0: installing into $dir with $("$python" -V)" >&2
 rm -rf "$dir"
 "$python" -m venv "$dir" >&2

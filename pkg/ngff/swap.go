@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -52,7 +53,11 @@ func (r *rebuild) begin(ctx context.Context) error {
 	levels := r.w.scale.Datasets[1:]
 	note := []string{}
 	for _, d := range r.ms.Datasets[1:] {
-		if _, err := zarr.OpenArray(ctx, r.st, store.Join(r.path, d.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a, err := zarr.OpenArray(ctx, r.st, store.Join(r.path, d.Path))
+		if err == nil {
+			err = r.nothingElse(ctx, a)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // what is no array is not ours to remove
 		}
 		note = append(note, d.Path)
@@ -83,6 +88,16 @@ func (r *rebuild) begin(ctx context.Context) error {
 		return err
 	}
 	return r.discard(ctx, note, named)
+}
+
+// nothingElse refuses an old level in whose folder something else lies, which would be removed with it.
+func (r *rebuild) nothingElse(ctx context.Context, a *zarr.Array) error {
+	return store.Each(ctx, r.st, a.Path(), func(key string) error {
+		if rest := key[len(a.Path())+1:]; a.IsKey(rest, false) || store.Litter(path.Base(key)) {
+			return nil
+		}
+		return &zarr.FormatError{Path: r.st.Location(key), Err: errors.New("is not part of the level that would be replaced: move it away, or give another output")}
+	})
 }
 
 // writeNote writes the note, or replaces it where there are levels beside it that

@@ -59,7 +59,7 @@ func Keys(ctx context.Context, st store.Store, keys iter.Seq2[string, error]) (s
 			return "", err
 		}
 		// some programs make an object for an empty folder, whose name ends in a slash
-		if name := strings.TrimSuffix(key, "/"); !Litter(path.Base(name)) && h.kind(name, name != key) == Foreign {
+		if name := strings.TrimSuffix(key, "/"); !store.Litter(path.Base(name)) && h.kind(name, name != key) == Foreign {
 			return fmt.Sprintf("%q, %s", key, notPart), nil
 		}
 	}
@@ -86,7 +86,7 @@ func isEmpty(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.Type().IsRegular() || !Litter(e.Name()) }), nil
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.Type().IsRegular() || !store.Litter(e.Name()) }), nil
 }
 
 // hierarchy holds the nodes of a Zarr hierarchy that may be replaced with it, by their path; a group is nil.
@@ -158,26 +158,13 @@ func (h hierarchy) kind(key string, folder bool) Kind {
 			continue
 		}
 		switch rest := strings.TrimPrefix(strings.TrimPrefix(key, node), "/"); {
-		case !folder && document(rest, a != nil):
+		case a == nil && !folder && slices.Contains([]string{"zarr.json", ".zgroup", ".zattrs"}, rest):
 			return File
-		case a == nil || !a.IsChunkKey(rest, folder):
+		case a == nil || !a.IsKey(rest, folder):
 			return Foreign
 		case folder:
 			return Folder
 		}
 		return File
 	}
-}
-
-// document reports whether a name is that of a metadata document of an array or a group.
-func document(name string, array bool) bool {
-	switch name {
-	case "zarr.json", ".zattrs":
-		return true
-	case ".zarray":
-		return array
-	case ".zgroup":
-		return !array
-	}
-	return false
 }

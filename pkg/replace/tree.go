@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"strata/pkg/atomic"
 	"strata/pkg/host"
@@ -76,7 +75,7 @@ func tree(ctx context.Context, dir, key string, rule Rule, why string) (string, 
 // entry looks at an entry of a folder, and into it.
 func entry(ctx context.Context, dir, key string, e fs.DirEntry, rule Rule, why string) (string, error) {
 	path := filepath.Join(dir, filepath.FromSlash(key))
-	if e.Type().IsRegular() && Litter(e.Name()) || dead(e.Name()) {
+	if e.Type().IsRegular() && store.Litter(e.Name()) || dead(e.Name()) {
 		return "", nil
 	}
 	kind := rule(key, e.IsDir())
@@ -113,15 +112,6 @@ func typeName(e fs.DirEntry) string {
 		return "a file"
 	}
 	return "no regular file"
-}
-
-// Litter reports whether operating systems, file servers and Zarr libraries leave files of this name in folders; no one misses them.
-func Litter(name string) bool {
-	switch name {
-	case ".DS_Store", "Thumbs.db", ".zmetadata":
-		return true
-	}
-	return strings.HasPrefix(name, "._") || strings.HasPrefix(name, ".nfs")
 }
 
 // dead reports whether a name is that of a file which a run of strata wrote that is no longer alive.

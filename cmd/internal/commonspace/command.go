@@ -141,7 +141,9 @@ func writeMetrics(r *cli.Run, in commonspace.Input, plan *commonspace.Plan, out 
 	for _, s := range in.Slices {
 		names = append(names, name(s))
 	}
-	text, err := plan.Metrics(out.Path(), names).JSON()
+	step := plan.Metrics(out.Path())
+	step.Note("slices", names, "Slices in the folder")
+	text, err := step.JSON()
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func checkMetrics(t *testing.T, p *Plan, raw json.RawMessage) {
 	if err := json.Unmarshal(raw, &want); err != nil {
 		t.Fatal(err)
 	}
-	m := p.Metrics("common", nil)
+	m := p.Metrics("common")
 	for name, w := range want.Metrics {
 		got, ok := m.Metric(name)
 		same := fmt.Sprint(got.Value) == fmt.Sprint(w.Value)

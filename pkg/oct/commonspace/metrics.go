@@ -6,7 +6,7 @@ import "strata/pkg/metrics"
 const MetricsFile = "common_space_alignment_metrics.json"
 
 // Metrics returns the metrics of the step; dir is the folder of the slices.
-func (p *Plan) Metrics(dir string, names []string) *metrics.Step {
+func (p *Plan) Metrics(dir string) *metrics.Step {
 	m := metrics.New("common_space_alignment")
 	used, sum, most := 0, 0.0, 0.0
 	for _, r := range p.Refined {
@@ -16,7 +16,6 @@ func (p *Plan) Metrics(dir string, names []string) *metrics.Step {
 		sum, most = sum+r.Discrepancy, max(most, r.Discrepancy)
 	}
 	m.Note("output_dir", dir, "Folder of the aligned slices")
-	m.Note("slices", names, "Slices in the folder")
 	m.Note("n_selected_slices", len(p.slices), "Slices that were aligned")
 	m.Note("n_excluded_slices", p.Excluded, "Slices excluded by the slice configuration")
 	m.Note("n_unreliable", p.Unreliable, "Shifts marked as unreliable")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"strata/pkg/filter/bspline"
@@ -84,13 +85,20 @@ func written(t *testing.T, r *Result) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Write(dir, "transform.tfm", "offsets.txt"); err != nil {
-		t.Fatal(err)
+	files, err := r.Files("transform.tfm", "offsets.txt")
+	if err != nil || files[len(files)-1].Name != MetricsName {
+		t.Fatal("the metrics are not last: ", err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Content, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p, err := registration.OpenPair(octtest.Ctx, dir)
 	if err != nil || p.Elastic == nil {
 		t.Fatal(err, p)
 	}
+	stale(t, dir)
 	ax, ay := p.Elastic.At(70, 60)
 	bx, by := r.Elastic.At(70, 60)
 	if math.Abs(ax-bx) > 2e-6 || math.Abs(ay-by) > 2e-6 {
@@ -98,6 +106,41 @@ func written(t *testing.T, r *Result) {
 	}
 	if m, ok := r.Metrics().Metric("elastic_applied"); !ok || m.Value != true {
 		t.Errorf("metrics: %+v", m)
+	}
+}
+
+// stale changes files of a pair one by one, as another registration in the same folder would: readers say so, and do not apply
+// displacements of another registration.
+func stale(t *testing.T, dir string) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"transform.tfm":            "transform.tfm: is not the file that pairwise_registration_metrics.json describes",
+		"offsets.txt":              "offsets.txt: is not the file that",
+		registration.ElasticName:   "its displacements are not applied",
+		"another_registration.tfm": "",
+	} {
+		path := filepath.Join(dir, name)
+		old, err := os.ReadFile(path)
+		if err != nil && want != "" {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(old, '\n'), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		folder, err := registration.OpenFolder(filepath.Dir(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, warnings, err := folder.Pair(octtest.Ctx, 1)
+		if err != nil || len(warnings) != min(1, len(want)) || !strings.Contains(strings.Join(warnings, "\n"), want) {
+			t.Errorf("%s: %q, %v", name, warnings, err)
+		}
+		if (p.Elastic == nil) != (name == registration.ElasticName) || p.Transform == nil {
+			t.Errorf("%s changed: transform %v, displacements %v", name, p.Transform, p.Elastic)
+		}
+		if err := os.WriteFile(path, old, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

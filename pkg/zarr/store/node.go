@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // NodeFiles returns the names of the metadata documents, one of which every node of a Zarr hierarchy has
@@ -16,4 +17,13 @@ func IsNode(folder string) bool {
 		_, err := os.Lstat(filepath.Join(folder, name))
 		return err == nil
 	})
+}
+
+// Litter reports whether operating systems, file servers and Zarr libraries leave files of this name in folders; no one misses them.
+func Litter(name string) bool {
+	switch name {
+	case ".DS_Store", "Thumbs.db", ".zmetadata":
+		return true
+	}
+	return strings.HasPrefix(name, "._") || strings.HasPrefix(name, ".nfs")
 }

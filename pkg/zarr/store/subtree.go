@@ -22,7 +22,7 @@ func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 	if s, ok := w.(*FolderStore); ok {
 		return s.removeAll(ctx, prefix)
 	}
-	err := each(ctx, w, prefix, func(key string) error { return w.Delete(ctx, key) })
+	err := Each(ctx, w, prefix, func(key string) error { return w.Delete(ctx, key) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 // changed.
 func CopyAll(ctx context.Context, w Writer, from, to string) error {
 	buffer := make([]byte, 1<<20)
-	return each(ctx, w, from, func(key string) error {
+	return Each(ctx, w, from, func(key string) error {
 		target := Join(to, key[len(from)+1:])
 		if s, ok := w.(*FolderStore); ok && s.link(key, target) == nil {
 			return nil
@@ -48,7 +48,7 @@ var errSome = errors.New("not empty")
 
 // IsEmpty reports whether there is no object below prefix. Empty folders do not count.
 func IsEmpty(ctx context.Context, st Store, prefix string) (bool, error) {
-	err := each(ctx, st, prefix, func(string) error { return errSome })
+	err := Each(ctx, st, prefix, func(string) error { return errSome })
 	switch {
 	case err == errSome:
 		return false, nil
@@ -58,8 +58,8 @@ func IsEmpty(ctx context.Context, st Store, prefix string) (bool, error) {
 	return false, err
 }
 
-// each calls f for the objects below a prefix, those of a folder before those of its subfolders.
-func each(ctx context.Context, st Store, prefix string, f func(key string) error) error {
+// Each calls f for the objects below a prefix, those of a folder before those of its subfolders.
+func Each(ctx context.Context, st Store, prefix string, f func(key string) error) error {
 	entries, err := st.List(ctx, prefix)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func each(ctx context.Context, st Store, prefix string, f func(key string) error
 			switch {
 			case e.Dir != dirs:
 			case e.Dir:
-				err = each(ctx, st, key, f)
+				err = Each(ctx, st, key, f)
 			default:
 				err = f(key)
 			}
