@@ -493,7 +493,12 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	folder := &Folder{Store: store.Folder(dir), Place: func(key string) string { return "at " + key }, IsImage: func(key string) bool { return key == "scan.tif" }, Pages: true}
+	local, err := OpenLocal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	folder := &Folder{Store: local, Place: func(key string) string { return "at " + key }, IsImage: func(key string) bool { return key == "scan.tif" }, Pages: true}
 	list, more, err := folder.Find(ctx, 2, 100)
 	if err != nil || more {
 		t.Fatal(list, more, err)
@@ -501,7 +506,7 @@ func TestFind(t *testing.T) {
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name)
-		if e.Path != "at "+e.Name || e.Page != (e.Name == "report.html") {
+		if e.Path != "at "+e.Name || e.Page != (e.Name == "report.html") || e.In != local || e.Key != e.Name {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -123,8 +123,8 @@ func TestShowsFromAnywhere(t *testing.T) {
 	}{{image, web.URL + "/m.ome.zarr", true}, {image, "s3://bucket/m.ome.zarr", true}, {image, tif, false}, {image, web.URL + "/m.ome.tif", false}, {imported, czi, false}} {
 		want, got := serve(t, nil, c.as), serve(t, env, c.in)
 		for _, what := range []string{"tile?level=0&plane=xy&at=1&row=0&col=0", "tile?level=0&plane=xz&at=5&row=0&col=0", "value?z=1&y=7&x=9"} {
-			code, a := get(t, want+"api/images/0/"+what+others(t, want))
-			status, b := get(t, got+"api/images/0/"+what+others(t, got))
+			code, a := get(t, want+"api/images/0/"+what+dimensions(t, want))
+			status, b := get(t, got+"api/images/0/"+what+dimensions(t, got))
 			if code != 200 || status != 200 || !bytes.Equal(a, b) {
 				t.Errorf("%s of %s: %d, %d bytes; of %s: %d, %d bytes: %.100q", what, c.as, code, len(a), c.in, status, len(b), b)
 			}
@@ -140,8 +140,8 @@ func TestShowsFromAnywhere(t *testing.T) {
 	}
 }
 
-// others returns the part of a query that names the first time and channel, of an image that has these.
-func others(t *testing.T, page string) string {
+// dimensions returns the part of a query that names the first time and channel, of an image that has these.
+func dimensions(t *testing.T, page string) string {
 	t.Helper()
 	_, b := get(t, page+"api/images/0")
 	if n := bytes.Count(b[bytes.Index(b, []byte(`"others":`)):bytes.Index(b, []byte(`"channel":`))], []byte(`"name"`)); n > 0 {
