@@ -69,8 +69,12 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if token == entrancePath {
+		v.enter(w, r, rest)
+		return
+	}
 	if subtle.ConstantTimeCompare([]byte(token), []byte(v.o.Token)) != 1 {
-		http.Error(w, "not found: the address must be the one that view printed", http.StatusNotFound)
+		v.unknown(w)
 		return
 	}
 	if !v.admit(w, r, rest) {
@@ -87,6 +91,11 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = "/"+rest, ""
 	v.routes.ServeHTTP(w, inner)
+}
+
+// unknown answers a request that does not know the token.
+func (v *Viewer) unknown(w http.ResponseWriter) {
+	http.Error(w, "not found: the address must be the one that view printed", http.StatusNotFound)
 }
 
 // isLocal reports whether a Host field names this machine as the local browser does. Other names that resolve to

@@ -53,6 +53,8 @@ type Viewer struct {
 	opening sync.Mutex
 	opened  []*opened
 	routes  http.Handler
+
+	entrance *Entrance // nil: none
 }
 
 // opened holds an entry's image after the first request for it.

@@ -35,9 +35,9 @@ func serve(t testing.TB, env []string, in string) string {
 
 // serveProcess starts the viewer and returns the address of its page, its process, and what that says on standard error, to be read
 // when it has ended.
-func serveProcess(t testing.TB, env []string, in string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
+func serveProcess(t testing.TB, env []string, in string, flags ...string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
 	t.Helper()
-	cmd, messages = exec.Command(clitest.Program(t, "view"), in), &bytes.Buffer{}
+	cmd, messages = exec.Command(clitest.Program(t, "view"), append([]string{in}, flags...)...), &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = messages
 	out, err := cmd.StdoutPipe()
