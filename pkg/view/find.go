@@ -71,6 +71,9 @@ func (s *search) visit(ctx context.Context, key string, depth int) (more bool, e
 		return false, err
 	}
 	if slices.ContainsFunc(entries, func(e store.Entry) bool { return slices.Contains(store.NodeFiles(), e.Name) }) {
+		if in, ok := s.Store.(*Local); ok {
+			in.forget(key) // an image's links are not the list's
+		}
 		inside := Collection(ctx, s.Store, key)
 		for _, k := range inside {
 			if !s.add(store.Join(key, k), false) {

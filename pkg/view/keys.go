@@ -28,6 +28,9 @@ type objects struct {
 	nodes map[string]zarr.Node // by key below the image
 }
 
+// errNoKey is wrapped by errors of keys that an image does not have.
+var errNoKey = errors.New("not a document, chunk or shard of the image")
+
 // mostNodes is the maximum number of nodes that are remembered.
 const mostNodes = 1024
 
@@ -76,7 +79,7 @@ func (o *objects) open(ctx context.Context, key string) (store.Object, error) {
 		return nil, err
 	}
 	if a == nil || !isChunk(a, rest) {
-		return nil, fmt.Errorf("%s: not a document, chunk or shard of the image: %w", o.st.Location(store.Join(o.base, key)), fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: %w", o.st.Location(store.Join(o.base, key)), errNoKey)
 	}
 	return o.st.Open(ctx, store.Join(o.base, key))
 }

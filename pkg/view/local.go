@@ -23,7 +23,7 @@ type Local struct {
 	where string
 
 	mu      sync.Mutex
-	outside []string
+	outside map[string][]string // by the folder in which they lie
 }
 
 var _ store.Store = (*Local)(nil)
@@ -37,7 +37,7 @@ func OpenLocal(folder string) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Local{root: root, where: folder}, nil
+	return newLocal(root, folder), nil
 }
 
 // below opens the folder at a key, without leaving this one.
@@ -46,7 +46,11 @@ func (l *Local) below(key string) (*Local, error) {
 	if err != nil {
 		return nil, l.explain(key, err)
 	}
-	return &Local{root: root, where: l.Location(key)}, nil
+	return newLocal(root, l.Location(key)), nil
+}
+
+func newLocal(root *os.Root, where string) *Local {
+	return &Local{root: root, where: where, outside: map[string][]string{}}
 }
 
 // name returns a key as a name for os.Root.
@@ -63,11 +67,26 @@ func (l *Local) Close() error { return l.root.Close() }
 // Location returns the path of a key's file.
 func (l *Local) Location(key string) string { return filepath.Join(l.where, filepath.FromSlash(key)) }
 
-// Outside returns the paths of links that lead out and that List therefore left out.
+// Outside returns the paths of links that lead out and that List therefore left out, sorted.
 func (l *Local) Outside() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.outside)
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, list := range l.outside {
+			for _, path := range list {
+				if !yield(path) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// forget takes the links in a folder out of Outside.
+func (l *Local) forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.outside, key)
 }
 
 // explain names the file of an error.
@@ -91,6 +110,23 @@ func (l *Local) file(ctx context.Context, key string) (*os.File, int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
+	for tries := 1; ; tries++ {
+		f, size, err := l.regular(key)
+		switch loop := errors.Is(err, syscall.ELOOP); {
+		case (loop || errors.Is(err, syscall.EINVAL)) && tries < mostTries: // a file and a link have changed places
+		case loop:
+			return nil, 0, &fs.PathError{Op: "open", Path: l.Location(key), Err: store.ErrNoFile}
+		default:
+			return f, size, err
+		}
+	}
+}
+
+// mostTries is how often a file is opened that becomes another meanwhile.
+const mostTries = 20
+
+// regular opens a regular file, or fails with EINVAL or ELOOP where a file and a link change places.
+func (l *Local) regular(key string) (*os.File, int64, error) {
 	info, err := l.root.Stat(name(key)) // opening a device may have effects
 	if err != nil {
 		return nil, 0, l.explain(key, err)
@@ -152,6 +188,7 @@ func (l *Local) List(ctx context.Context, prefix string) ([]store.Entry, error) 
 	}
 	slices.Sort(names)
 	var entries []store.Entry
+	l.forget(prefix) // it is listed anew
 	for _, n := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -162,7 +199,7 @@ func (l *Local) List(ctx context.Context, prefix string) ([]store.Entry, error) 
 		case err != nil:
 			if err = l.explain(key, err); errors.Is(err, errOutside) && !strings.HasPrefix(n, ".") {
 				l.mu.Lock()
-				l.outside = append(l.outside, l.Location(key))
+				l.outside[prefix] = append(l.outside[prefix], l.Location(key))
 				l.mu.Unlock()
 			}
 		case info.IsDir():

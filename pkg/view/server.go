@@ -220,7 +220,7 @@ func (v *Viewer) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case errors.As(err, &wrong):
 		code = http.StatusBadRequest
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrNoFile):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrNoFile), errors.Is(err, errNoKey):
 		code = http.StatusNotFound
 	case errors.Is(err, errOutside), errors.Is(err, fs.ErrPermission):
 		code = http.StatusForbidden

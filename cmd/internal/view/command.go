@@ -77,8 +77,11 @@ func run(ctx context.Context, r *cli.Run) error {
 	if r.Bool("slurm") && os.Getenv("SLURM_JOB_ID") == "" {
 		return submit(ctx, r)
 	}
-	entries, err := list(ctx, r)
+	entries, note, err := list(ctx, r)
 	if err != nil {
+		if note != "" {
+			r.Warn("%s", note)
+		}
 		return err
 	}
 	if !r.IsSet("mem") {
@@ -115,6 +118,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	page := fmt.Sprintf("http://127.0.0.1:%d/%s/", port, o.Token)
 	if _, err := fmt.Fprintln(r.Stdout, page); err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if note != "" {
+		r.Warn("%s", note)
 	}
 	if line := tunnel(port, os.Getenv); line != "" {
 		r.Log.Info().Msg("on your own machine, run this, then open the address there: " + line)
