@@ -38,6 +38,18 @@ slurm() { # slurm PARTITION...: a cluster that has them
   /usr/bin/grep -q "nextflow run $T/nextflow/main.nf -params-file" "$log"
 }
 
+@test "params.yml: links that others have put beside it are not followed" {
+  pipeline_setup
+  local i dir="$T/in put-results"
+  mkdir "$dir"
+  echo mine >"$T/victim"
+  for ((i = BASHPID; i < BASHPID + 2000; i++)); do ln -s ../victim "$dir/params.yml.$i"; done # of the next processes
+  pipeline --input "$T/in put" --profile local
+  same "$status" 0
+  same "$(cat "$T/victim")" mine
+  same "$(param input)" "\"$T/in put\""
+}
+
 @test "params.yml: any name of a folder is a string" {
   pipeline_setup
   local name

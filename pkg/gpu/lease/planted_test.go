@@ -110,15 +110,18 @@ func TestPlanted(t *testing.T) {
 // Files with a lease's name are litter only if this user's process wrote them.
 func TestLitter(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a": "", "b": `{"pid":3}`, "c": "measured by hand", "d": `{"pid":0}`, "e": strings.Repeat(" ", maxDescription) + `{"pid":3}`} {
+	for name, text := range map[string]string{"a": "", "b": `{"pid":3}`, "g": `{"pid":4}`, "c": "measured by hand", "d": `{"pid":0}`, "e": strings.Repeat(" ", maxDescription) + `{"pid":3}`} {
 		if err := os.WriteFile(filepath.Join(dir, "GPU-1.lease.1.1."+name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Link(filepath.Join(dir, "GPU-1.lease.1.1.b"), filepath.Join(dir, "GPU-1.lease.1.1.f")); err != nil { // of a file with two names, neither goes
+		t.Fatal(err)
+	}
 	if err := acquire(t, dir, []Device{device(0, 10*gib)}, gib).Release(); err != nil {
 		t.Fatal(err)
 	}
-	if left, want := leases(t, dir), []string{"GPU-1.lease.1.1.c", "GPU-1.lease.1.1.d", "GPU-1.lease.1.1.e"}; !slices.Equal(left, want) {
+	if left, want := leases(t, dir), []string{"GPU-1.lease.1.1.b", "GPU-1.lease.1.1.c", "GPU-1.lease.1.1.d", "GPU-1.lease.1.1.e", "GPU-1.lease.1.1.f"}; !slices.Equal(left, want) {
 		t.Errorf("left: %q, want %q", left, want)
 	}
 }
@@ -224,7 +227,7 @@ func TestPlantedByOthers(t *testing.T) {
 		}, "", "is a link", nil},
 		"link above": {func(path string) error {
 			return errors.Join(os.Symlink("../home", path), os.Lchown(path, attacker, attacker))
-		}, "leases", "is a link of user 65534 in a folder that everybody may write to", []func(*exec.Cmd){as(user, binary)}},
+		}, "leases", "a link is not followed: " + filepath.Join(shm, "link_above") + ": user 65534 made it in a folder that everybody may write to", []func(*exec.Cmd){as(user, binary)}},
 		"folder, for root": {func(path string) error { return errors.Join(os.Mkdir(path, 0o755), os.Chown(path, attacker, attacker)) }, "",
 			"belongs to user 65534 and is not sticky (mode 0755)", nil},
 		"open folder": {func(path string) error {
