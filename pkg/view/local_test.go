@@ -215,6 +215,35 @@ func TestListInside(t *testing.T) {
 	}
 }
 
+// A listed image that becomes a link while it is opened is refused.
+func TestListExchanged(t *testing.T) {
+	zip, err := os.ReadFile("../../tests/golden/inputs/m_u16_v3shard.zip")
+	must(t, err)
+	for _, name := range []string{"a.ome.zarr", "a.zip"} {
+		top := t.TempDir()
+		dir, private := filepath.Join(top, "results"), filepath.Join(top, name)
+		for _, path := range []string{private, filepath.Join(dir, name)} {
+			if name == "a.zip" {
+				must(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, zip, 0o600))
+			} else {
+				image(t, path)
+			}
+		}
+		local, err := OpenLocal(dir)
+		must(t, err)
+		v, _ := folderViewer(t, Entry{Path: filepath.Join(dir, name), Name: name, In: local, Key: name})
+		v.o.Open = func(ctx context.Context, path string) (*ngff.Image, error) {
+			must(t, os.RemoveAll(path), os.Symlink(private, path))
+			st, key, err := store.OpenURL(ctx, path)
+			must(t, err)
+			return ngff.OpenPresent(ctx, st, key)
+		}
+		if w := get(t, v, "/api/images/0"); w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d %.200q, want 403", name, w.Code, w.Body)
+		}
+	}
+}
+
 // A store that is no folder has no keys but those of the image, either.
 func TestStoredKeys(t *testing.T) {
 	st := create(t, spec{axes: "yx", shape: []int{8, 8}, chunks: []int{8, 8}, codec: "raw"}, func(i int) uint8 { return uint8(i) })

@@ -302,6 +302,8 @@ func TestWhoIsAnswered(t *testing.T) {
 		{"another port", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: http://127.0.0.1:2", 403},
 		{"no origin at all", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: null", 403},
 		{"a picture in another page", "GET", "http://127.0.0.1:1/" + token + "/api/view", "Sec-Fetch-Site: cross-site", 403},
+		{"a picture in a page at another port", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Sec-Fetch-Site: same-site", 403},
+		{"a link in another page", "GET", "http://127.0.0.1:1/" + token + "/", "Sec-Fetch-Site: none", 200},
 		{"writing", "POST", "http://127.0.0.1:1/" + token + "/api/view", "", 405},
 		{"an allowed origin", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: https://example.org", 200},
 		{"its preflight", "OPTIONS", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: https://example.org", 204},
