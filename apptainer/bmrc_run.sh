@@ -186,9 +186,16 @@ load_config() {
   done <"$config_file"
 }
 
+# beside FILE TEXT: writes TEXT to a new file beside FILE and sets new to its path. In a folder of several people,
+# a name that can be guessed may be somebody's link by then.
+beside() {
+  new=$1.$$.$RANDOM$RANDOM
+  mkdir -p "$(dirname "$1")" && (set -C && printf '%s' "$2" >"$new")
+} 2>/dev/null
+
 # remember KEY VALUE: for the next time. Other lines of the file stay as they are.
 remember() {
-  local key=$1 value=$2 line text='' found=''
+  local key=$1 value=$2 line text='' found='' new
   [ "${config[$key]-}" != "$value" ] || return 0
   config[$key]=$value
   if [ -r "$config_file" ]; then
@@ -201,7 +208,7 @@ remember() {
     done <"$config_file"
   fi
   [ -n "$found" ] || text+=$key=$value$newline
-  if ! { mkdir -p "$(dirname "$config_file")" && printf '%s' "$text" >"$config_file.$$" && mv -f "$config_file.$$" "$config_file"; } 2>/dev/null; then
+  if ! { beside "$config_file" "$text" && mv -f "$new" "$config_file" 2>/dev/null; }; then
     warn "$config_file: it cannot be written: answers are not remembered"
   fi
 }
@@ -868,12 +875,10 @@ params_text() {
 
 # write_params FILE: whole or not at all; one that is there and differs is kept as FILE~.
 write_params() {
-  local file=$1 text=$2
-  if ! { mkdir -p "$(dirname "$file")" && printf '%s\n' "$text" >"$file.$$"; } 2>/dev/null; then
-    die $failed "$file: it cannot be written"
-  fi
-  if [ -e "$file" ] && ! cmp -s <(grep -v '^#' "$file") <(grep -v '^#' "$file.$$"); then mv -f "$file" "$file~"; fi
-  mv -f "$file.$$" "$file" || die $failed "$file: it cannot be written"
+  local file=$1 text=$2 new
+  beside "$file" "$text$newline" || die $failed "$file: it cannot be written"
+  if [ -e "$file" ] && ! cmp -s <(grep -v '^#' "$file") <(grep -v '^#' "$new"); then mv -f "$file" "$file~"; fi
+  mv -f "$new" "$file" || die $failed "$file: it cannot be written"
 }
 
 run_pipeline() {

@@ -175,7 +175,7 @@ advise() {
     *'STRATA_COMPAT_MODE or KVIKIO_COMPAT_MODE is on'*)
       echo 'unset STRATA_COMPAT_MODE and KVIKIO_COMPAT_MODE, or set them to auto' ;;
     *'cuFile does not start'* | *'cuFile does not say how it moves data'*)
-      echo 'gdscheck -p says which part refuses; CUFILE_LOGFILE_PATH=/tmp/cufile.log has the reason' ;;
+      echo 'gdscheck -p says which part refuses; CUFILE_LOGFILE_PATH=~/cufile.log has the reason' ;;
     *)
       echo 'docs/gpu-direct.md lists what is needed, docs/troubleshooting.md what messages mean' ;;
   esac

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"strata/pkg/host"
 )
 
 // ErrArch is wrapped by errors about an image for another architecture.
@@ -82,6 +84,11 @@ func (i *Image) Unpack(ctx context.Context, cache string) (string, error) {
 		return "", err
 	}
 	root := filepath.Join(cache, hex.EncodeToString(h.Sum(nil)))
+	for _, path := range []string{cache, root} {
+		if err := host.Planted(path); err != nil {
+			return "", fmt.Errorf("%w: give another --cache", err)
+		}
+	}
 	if _, err := os.Stat(root); err == nil {
 		return root, nil
 	}

@@ -18,6 +18,11 @@ type Entry struct {
 	Path string // of an image: as typed; of a page: the file
 	Name string // name in the list
 	Page bool   // an HTML page, such as the quality report of a run
+
+	// Where it was found: it is served only while it lies there, and not if a link there leads out. An image
+	// without In is the folder that its path names. The viewer closes In.
+	In  *Local
+	Key string
 }
 
 // Folder is a local folder, or a folder in a bucket, to be searched for images.
@@ -27,7 +32,7 @@ type Folder struct {
 	Place func(key string) string
 	// IsImage reports whether the object at a key is an image file.
 	IsImage func(key string) bool
-	Pages   bool // also list HTML pages, which must be local files
+	Pages   bool // also list HTML pages; Store must be a [Local]
 }
 
 // Find returns the images in a folder and its subfolders down to the given depth, and HTML pages of reports, by
@@ -50,7 +55,11 @@ func (s *search) add(key string, page bool) bool {
 	if len(s.list) >= s.limit {
 		return false
 	}
-	s.list = append(s.list, Entry{Path: s.Place(key), Name: key, Page: page})
+	e := Entry{Path: s.Place(key), Name: key, Page: page}
+	if in, ok := s.Store.(*Local); ok {
+		e.In, e.Key = in, key
+	}
+	s.list = append(s.list, e)
 	return true
 }
 
@@ -62,6 +71,9 @@ func (s *search) visit(ctx context.Context, key string, depth int) (more bool, e
 		return false, err
 	}
 	if slices.ContainsFunc(entries, func(e store.Entry) bool { return slices.Contains(store.NodeFiles(), e.Name) }) {
+		if in, ok := s.Store.(*Local); ok {
+			in.forget(key) // an image's links are not the list's
+		}
 		inside := Collection(ctx, s.Store, key)
 		for _, k := range inside {
 			if !s.add(store.Join(key, k), false) {

@@ -22,6 +22,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/page"
 	"strata/pkg/work"
+	"strata/pkg/zarr/store"
 )
 
 //go:embed page
@@ -61,14 +62,19 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer") // the address has the token
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	if !isLocal(r.Host) {
 		http.Error(w, "the viewer answers to 127.0.0.1 and localhost only", http.StatusForbidden)
 		return
 	}
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if token == entrancePath {
+		v.enter(w, r, rest)
+		return
+	}
 	if subtle.ConstantTimeCompare([]byte(token), []byte(v.o.Token)) != 1 {
-		http.Error(w, "not found: the address must be the one that view printed", http.StatusNotFound)
+		v.unknown(w)
 		return
 	}
 	if !v.admit(w, r, rest) {
@@ -87,6 +93,11 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.routes.ServeHTTP(w, inner)
 }
 
+// unknown answers a request that does not know the token.
+func (v *Viewer) unknown(w http.ResponseWriter) {
+	http.Error(w, "not found: the address must be the one that view printed", http.StatusNotFound)
+}
+
 // isLocal reports whether a Host field names this machine as the local browser does. Other names that resolve to
 // it could be made up by a page elsewhere.
 func isLocal(host string) bool {
@@ -102,7 +113,7 @@ func isLocal(host string) bool {
 func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool {
 	origin := r.Header.Get("Origin")
 	switch {
-	case origin == "" && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+	case origin == "" && foreignSite(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 	case origin == "" || origin == "http://"+r.Host:
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			return true
@@ -115,6 +126,13 @@ func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool
 	}
 	http.Error(w, "pages of other origins are not answered; view --allow_origin lets one read the stored images", http.StatusForbidden)
 	return false
+}
+
+// foreignSite reports whether a browser says that a page elsewhere, or at another port of this machine, made it
+// ask.
+func foreignSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
 }
 
 // allow adds the headers for a page of an allowed origin. It answers preflight requests and unsupported methods,
@@ -202,8 +220,10 @@ func (v *Viewer) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case errors.As(err, &wrong):
 		code = http.StatusBadRequest
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrNoFile), errors.Is(err, errNoKey):
 		code = http.StatusNotFound
+	case errors.Is(err, errOutside), errors.Is(err, fs.ErrPermission):
+		code = http.StatusForbidden
 	}
 	text := address.Redact(err.Error())
 	if errors.Is(err, mem.ErrBudget) {

@@ -23,6 +23,8 @@ type source struct {
 	blocks *blocks
 	whole  int64 // maximum bytes of a cached chunk
 	budget int64 // memory for decoding besides the chunk
+
+	objects *objects
 }
 
 // box is a box of voxels of a level.

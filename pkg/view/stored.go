@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
 	"path"
 	"strconv"
 	"time"
@@ -54,9 +52,9 @@ func (v *Viewer) object(ctx context.Context, r *http.Request) (store.Object, err
 	if !store.ValidKey(key) {
 		return nil, badRequest("key %q", key)
 	}
-	o, err := st.Open(ctx, store.Join(s.image.Group.Path(), key))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil && path.Ext(key) == "" { // a folder, which other viewers try
-		err = errors.Join(fs.ErrNotExist, err)
+	o, err := s.objects.open(ctx, key)
+	if errors.Is(err, errOutside) && v.o.Warn != nil && s.objects.told.CompareAndSwap(false, true) {
+		v.o.Warn("%v: not served to other viewers, nor are further such links of this image", err)
 	}
 	return o, err
 }
@@ -73,11 +71,12 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r.Object.Rea
 // page serves an entry's HTML page with a policy that forbids scripts and external resources.
 func (v *Viewer) page(w http.ResponseWriter, r *http.Request) {
 	i, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil || i < 0 || i >= len(v.o.Entries) || !v.o.Entries[i].Page {
+	if err != nil || i < 0 || i >= len(v.o.Entries) || !v.o.Entries[i].Page || v.o.Entries[i].In == nil {
 		http.Error(w, "there is no such page", http.StatusNotFound)
 		return
 	}
-	f, err := os.Open(v.o.Entries[i].Path)
+	e := v.o.Entries[i]
+	f, _, err := e.In.file(r.Context(), e.Key)
 	if err != nil {
 		v.fail(w, r, err)
 		return

@@ -11,7 +11,8 @@
 // A request ends with its connection; its work ends unless another request waits for it.
 //
 // Every address begins with a random token. The viewer refuses requests whose host is not 127.0.0.1 or localhost,
-// and requests by pages of other origins unless they are allowed.
+// and requests by pages of other origins unless they are allowed. Other programs get the documents and chunks of an
+// image in stored form, and no other file ([Local]).
 package view
 
 import (
@@ -52,6 +53,8 @@ type Viewer struct {
 	opening sync.Mutex
 	opened  []*opened
 	routes  http.Handler
+
+	entrance *Entrance // nil: none
 }
 
 // opened holds an entry's image after the first request for it.
@@ -101,7 +104,14 @@ func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 	if o.source != nil {
 		return o.source, nil
 	}
-	im, err := v.o.Open(ctx, v.o.Entries[entry].Path)
+	e := v.o.Entries[entry]
+	if err := e.lies(); err != nil {
+		return nil, err
+	}
+	im, err := v.o.Open(ctx, e.Path)
+	if err == nil {
+		err = e.lies() // what was opened
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +121,26 @@ func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.objects, err = newObjects(s, e); err != nil {
+		return nil, err
+	}
 	o.source = s
 	return s, nil
+}
+
+// lies returns an error unless the entry's path still names what lies where it was found.
+func (e Entry) lies() error {
+	if e.In == nil {
+		return nil
+	}
+	found, err := e.In.root.Stat(name(e.Key))
+	if err != nil {
+		return e.In.explain(e.Key, err)
+	}
+	if now, err := os.Stat(e.Path); err != nil || !os.SameFile(found, now) {
+		return fmt.Errorf("%s: was moved or replaced since view listed it: start view again", e.Path)
+	}
+	return nil
 }
 
 // statistics returns the statistics of an image, which are computed once.
@@ -152,8 +180,18 @@ func (v *Viewer) begin(ctx context.Context) error {
 
 func (v *Viewer) end() { <-v.slots }
 
-// Close releases the memory. No request may be in progress.
-func (v *Viewer) Close() { v.blocks.close() }
+// Close releases the memory and closes folders. No request may be in progress.
+func (v *Viewer) Close() {
+	v.blocks.close()
+	for i, o := range v.opened {
+		if o.source != nil {
+			_ = o.source.objects.close() // only read
+		}
+		if in := v.o.Entries[i].In; in != nil {
+			_ = in.Close()
+		}
+	}
+}
 
 // Timeouts of connections.
 const (

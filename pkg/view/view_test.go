@@ -302,6 +302,8 @@ func TestWhoIsAnswered(t *testing.T) {
 		{"another port", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: http://127.0.0.1:2", 403},
 		{"no origin at all", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: null", 403},
 		{"a picture in another page", "GET", "http://127.0.0.1:1/" + token + "/api/view", "Sec-Fetch-Site: cross-site", 403},
+		{"a picture in a page at another port", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Sec-Fetch-Site: same-site", 403},
+		{"a link in another page", "GET", "http://127.0.0.1:1/" + token + "/", "Sec-Fetch-Site: none", 200},
 		{"writing", "POST", "http://127.0.0.1:1/" + token + "/api/view", "", 405},
 		{"an allowed origin", "GET", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: https://example.org", 200},
 		{"its preflight", "OPTIONS", "http://127.0.0.1:1/" + token + "/zarr/0/zarr.json", "Origin: https://example.org", 204},
@@ -493,7 +495,12 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	folder := &Folder{Store: store.Folder(dir), Place: func(key string) string { return "at " + key }, IsImage: func(key string) bool { return key == "scan.tif" }, Pages: true}
+	local, err := OpenLocal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	folder := &Folder{Store: local, Place: func(key string) string { return "at " + key }, IsImage: func(key string) bool { return key == "scan.tif" }, Pages: true}
 	list, more, err := folder.Find(ctx, 2, 100)
 	if err != nil || more {
 		t.Fatal(list, more, err)
@@ -501,7 +508,7 @@ func TestFind(t *testing.T) {
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name)
-		if e.Path != "at "+e.Name || e.Page != (e.Name == "report.html") {
+		if e.Path != "at "+e.Name || e.Page != (e.Name == "report.html") || e.In != local || e.Key != e.Name {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -38,6 +38,19 @@ slurm() { # slurm PARTITION...: a cluster that has them
   /usr/bin/grep -q "nextflow run $T/nextflow/main.nf -params-file" "$log"
 }
 
+@test "params.yml: links that others have put beside it are not followed" {
+  pipeline_setup
+  local dir="$T/in put-results"
+  mkdir "$dir"
+  echo mine >"$T/victim"
+  # Of the next processes; one process makes them all.
+  /usr/bin/env PATH=/usr/bin:/usr/local/bin python3 -c 'import os, sys; [os.symlink("../victim", f"{sys.argv[1]}/params.yml.{int(sys.argv[2]) + i}") for i in range(2000)]' "$dir" $BASHPID
+  pipeline --input "$T/in put" --profile local
+  same "$status" 0
+  same "$(cat "$T/victim")" mine
+  same "$(param input)" "\"$T/in put\""
+}
+
 @test "params.yml: any name of a folder is a string" {
   pipeline_setup
   local name

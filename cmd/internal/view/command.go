@@ -9,9 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -22,6 +20,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/registration"
 	"strata/pkg/view"
+	"strata/pkg/work"
 )
 
 // defaultMem is the limit of the buffers without --mem.
@@ -78,8 +77,11 @@ func run(ctx context.Context, r *cli.Run) error {
 	if r.Bool("slurm") && os.Getenv("SLURM_JOB_ID") == "" {
 		return submit(ctx, r)
 	}
-	entries, err := list(ctx, r)
+	entries, note, err := list(ctx, r)
 	if err != nil {
+		if note != "" {
+			r.Warn("%s", note)
+		}
 		return err
 	}
 	if !r.IsSet("mem") {
@@ -117,16 +119,35 @@ func run(ctx context.Context, r *cli.Run) error {
 	if _, err := fmt.Fprintln(r.Stdout, page); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	if note != "" {
+		r.Warn("%s", note)
+	}
 	if line := tunnel(port, os.Getenv); line != "" {
 		r.Log.Info().Msg("on your own machine, run this, then open the address there: " + line)
 	}
+	r.Log.Info().Msgf("%s: Ctrl-C ends the viewer", count(o.Entries))
+	return present(ctx, r, v, l)
+}
+
+// present serves the page until ctx ends. If asked to, it opens a browser, which may load the page at once.
+func present(ctx context.Context, r *cli.Run, v *view.Viewer, l net.Listener) error {
+	g, ctx := work.WithContext(ctx)
 	if r.Bool("open") {
-		if err := browse(ctx, page); err != nil {
+		target, close, err := entrance(v, l.Addr(), view.TellsUsers(l.Addr()))
+		if err == nil {
+			defer close()
+			g.Go(func() error {
+				if err := browse(ctx, target); err != nil {
+					r.Warn("no browser could be opened: %v", err)
+				}
+				return nil
+			})
+		} else {
 			r.Warn("no browser could be opened: %v", err)
 		}
 	}
-	r.Log.Info().Msgf("%s: Ctrl-C ends the viewer", count(o.Entries))
-	return v.Serve(ctx, l)
+	g.Go(func() error { return v.Serve(ctx, l) })
+	return g.Wait()
 }
 
 // place reads where an overlay lies: from a registration's folder or a saved file.
@@ -195,17 +216,4 @@ func shown(in string) string {
 		name = abs
 	}
 	return filepath.Base(address.Address(strings.TrimRight(name, "/")).String())
-}
-
-// browse opens an address in the user's browser.
-func browse(ctx context.Context, page string) error {
-	program := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		program = "open"
-	}
-	out, err := exec.CommandContext(ctx, program, page).CombinedOutput()
-	if err != nil && len(out) > 0 {
-		return fmt.Errorf("%s: %s", program, strings.TrimSpace(strings.ReplaceAll(string(out), page, "the page")))
-	}
-	return err
 }

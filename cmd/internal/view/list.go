@@ -3,11 +3,13 @@ package view
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"strata/pkg/address"
@@ -18,34 +20,73 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// list returns the image that the argument names, the images of a collection, or the contents of a folder.
-func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
+// list returns the image that the argument names, the images of a collection, or the contents of a folder. note is
+// a warning about what is left out, or "".
+func list(ctx context.Context, r *cli.Run) (entries []view.Entry, note string, err error) {
 	in := r.Arg("IN")
 	single := []view.Entry{{Path: in, Name: shown(in)}}
 	local := strings.TrimPrefix(in, "file://")
 	if info, err := os.Stat(local); err == nil && info.IsDir() && !store.IsNode(local) {
-		return search(ctx, r, &view.Folder{Store: store.Folder(local), Place: func(key string) string { return filepath.Join(local, key) }, Pages: true,
+		folder, err := view.OpenLocal(local)
+		if err != nil {
+			return nil, "", cli.BadInput(err)
+		}
+		entries, err = search(ctx, r, &view.Folder{Store: folder, Place: func(key string) string { return filepath.Join(local, key) }, Pages: true,
 			IsImage: func(key string) bool { return images.Is(filepath.Join(local, key)) }})
+		if out := folder.Outside(); len(out) > 0 {
+			note = fmt.Sprintf("%s: is a link that leads out of %s: not listed%s; name it to see it", out[0], in, others(len(out)-1))
+		}
+		return entries, note, err
 	}
 	if _, err := r.Input(in); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	st, key, err := images.Open(ctx, in, store.Settings(r.Options.HTTP))
 	if err != nil {
-		return single, nil // the reason is told when it is opened to be shown
+		return single, "", nil // the reason is told when it is opened to be shown
 	}
 	defer st.Close()
 	if _, err := zarr.Open(ctx, st, key); errors.Is(err, fs.ErrNotExist) && cli.InBucket(in) && key == "" {
-		return search(ctx, r, &view.Folder{Store: st, Place: func(key string) string { return below(in, key) }, IsImage: isImageName})
+		entries, err = search(ctx, r, &view.Folder{Store: st, Place: func(key string) string { return below(in, key) }, IsImage: isImageName})
+		return entries, "", err
 	}
-	var entries []view.Entry
-	for _, k := range view.Collection(ctx, st, key) {
-		entries = append(entries, view.Entry{Path: below(in, k), Name: shown(in) + "/" + k})
-	}
-	if len(entries) == 0 {
+	entries, err = collection(ctx, in, st, key, single)
+	return entries, "", err
+}
+
+// collection returns the images of a collection, or single if there is none.
+func collection(ctx context.Context, in string, st store.Store, key string, single []view.Entry) ([]view.Entry, error) {
+	names := view.Collection(ctx, st, key)
+	if len(names) == 0 {
 		return single, nil
 	}
+	var folder *view.Local
+	if f, ok := st.(*store.FolderStore); ok {
+		var err error
+		if folder, err = view.OpenLocal(f.Location("")); err != nil {
+			return nil, cli.BadInput(err)
+		}
+	}
+	var entries []view.Entry
+	for _, k := range names {
+		e := view.Entry{Path: below(in, k), Name: shown(in) + "/" + k}
+		if folder != nil {
+			e.In, e.Key = folder, store.Join(key, k)
+		}
+		entries = append(entries, e)
+	}
 	return entries, nil
+}
+
+// others returns ", nor are N others", or "" for none.
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", nor is another one"
+	}
+	return ", nor are " + strconv.Itoa(n) + " others"
 }
 
 // search returns the images and pages in a folder.

@@ -35,9 +35,9 @@ func serve(t testing.TB, env []string, in string) string {
 
 // serveProcess starts the viewer and returns the address of its page, its process, and what that says on standard error, to be read
 // when it has ended.
-func serveProcess(t testing.TB, env []string, in string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
+func serveProcess(t testing.TB, env []string, in string, flags ...string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
 	t.Helper()
-	cmd, messages = exec.Command(clitest.Program(t, "view"), in), &bytes.Buffer{}
+	cmd, messages = exec.Command(clitest.Program(t, "view"), append([]string{in}, flags...)...), &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = messages
 	out, err := cmd.StdoutPipe()
@@ -123,8 +123,8 @@ func TestShowsFromAnywhere(t *testing.T) {
 	}{{image, web.URL + "/m.ome.zarr", true}, {image, "s3://bucket/m.ome.zarr", true}, {image, tif, false}, {image, web.URL + "/m.ome.tif", false}, {imported, czi, false}} {
 		want, got := serve(t, nil, c.as), serve(t, env, c.in)
 		for _, what := range []string{"tile?level=0&plane=xy&at=1&row=0&col=0", "tile?level=0&plane=xz&at=5&row=0&col=0", "value?z=1&y=7&x=9"} {
-			code, a := get(t, want+"api/images/0/"+what+others(t, want))
-			status, b := get(t, got+"api/images/0/"+what+others(t, got))
+			code, a := get(t, want+"api/images/0/"+what+dimensions(t, want))
+			status, b := get(t, got+"api/images/0/"+what+dimensions(t, got))
 			if code != 200 || status != 200 || !bytes.Equal(a, b) {
 				t.Errorf("%s of %s: %d, %d bytes; of %s: %d, %d bytes: %.100q", what, c.as, code, len(a), c.in, status, len(b), b)
 			}
@@ -140,8 +140,8 @@ func TestShowsFromAnywhere(t *testing.T) {
 	}
 }
 
-// others returns the part of a query that names the first time and channel, of an image that has these.
-func others(t *testing.T, page string) string {
+// dimensions returns the part of a query that names the first time and channel, of an image that has these.
+func dimensions(t *testing.T, page string) string {
 	t.Helper()
 	_, b := get(t, page+"api/images/0")
 	if n := bytes.Count(b[bytes.Index(b, []byte(`"others":`)):bytes.Index(b, []byte(`"channel":`))], []byte(`"name"`)); n > 0 {

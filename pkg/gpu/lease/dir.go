@@ -19,34 +19,46 @@ func DefaultDir() string {
 	if dir := os.Getenv("STRATA_LEASE_DIR"); dir != "" {
 		return dir
 	}
-	const shared = "/dev/shm"
-	if unix.Access(shared, unix.W_OK|unix.X_OK) == nil {
-		return filepath.Join(shared, "strata-lease")
+	return filepath.Join(shared(), "strata-lease")
+}
+
+// memory is where shared memory lies; tests have another.
+var memory = "/dev/shm"
+
+// shared returns a folder of the node in which every user may make files.
+func shared() string {
+	if unix.Access(memory, unix.W_OK|unix.X_OK) == nil {
+		return memory
 	}
-	return filepath.Join(os.TempDir(), "strata-lease")
+	return os.TempDir()
+}
+
+// folders returns the folders to try in turn if dir is asked for: any user can spoil the default one, so that
+// this user's own is the second.
+func folders(dir string) []string {
+	switch {
+	case dir != "" && dir != DefaultDir():
+		return []string{dir}
+	case os.Getenv("STRATA_LEASE_DIR") != "":
+		return []string{DefaultDir()}
+	}
+	return []string{DefaultDir(), ownDir()}
 }
 
 // lockName is the name of the file whose lock makes reading and changing the folder atomic.
 const lockName = "lock"
 
 // locked runs f under the folder's lock. Folder and file are made if need be.
-func locked(ctx context.Context, dir string, f func() error) error {
+func locked(ctx context.Context, dir string, f func(*folder) error) error {
 	began := time.Now()
 	denied := 0
 	for pause := time.Millisecond; ; pause = min(pause*2, 50*time.Millisecond) {
-		fd, err := openLock(dir, true)
+		done, err := tryLocked(dir, f)
 		switch {
-		case err == nil:
-			err = flock(fd, unix.LOCK_EX)
-			if err == nil && sameFile(fd, filepath.Join(dir, lockName)) {
-				defer unix.Close(fd)
-				return f()
-			}
-			_ = unix.Close(fd)
-			if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
-				return fmt.Errorf("%s: %w", filepath.Join(dir, lockName), err)
-			}
-		case errors.Is(err, fs.ErrPermission) && denied < 5, errors.Is(err, fs.ErrNotExist) && denied < 5:
+		case done:
+			return err
+		case err == nil: // another process has the lock
+		case errors.Is(err, errNoFolder) && denied < 5:
 			denied++ // another user may be making the folder, or somebody remove it
 		default:
 			return err
@@ -60,20 +72,55 @@ func locked(ctx context.Context, dir string, f func() error) error {
 	}
 }
 
+// errNoFolder is wrapped by errors of the folder or of the lock's file that may pass.
+var errNoFolder = errors.New("unusable")
+
+// noFolder is such an error, with the text of its cause.
+type noFolder struct{ error }
+
+func (e noFolder) Is(target error) bool { return target == errNoFolder }
+func (e noFolder) Unwrap() error        { return e.error }
+
+// tryLocked runs f if it gets the folder's lock at once, and reports whether it did.
+func tryLocked(dir string, f func(*folder) error) (done bool, err error) {
+	d, err := openFolder(dir, true)
+	if err != nil {
+		return false, noFolder{err}
+	}
+	defer d.close()
+	fd, err := d.openLock(true)
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return false, noFolder{err}
+	case err != nil:
+		return false, err
+	}
+	defer unix.Close(fd)
+	err = flock(fd, unix.LOCK_EX)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", d.location(lockName), err)
+	case !d.is(lockName, fd) || !sameFolder(d): // somebody removed or replaced one of the two
+		return false, nil
+	}
+	return true, f(d)
+}
+
+// sameFolder reports whether an open folder still has its name.
+func sameFolder(d *folder) bool { return isAt(unix.AT_FDCWD, d.path, d.fd) }
+
 // openLock opens the file of the folder's lock; without create, only an existing one.
-func openLock(dir string, create bool) (int, error) {
-	path := filepath.Join(dir, lockName)
+func (d *folder) openLock(create bool) (int, error) {
 	// Without O_CREAT: in a folder like /tmp, kernels refuse that on files of others.
-	fd, err := openFile(path, unix.O_RDWR, 0)
+	fd, err := d.open(lockName, unix.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		fd, err = openFile(path, unix.O_RDONLY, 0)
+		fd, err = d.open(lockName, unix.O_RDONLY, 0)
 	}
 	if errors.Is(err, fs.ErrNotExist) && create {
-		if err := makeDir(dir); err != nil {
-			return -1, err
-		}
-		if fd, err = openFile(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666); errors.Is(err, fs.ErrExist) {
-			return openLock(dir, false)
+		if fd, err = d.open(lockName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666); errors.Is(err, fs.ErrExist) {
+			return d.openLock(false)
 		}
 		if err == nil {
 			err = unix.Fchmod(fd, 0o666)
@@ -83,42 +130,17 @@ func openLock(dir string, create bool) (int, error) {
 		return -1, err
 	}
 	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := unix.Fstat(fd, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Nlink > 1 {
 		_ = unix.Close(fd)
-		return -1, errors.Join(fmt.Errorf("%s: is not a file", path), err)
+		return -1, errors.Join(fmt.Errorf("%s: is not a file of its own", d.location(lockName)), err)
 	}
 	return fd, nil
 }
 
-// makeDir makes a folder in which every user may make files and remove their own.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return err
-	}
-	err := os.Mkdir(dir, 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
+// scan finds the files whose processes are alive and, if asked to, removes the litter of this user's others.
+func (d *folder) scan(clean bool) ([]entry, error) {
+	names, err := d.names()
 	if err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o777|fs.ModeSticky)
-}
-
-// sameFile reports whether an open file still has its name.
-func sameFile(fd int, path string) bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(fd, &a) == nil && unix.Lstat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
-}
-
-// scan finds the files whose processes are alive and, if asked to, removes the others.
-func scan(dir string, clean bool) ([]entry, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	names, err := d.Readdirnames(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
 		return nil, err
 	}
 	var all []entry
@@ -127,16 +149,15 @@ func scan(dir string, clean bool) ([]entry, error) {
 		if !ok {
 			continue
 		}
-		path := filepath.Join(dir, name)
-		live, changed, err := alive(path)
+		state, err := d.look(name)
 		switch {
 		case err != nil:
 			return nil, err
-		case live:
-			e.changed = changed
+		case state.live:
+			e.changed = state.changed
 			all = append(all, e)
-		case clean:
-			_ = os.Remove(path) // another user's stays, and does not count
+		case clean && state.litter:
+			_ = unix.Unlinkat(d.fd, name, 0) // what stays does not count
 		}
 	}
 	return all, nil
@@ -145,6 +166,17 @@ func scan(dir string, clean bool) ([]entry, error) {
 // Check returns nil if processes of this user can keep leases in a folder, and otherwise the reason. It
 // creates nothing: a folder that does not exist is judged by its parent.
 func Check(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	d, err := openFolder(dir, false)
+	switch {
+	case err == nil:
+		d.close()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
 	path := dir
 	for {
 		info, err := os.Stat(path)

@@ -61,13 +61,12 @@ var ErrTooLarge = errors.New("more device memory than there is")
 // Options hold callbacks that report on a request; both may be nil.
 type Options struct {
 	Wait func(text string) // called when the request has to wait, and every 30 s while it does
-	Warn func(text string) // called once if the node's folder cannot be used, so that nothing is leased
+	Warn func(text string) // called if the node's folder cannot be used, so that others do not see the lease
 }
 
 // Lease is memory of one device that this process may use until Release.
 type Lease struct {
 	device Device
-	dir    string
 	file   *file // nil: nothing is leased, see Options.Warn
 	once   sync.Once
 	err    error
@@ -80,7 +79,7 @@ func (l *Lease) Device() Device { return l.device }
 func (l *Lease) Release() error {
 	l.once.Do(func() {
 		if l.file != nil {
-			l.err = l.file.drop(l.dir)
+			l.err = l.file.drop()
 		}
 	})
 	return l.err
@@ -97,32 +96,48 @@ var (
 
 // Acquire leases n bytes of one of the devices. dir is the folder of the node's leases, "" the default one.
 // It waits for its turn until ctx ends and then returns its error; a request that no device can ever grant
-// fails at once ([ErrTooLarge]). If the folder cannot be used, it calls Options.Warn with the reason and
-// leases without coordination.
+// fails at once ([ErrTooLarge]). If the folder cannot be used, it calls Options.Warn with the reason. In place
+// of the default folder, which any user can spoil, it then uses one of this user's own; failing that, it leases
+// without coordination.
 func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Options) (*Lease, error) {
 	fit, err := fitting(devices, n)
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" {
-		dir = DefaultDir()
+	for list := folders(dir); ; list = list[1:] {
+		l, err := acquireIn(ctx, list[0], fit, n, o.Wait)
+		if err == nil || ctx.Err() != nil {
+			return l, err
+		}
+		why, next := "GPU memory is not shared out between processes", len(list) > 1 && Check(list[1]) == nil
+		if next {
+			why = "GPU memory is shared out between your own processes only"
+		}
+		if o.Warn != nil {
+			o.Warn(fmt.Sprintf("%s: %v (STRATA_LEASE_DIR names another folder)", why, err))
+		}
+		if !next {
+			return &Lease{device: fit[rand.IntN(len(fit))]}, nil
+		}
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+}
+
+// acquireIn leases memory in one folder.
+func acquireIn(ctx context.Context, dir string, fit []Device, n int64, tell func(string)) (*Lease, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
 		return nil, err
 	}
 	r := &request{dir: dir, devices: fit, bytes: n, files: make([]*file, len(fit)), seen: map[string]sight{}}
-	l, err := r.wait(ctx, o.Wait)
+	l, err := r.wait(ctx, tell)
 	if err == nil {
 		return l, nil
 	}
 	r.leave()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	if o.Warn != nil {
-		o.Warn(fmt.Sprintf("GPU memory is not shared out between processes: %v (STRATA_LEASE_DIR names another folder)", err))
-	}
-	return &Lease{device: fit[rand.IntN(len(fit))]}, nil
+	return nil, err
 }
 
 // fitting returns the devices that could grant n bytes if nobody else held any.
@@ -198,12 +213,12 @@ func (r *request) wait(ctx context.Context, tell func(string)) (*Lease, error) {
 
 // look calls f with all holders and waiters while it holds the folder's lock.
 func (r *request) look(ctx context.Context, f func([]entry) error) error {
-	return locked(ctx, r.dir, func() error {
-		all, err := scan(r.dir, true)
+	return locked(ctx, r.dir, func(d *folder) error {
+		all, err := d.scan(true)
 		if err != nil {
 			return err
 		}
-		if err := r.enter(all); err != nil {
+		if err := r.enter(d, all); err != nil {
 			return err
 		}
 		return f(all)
@@ -212,7 +227,7 @@ func (r *request) look(ctx context.Context, f func([]entry) error) error {
 
 // enter makes the files of the queue that are not there, or no longer, and shows by
 // the others that the process lives.
-func (r *request) enter(all []entry) error {
+func (r *request) enter(d *folder, all []entry) error {
 	there := map[string]bool{}
 	last := int64(0)
 	for _, e := range all {
@@ -222,16 +237,16 @@ func (r *request) enter(all []entry) error {
 	if r.turn == 0 {
 		r.turn = min(last+1, maxTurn)
 	}
-	for i, d := range r.devices {
+	for i, device := range r.devices {
 		if f := r.files[i]; f != nil {
 			if there[f.name] {
 				f.touch()
 				continue
 			}
-			_ = f.drop(r.dir) // somebody cleaned the folder
+			_ = f.drop() // somebody cleaned the folder
 			r.files[i] = nil
 		}
-		f, err := create(r.dir, entry{uuid: d.UUID, waiting: true, turn: r.turn, bytes: r.bytes})
+		f, err := d.create(entry{uuid: device.UUID, waiting: true, turn: r.turn, bytes: r.bytes})
 		if err != nil {
 			return err
 		}
@@ -271,12 +286,12 @@ func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err erro
 		return nil, ahead, text, nil
 	}
 	f := r.files[best]
-	if err := f.rename(r.dir, entry{uuid: r.devices[best].UUID, turn: r.turn, bytes: r.bytes}); err != nil {
+	if err := f.rename(entry{uuid: r.devices[best].UUID, turn: r.turn, bytes: r.bytes}); err != nil {
 		return nil, 0, "", err
 	}
 	r.files[best] = nil
 	r.leave()
-	return &Lease{device: r.devices[best], dir: r.dir, file: f}, 0, "", nil
+	return &Lease{device: r.devices[best], file: f}, 0, "", nil
 }
 
 // stalled reports whether a waiting process has not looked for long, by this process's clock: file times are
@@ -294,7 +309,7 @@ func (r *request) stalled(e entry) bool {
 func (r *request) leave() {
 	for i, f := range r.files {
 		if f != nil {
-			_ = f.drop(r.dir) // what stays is litter without a lock
+			_ = f.drop() // what stays is litter without a lock
 			r.files[i] = nil
 		}
 	}

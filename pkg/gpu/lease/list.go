@@ -39,15 +39,32 @@ type Holder struct {
 	Since     time.Time `json:"since"`
 }
 
-// List returns the holders of and the waiters for memory of the node's GPUs, by device and turn. It changes
-// nothing; a missing folder has no entries.
-func List(dir string) ([]Entry, error) {
-	if dir == "" {
-		dir = DefaultDir()
+// List returns the holders of and the waiters for memory of the node's GPUs, by device and turn, including
+// those in this user's own folder, which stands in for an unusable default one. It changes nothing; a missing
+// folder has no entries.
+func List(dir string) (list []Entry, err error) {
+	for i, name := range folders(dir) {
+		more, e := listFolder(name)
+		if list = append(list, more...); i == 0 {
+			err = e
+		}
 	}
+	return list, err
+}
+
+// listFolder lists one folder.
+func listFolder(path string) ([]Entry, error) {
+	d, err := openFolder(path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
 	// With the folder's lock nothing is seen in between; a list without it is better
 	// than none.
-	if fd, err := openLock(dir, false); err == nil {
+	if fd, err := d.openLock(false); err == nil {
 		defer unix.Close(fd)
 		for range 100 {
 			if !errors.Is(flock(fd, unix.LOCK_SH), unix.EWOULDBLOCK) {
@@ -56,10 +73,7 @@ func List(dir string) ([]Entry, error) {
 			_ = sleep(context.Background(), 10*time.Millisecond)
 		}
 	}
-	all, err := scan(dir, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	all, err := d.scan(false)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +82,7 @@ func List(dir string) ([]Entry, error) {
 	})
 	list := make([]Entry, len(all))
 	for i, e := range all {
-		list[i] = Entry{e.uuid, e.bytes, e.waiting, holder(filepath.Join(dir, e.file))}
+		list[i] = Entry{e.uuid, e.bytes, e.waiting, d.holder(e.file)}
 	}
 	return list, nil
 }
@@ -91,16 +105,19 @@ func self() Holder {
 	return h
 }
 
+// maxDescription is the maximum size of a description, in bytes.
+const maxDescription = 4096
+
 // holder reads the description that a process wrote into its file. It ignores a claim to be a process of this
 // container that does not run here.
-func holder(path string) Holder {
-	fd, err := openFile(path, unix.O_RDONLY, 0)
+func (d *folder) holder(name string) Holder {
+	fd, err := d.open(name, unix.O_RDONLY, 0)
 	if err != nil {
 		return Holder{}
 	}
-	f := os.NewFile(uintptr(fd), path)
+	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 4096))
+	b, err := io.ReadAll(io.LimitReader(f, maxDescription))
 	var h Holder
 	if err != nil || json.Unmarshal(b, &h) != nil || h.PID < 1 {
 		return Holder{}
