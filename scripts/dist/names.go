@@ -26,7 +26,7 @@ func (r *release) readNames() error {
 			continue
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(fields) != 2 && len(fields) != 4 {
+		if len(fields) != 4 && (len(fields) != 2 || fields[1] != "-") {
 			return fmt.Errorf("%s: %q: want a name and -, or a name, package, file and suites", namesTable, line)
 		}
 		known[fields[0]] = true
