@@ -57,7 +57,7 @@ func adviceFor(text, tool string) string {
 	if tool == "" {
 		return "See docs/troubleshooting.md."
 	}
-	return "Read what `" + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
+	return "Read what `strata " + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
 }
 
 // doExit maps the exit code of a failed run to a remedy.
