@@ -28,12 +28,13 @@ GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 # Files in packages have the time of the commit.
 DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -ldflags '$(LDFLAGS)'
 PREFIX ?= /usr/local
+ALL_NAMES ?=
 TARGETS ?= linux/amd64,linux/arm64,darwin/arm64,darwin/amd64
 NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -53,8 +54,11 @@ image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.s
 dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in build/dist, the same bytes every time
 	@$(DIST) -targets '$(TARGETS)' -out build/dist
 
-install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
-	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
+install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set; ALL_NAMES=1: also links of other programs' names
+	@$(DIST) -install '$(DESTDIR)$(PREFIX)' $(if $(ALL_NAMES),-all-names)
+
+debian-names: ## look up which names of our programs other packages of Debian have, in its indexes of files; writes packaging/debian/names.tsv
+	@scripts/debian-names.sh --write
 
 conda: ## a conda package of what make dist has made for this machine in build/conda, tested (rattler-build from PyPI)
 	@$$(scripts/venv.sh build/venv-conda packaging/conda/requirements.txt) packaging/conda/build.py '$(VERSION)' build/dist build/conda

@@ -4,7 +4,7 @@
 # into one volume, with projections, pictures and a report: by the workflow, or by
 # the same steps from this shell (none: no Java needed). SLICES: how many (10).
 # In a source tree it builds the programs first. In an installed package, or without Go, it takes
-# those on the PATH, and demo-out is in the current folder.
+# those beside it, or else on the PATH, and demo-out is in the current folder.
 set -euo pipefail
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 engine=${1:-nextflow}
@@ -27,6 +27,8 @@ if [ -e "$scripts/../go.mod" ] && command -v go >/dev/null 2>&1; then
   cd "$scripts/.."
   "${MAKE:-make}" --no-print-directory build
   PATH=$PWD/bin:$PATH view=bin/view
+elif [ -x "$scripts/../bin/strata" ]; then
+  PATH=$(cd "$scripts/../bin" && pwd):$PATH
 elif ! command -v strata >/dev/null 2>&1; then
   echo "go is missing: install Go 1.26 or newer (https://go.dev/dl), or a package of strata" >&2
   exit 1
@@ -36,7 +38,7 @@ echo "phantom: $slices slices into $out/raw"
 rm -rf "$out"/{raw,results,work}
 mkdir -p "$out"
 # What a real scan has: frames that begin too late, and slices that lie turned on the stage.
-phantom "$out/raw" --raw --slices "$slices" --galvo_shift 7 --slice_rotation 0.5 --quiet
+strata phantom "$out/raw" --raw --slices "$slices" --galvo_shift 7 --slice_rotation 0.5 --quiet
 
 cd "$out"
 started=$(date +%s.%N)
@@ -58,4 +60,4 @@ echo "report       $results/qc-report.html"
 [ "$engine" != nextflow ] || echo "what ran     $results/pipeline_info/report.html"
 echo
 echo "Look at all of it in a browser:"
-echo "    ${view:-view} $out/results"
+echo "    ${view:-strata view} $out/results"

@@ -21,7 +21,7 @@ type line struct {
 // values, which positional arguments. Flags may stand anywhere, where the flag
 // package would stop at the first positional; "--" ends them.
 func arrange(root *Command, tokens []string) (*line, error) {
-	a := &arranger{line: line{cmd: root, path: root.Name}, tokens: tokens}
+	a := &arranger{line: line{cmd: root, path: root.by + root.Name}, tokens: tokens}
 	a.known = a.flagsOf(root)
 	for len(a.tokens) > 0 {
 		tok := a.next()

@@ -31,7 +31,7 @@ func printBrief(w io.Writer, c *Command, path string) error {
 		lines = append(lines, before+path+" COMMAND [flags]")
 	}
 	var end []string
-	if examples := c.briefExamples(); len(examples) > 0 {
+	if examples := c.briefExamples(path); len(examples) > 0 {
 		end = append([]string{"", "Examples:"}, examples...)
 	}
 	end = append(end, "", "All options: "+path+" --help")
@@ -65,10 +65,10 @@ func (c *Command) briefWords(room int) (lines []string) {
 }
 
 // briefExamples returns examples, of those that fit on a line if there are enough.
-func (c *Command) briefExamples() []string {
+func (c *Command) briefExamples(path string) []string {
 	var short, long []string
 	for _, e := range c.Examples {
-		if line := "  " + e.Command; utf8.RuneCountInString(line) <= screenWidth {
+		if line := "  " + e.typed(path); utf8.RuneCountInString(line) <= screenWidth {
 			short = append(short, line)
 		} else {
 			long = append(long, line)

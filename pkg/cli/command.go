@@ -41,6 +41,7 @@ type Command struct {
 	original string // its own name, and
 	alias    *Alias // what is different, where it runs under another one
 	group    bool   // of programs, each with a page of the manual
+	by       string // what is typed before its name: "strata " where a group started it
 }
 
 // Arg describes a positional argument. Arguments are required unless Optional
@@ -59,6 +60,14 @@ type Arg struct {
 type Example struct {
 	Command string // "aip in.ome.zarr out.ome.zarr --png out.png"
 	Usage   string // what it does; may be empty
+}
+
+// typed returns the command line of an example of the command of path, which may begin with the group that started it.
+func (e *Example) typed(path string) string {
+	if group, own, ok := strings.Cut(path, " "); ok && strings.HasPrefix(e.Command, own+" ") {
+		return group + " " + e.Command
+	}
+	return e.Command
 }
 
 // Defaults replaces defaults of common flags for one command.

@@ -67,7 +67,7 @@ func (c *Command) sections(path string) []section {
 			if e.Usage != "" {
 				lines = append(lines, "# "+e.Usage)
 			}
-			lines = append(lines, e.Command)
+			lines = append(lines, e.typed(path))
 		}
 		out = append(out, section{title: "Examples", lines: lines})
 	}

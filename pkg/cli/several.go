@@ -2,6 +2,8 @@ package cli
 
 import (
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +19,9 @@ type Member struct {
 // own name the command is the first argument.
 func MainOf(group *Command, members []Member) {
 	c, args := started(group.Name, os.Args, members)
+	if len(args) < len(os.Args) {
+		startedBy = os.Args[0]
+	}
 	os.Args = args
 	if c != nil {
 		Main(c)
@@ -26,6 +31,30 @@ func MainOf(group *Command, members []Member) {
 	}
 	group.Commands, group.group = Commands(members), true
 	Main(group)
+}
+
+// startedBy is the name by which the group was started whose argument names this program; "" without one.
+var startedBy string
+
+// commandLine returns the words with which this process was started.
+func commandLine() []string {
+	if startedBy == "" {
+		return os.Args
+	}
+	return append([]string{startedBy}, os.Args...)
+}
+
+// Self returns the words that start this program again as it was started: its file, and behind that of a group its name. Another
+// program may have the same name alone.
+func Self() ([]string, error) {
+	words := slices.Clone(commandLine())
+	words = words[:len(words)-len(os.Args)+1]
+	file, err := exec.LookPath(words[0])
+	if err != nil {
+		return nil, err
+	}
+	words[0] = file
+	return words, nil
 }
 
 // Commands makes the commands of all members.
@@ -47,6 +76,7 @@ func started(group string, argv []string, members []Member) (*Command, []string)
 	}
 	if len(argv) > 1 && !isFlag(argv[1]) {
 		if c := member(argv[1], members); c != nil {
+			c.by = group + " "
 			return c, argv[1:]
 		}
 	}

@@ -105,7 +105,7 @@ func supervise(tool string, arguments []string) (code int, supervised bool) {
 		return 0, false
 	}
 	defer signals.Close()
-	command := &exec.Cmd{Path: self, Args: os.Args, Env: append(os.Environ(), roleVariable+"="+worker), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: toUs, ExtraFiles: []*os.File{os.Stderr, toWorker}}
+	command := &exec.Cmd{Path: self, Args: commandLine(), Env: append(os.Environ(), roleVariable+"="+worker), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: toUs, ExtraFiles: []*os.File{os.Stderr, toWorker}}
 	received := make(chan os.Signal, 4)
 	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := command.Start(); err != nil {
@@ -138,7 +138,7 @@ func startAs(role, self string) error {
 			return err
 		}
 	}
-	return syscall.Exec(self, os.Args, append(os.Environ(), roleVariable+"="+role))
+	return syscall.Exec(self, commandLine(), append(os.Environ(), roleVariable+"="+role))
 }
 
 // fatal begins what the runtime says when it ends a process.

@@ -6,16 +6,16 @@ import "strings"
 var advice = []struct{ part, do string }{
 	{"the best overlap of", doOverlap},
 	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
-	{"have no pixels in common", "Check the shift of this pair in shifts_xy.csv (mm), or run `stack --repair_shifts fix`."},
-	{"is far from the median of", "Compare the join in `view volume.ome.zarr`; give the true distance by `stack --slicing_interval_mm`."},
+	{"have no pixels in common", "Check the shift of this pair in shifts_xy.csv (mm), or run `strata stack --repair_shifts fix`."},
+	{"is far from the median of", "Compare the join in `strata view volume.ome.zarr`; give the true distance by `stack --slicing_interval_mm`."},
 	{"were expected (--slicing_interval_mm", "Give `stack` the distance that was cut by --slicing_interval_mm, and the first plane that is used by --moving_z_first_index."},
 	{"where their pictures correlate by", doShift},
 	{"are missing: the slices beside them", "Nothing, if the slices were lost; else repeat their stages, and `stack` again."},
 	{"are missing: the volume begins or ends", "Nothing, if the slices were lost; else repeat their stages, and `stack` again."},
 	{"no transform for slices", "Add their transforms to --transforms_dir, or accept that the motors' shifts place them."},
 	{"no .tfm file", "Repeat the registration of this slice, or accept that the motors' shifts place it."},
-	{"no shift between slices", "Add the missing line to shifts_xy.csv, or run `stack --repair_shifts fix`."},
-	{"no shift for slices", "Add the missing lines to shifts_xy.csv, or run `stack --repair_shifts fix`."},
+	{"no shift between slices", "Add the missing line to shifts_xy.csv, or run `strata stack --repair_shifts fix`."},
+	{"no shift for slices", "Add the missing lines to shifts_xy.csv, or run `strata stack --repair_shifts fix`."},
 	{"are larger than the", "Check that every slice was made with the same options."},
 	{"are left out: none is used", "Lower --moving_z_first_index of `stack`, or keep more planes by `crop --depth`."},
 	{"is larger than the slice", "Keep more planes by `crop --depth`, or lower the overlap by `stack --slicing_interval_mm`."},
@@ -43,7 +43,7 @@ var advice = []struct{ part, do string }{
 }
 
 const (
-	doOverlap = "Look at the join: `view volume.ome.zarr`. If tissue jumps there, repeat `stack` with a larger --search_range_mm, or leave the slice out by --slice_config."
+	doOverlap = "Look at the join: `strata view volume.ome.zarr`. If tissue jumps there, repeat `stack` with a larger --search_range_mm, or leave the slice out by --slice_config."
 	doShift   = "Repeat `stack` with --repair_shifts fix, which takes the shift that the pictures show."
 )
 
@@ -57,7 +57,7 @@ func adviceFor(text, tool string) string {
 	if tool == "" {
 		return "See docs/troubleshooting.md."
 	}
-	return "Read what `" + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
+	return "Read what `strata " + tool + " --help` says of the options that the message names, or see docs/troubleshooting.md."
 }
 
 // doExit maps the exit code of a failed run to a remedy.

@@ -105,7 +105,7 @@ func TestAdvice(t *testing.T) {
 	}
 	r := &Report{Runs: []Run{{"v.stack", &record.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: the best overlap of 3 planes correlates by 0.02", "something else"}, Error: "full", ExitCode: 1}}}}
 	page := write(t, r)
-	for _, want := range []string{"<code>view volume.ome.zarr</code>", "<code>stack --help</code>", "Check free disk space"} {
+	for _, want := range []string{"<code>strata view volume.ome.zarr</code>", "<code>strata stack --help</code>", "Check free disk space"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"crypto/md5"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 )
-
-// conflicts lists Debian packages with programs of the same names in /usr/bin.
-const conflicts = "haskell-stack, resample"
 
 const debCopyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: strata
@@ -30,11 +29,32 @@ const debDescription = `Description: serial-sectioning OCT microscopy, from mosa
  intensity projection, resampling, correction of the focal plane, stitching,
  cropping and stacking of mosaic grids, previews, quality reports, and
  conversion and validation of Zarr, OME-Zarr, TIFF and CZI.
+ .
+ "strata NAME" starts each program. /usr/bin also has those whose names no other
+ package has; /usr/lib/strata/bin has all of them: put it on PATH to type their
+ names alone.
 `
 
-// deb returns a Debian package (deb(5)) of the tree, below /usr.
+// postinst gives back the names that packages up to 0.10.0 took from alternatives, such as vim's view: dpkg has just removed our links there.
+// It says nothing.
+const postinst = `#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -n "$2" ] && dpkg --compare-versions "$2" le 0.10.0; then
+  for name in %s; do
+    [ ! -e "/usr/bin/$name" ] && [ ! -L "/usr/bin/$name" ] || continue
+    query=$(update-alternatives --query "$name" 2>/dev/null) || continue
+    value=$(echo "$query" | sed -n '1,/^$/s/^Value: //p')
+    case $(echo "$query" | sed -n '1,/^$/s/^Status: //p') in
+      manual) update-alternatives --set "$name" "$value" >/dev/null 2>&1 || true ;;
+      *) update-alternatives --auto "$name" >/dev/null 2>&1 || true ;;
+    esac
+  done
+fi
+`
+
+// deb returns a Debian package (deb(5)) of the tree, below /usr. It conflicts with no other package, replaces none and diverts no file.
 func (r *release) deb(t tree, arch string) ([]byte, error) {
-	data, err := r.debTree(t)
+	data, err := r.debTree(t.forSystem(r.taken))
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +66,10 @@ func (r *release) deb(t tree, arch string) ([]byte, error) {
 		}
 		size += (len(e.data) + 1023) / 1024
 	}
-	control := fmt.Sprintf("Package: strata\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nDepends: libc6\nConflicts: %s\nSection: science\nPriority: optional\n%s",
-		r.version, arch, r.maintainer, size, conflicts, debDescription)
-	files := tree{{name: "control", mode: 0o644, data: []byte(control)}, {name: "md5sums", mode: 0o644, data: []byte(sums.String())}}
+	control := fmt.Sprintf("Package: strata\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\n%s",
+		r.version, arch, r.maintainer, size, debDescription)
+	files := tree{{name: "control", mode: 0o644, data: []byte(control)}, {name: "md5sums", mode: 0o644, data: []byte(sums.String())},
+		{name: "postinst", mode: 0o755, data: fmt.Appendf(nil, postinst, strings.Join(slices.Sorted(maps.Keys(r.taken)), " "))}}
 	controlTar, err := tarGz(files, "./", r.at)
 	if err != nil {
 		return nil, err
@@ -83,16 +104,19 @@ func (r *release) debTree(t tree) (tree, error) {
 	out := []entry{
 		{name: "usr/share/doc/strata/copyright", mode: 0o644, data: []byte(debCopyright)},
 		{name: "usr/share/doc/strata/changelog.gz", mode: 0o644, data: compressed},
+		{name: "usr/share/doc/strata/README.Debian", mode: 0o644, data: []byte(r.note("/usr"))},
 	}
 	for _, e := range t {
 		switch {
 		case e.name == "share/doc/strata/LICENSE":
 			continue
-		case strings.HasPrefix(e.name, "share/man/"):
-			if e.data, err = gz(e.data, gzip.BestCompression); err != nil {
+		case strings.Contains(e.name, "share/man/"):
+			e.name += ".gz"
+			if e.link != "" {
+				e.link += ".gz"
+			} else if e.data, err = gz(e.data, gzip.BestCompression); err != nil {
 				return nil, err
 			}
-			e.name += ".gz"
 		case strings.HasPrefix(e.name, "share/zsh/"):
 			e.name = strings.Replace(e.name, "site-functions", "vendor-completions", 1)
 		}

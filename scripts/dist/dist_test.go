@@ -1,8 +1,7 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -73,37 +72,10 @@ func TestSums(t *testing.T) {
 
 // The archive has every program, its page and completions, the licences and the bill; all of it belongs to root and is as old as the commit.
 func TestArchive(t *testing.T) {
-	f, err := os.Open(file("strata-" + version + "-linux-amd64.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all, _ := archived(t)
 	links, contents := map[string]string{}, map[string][]byte{}
-	archive := tar.NewReader(z)
-	for {
-		h, err := archive.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.ModTime.Unix() != 1700000000 || h.Uid != 0 || h.Gid != 0 {
-			t.Errorf("%s: %v, of %d:%d", h.Name, h.ModTime, h.Uid, h.Gid)
-		}
-		name, ok := strings.CutPrefix(h.Name, "strata-"+version+"-linux-amd64/")
-		if !ok {
-			t.Errorf("%s is not in the folder of the release", h.Name)
-		}
-		if links[name] = h.Linkname; h.Linkname == "" {
-			if contents[name], err = io.ReadAll(archive); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for name, e := range all {
+		links[name], contents[name] = e.link, e.data
 	}
 	for name, want := range map[string]string{
 		"share/strata/main.nf": "./nextflow/main", "share/strata/nextflow/main.nf": "workflow STRATA", "share/strata/nextflow/conf/base.config": "process",
@@ -158,4 +130,26 @@ func TestRefused(t *testing.T) {
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a folder was made")
 	}
+}
+
+// unpackWheel returns the files of a wheel.
+func unpackWheel(t *testing.T, name string) map[string]string {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	files := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Name] = string(text)
+	}
+	return files
 }

@@ -28,9 +28,10 @@ type release struct {
 	ldflags    string // of the build, which adds its own
 	maintainer string // of the Debian packages
 	at         time.Time
-	programs   []string // names by which strata is called, sorted
-	help       []entry  // manual pages and completions, which are the same on every machine
-	workflow   []entry  // share/strata, likewise
+	programs   []string          // names by which strata is called, sorted
+	taken      map[string]string // those that a package of Debian has too, and the package
+	help       []entry           // manual pages and completions, which are the same on every machine
+	workflow   []entry           // share/strata, likewise
 }
 
 func main() {
@@ -51,12 +52,13 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&r.maintainer, "maintainer", "The strata authors <strata@users.noreply.github.com>", "maintainer of the Debian packages")
 	out := fs.String("out", "", "folder for packages")
 	prefix := fs.String("install", "", "folder to install into, instead of packing")
+	all := fs.Bool("all-names", false, "with -install, link the programs whose names others have into bin too")
 	targets := fs.String("targets", runtime.GOOS+"/"+runtime.GOARCH, "systems to pack for")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if r.version == "" || (*out == "") == (*prefix == "") || fs.NArg() > 0 {
-		return fmt.Errorf("usage: dist -version V [-ldflags FLAGS] [-targets OS/ARCH,...] -out DIR | -install DIR")
+		return fmt.Errorf("usage: dist -version V [-ldflags FLAGS] [-targets OS/ARCH,...] -out DIR | -install DIR [-all-names]")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -64,6 +66,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	r.at = time.Unix(seconds, 0).UTC()
 	if err := r.listPrograms(); err != nil {
+		return err
+	}
+	if err := r.readNames(); err != nil {
 		return err
 	}
 	if err := r.readWorkflow(); err != nil {
@@ -86,7 +91,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return install(t, *prefix)
+		return r.installInto(t, *prefix, *all, os.Stderr)
 	}
 	return r.pack(ctx, dir, *out, strings.Split(*targets, ","))
 }
@@ -110,7 +115,8 @@ func (r *release) pack(ctx context.Context, dir, out string, targets []string) e
 			return err
 		}
 		name := fmt.Sprintf("strata-%s-%s-%s", r.version, system, arch)
-		if files[name+".tar.gz"], err = tarGz(t, name+"/", r.at); err != nil {
+		readme := entry{name: "README", mode: 0o644, data: []byte(r.readme())}
+		if files[name+".tar.gz"], err = tarGz(sorted(t, []entry{readme}), name+"/", r.at); err != nil {
 			return err
 		}
 		wheel, content, err := r.wheel(t, system, arch)

@@ -127,6 +127,8 @@ func (r *release) tree(program string) (tree, error) {
 	for _, name := range r.programs {
 		files = append(files, entry{name: "bin/" + name, mode: 0o777, link: "strata"})
 	}
+	// Nextflow and scripts/steps.sh find the programs beside the workflow, whatever else is on the PATH.
+	files = append(files, entry{name: "share/strata/bin", mode: 0o777, link: "../../bin"}, entry{name: "share/strata/nextflow/bin", mode: 0o777, link: "../../../bin"})
 	return sorted(files, r.help, r.workflow), nil
 }
 

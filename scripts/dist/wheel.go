@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -40,6 +41,8 @@ func (r *release) wheel(t tree, system, arch string) (name string, content []byt
 		case e.link != "" && strings.HasPrefix(e.name, "bin/"):
 			program := strings.TrimPrefix(e.name, "bin/")
 			files = append(files, entry{name: scripts + program, mode: 0o755, data: fmt.Appendf(nil, launcher, program)})
+		case e.link != "":
+			files = append(files, copies(t, e, data)...)
 		case e.name == "bin/strata":
 			files = append(files, entry{name: scripts + "strata", mode: 0o755, data: e.data})
 		case strings.HasPrefix(e.name, "share/doc/strata/"):
@@ -53,10 +56,32 @@ func (r *release) wheel(t tree, system, arch string) (name string, content []byt
 		tags.WriteString("Tag: py3-none-" + tag + "\n")
 	}
 	files = append(files,
-		entry{name: info + "METADATA", mode: 0o644, data: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: serial-sectioning OCT microscopy, from mosaic grids to one volume\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nLicense-File: modules.txt\nRequires-Python: >=3.7\n", project, r.version)},
+		entry{name: info + "METADATA", mode: 0o644, data: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: serial-sectioning OCT microscopy, from mosaic grids to one volume\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nLicense-File: modules.txt\nRequires-Python: >=3.7\nDescription-Content-Type: text/plain\n\n%s", project, r.version, r.wheelNote())},
 		entry{name: info + "WHEEL", mode: 0o644, data: []byte("Wheel-Version: 1.0\nGenerator: strata-dist\nRoot-Is-Purelib: false\n" + tags.String())})
 	content, err = zipOf(sorted(files), info+"RECORD", r.at)
 	return stem + "-py3-none-" + platform + ".whl", content, err
+}
+
+// wheelNote is the description of the wheel's project.
+func (r *release) wheelNote() string {
+	return fmt.Sprintf(`Programs that stream OME-Zarr images of any size in bounded memory.
+
+"strata NAME" starts each program. The environment's bin folder also gets a program of each name. While the environment is active, and
+wherever pipx links to them, these come before other programs of the same name. Debian has such programs named %s.
+`, r.takenBy())
+}
+
+// copies returns the files of the folder that a link leads to, as files below the link. The link to the programs has none: those of a
+// wheel lie where the environment has its scripts.
+func copies(t tree, link entry, below string) []entry {
+	folder := path.Join(path.Dir(link.name), link.link) + "/"
+	var all []entry
+	for _, e := range t {
+		if rest, ok := strings.CutPrefix(e.name, folder); ok && folder != "bin/" {
+			all = append(all, entry{name: below + link.name + "/" + rest, mode: e.mode, data: e.data})
+		}
+	}
+	return all
 }
 
 // zipOf returns a zip archive that ends with a record of its files' digests.

@@ -59,7 +59,7 @@ ok 'dpkg finds it whole' same "$(in_debian dpkg --verify strata; in_debian dpkg-
 ok 'a program of it' same "$(in_debian aip --version)" "$said"
 ok 'the demo' in_debian sh -c 'cd /root && SLICES=3 /usr/share/strata/scripts/demo.sh none'
 ok 'leaves volume, pictures and report' filled "$debian"/root/demo-out/results/{volume/volume.ome.zarr/zarr.json,previews/volume.png,qc-report.html}
-in_debian view /root/demo-out/results/volume/volume.ome.zarr >"$tmp/view.log" 2>&1 &
+in_debian strata view /root/demo-out/results/volume/volume.ome.zarr >"$tmp/view.log" 2>&1 &
 viewer=$!
 address=
 for _ in $(seq 100); do
@@ -74,11 +74,17 @@ viewer=
 in_debian apt-get purge -y strata >"$tmp/purge.log" 2>&1
 ok 'purged, it leaves nothing' same "$(in_debian sh -c 'find / -xdev -path /root -prune -o \( -path "*strata*" -o -lname "*strata*" \) ! -path "/var/log/*" ! -path "/var/lib/apt/*" -print')" ''
 
+# --- Beside packages with programs of the same names -----------------------------------------
+
+# shellcheck source-path=SCRIPTDIR source=neighbours.sh
+. tests/install/neighbours.sh
+
 # --- The Dockerfile, line by line, since building an image takes a daemon ---------------
 
 # docker FILE: what docker build would do with build/dist as its context.
 docker() {
   local word rest args=(VERSION="$version")
+  path=
   while read -r word rest; do
     case "$word $rest" in
       'FROM debian:bookworm-slim' | 'ARG VERSION') ;;
@@ -86,6 +92,7 @@ docker() {
         "${as_root[@]}" mkdir -p "$debian/dist" && "${as_root[@]}" cp "$dist"/* "$debian/dist/" &&
           in_debian "${args[@]}" /bin/sh -c "${rest#* }" && "${as_root[@]}" rm -r "$debian/dist" || return 1 ;;
       'WORKDIR '*) "${as_root[@]}" mkdir -p "$debian$rest" || return 1 ;;
+      'ENV PATH='*) path=${rest#PATH=} ;;
       'CMD ["strata", "--help"]') in_debian strata --help >"$tmp/docker.help" || return 1 ;;
       *) echo "what is $word $rest?"; return 1 ;;
     esac
@@ -93,6 +100,7 @@ docker() {
 }
 ok 'the lines of the Dockerfile' docker packaging/docker/Dockerfile
 ok 'give what workflow engines want' in_debian /bin/bash -euc 'ps -o pid= >/dev/null; test -s /etc/ssl/certs/ca-certificates.crt; cd /data; aip --version'
+ok 'and all programs by their names' same "$(in_debian env PATH="$path" sh -c 'stack --version && view --version' | xargs)" "stack ${said#* } view ${said#* }"
 
 # --- Python, conda, make install, module --------------------------------------------------
 
@@ -111,7 +119,8 @@ ok 'make conda builds the package, and tests it' "${make[0]}" -s --no-print-dire
 ok 'it is there' filled build/conda/linux-*/strata-microscopy-"$version"-*.conda
 
 ok 'make install' "${make[@]/dist/install}" DESTDIR="$tmp/stage" PREFIX=/usr
-ok 'has the files of the Debian package' same "$(cd "$tmp/stage/usr/bin" && find . | sort)" "$(dpkg-deb -c "${deb[0]}" | sed -n 's#.* \./usr/bin/#./#p' | sed 's/ ->.*//; s#^\./$#.#' | sort)"
+ok 'has the programs of the Debian package' same "$(cd "$tmp/stage" && find usr/bin usr/lib ! -type d ! -name '*.1' | sort)" \
+  "$(dpkg-deb -c "${deb[0]}" | sed -nE '/^d/d; s/ -> .*//; s#.* \./(usr/(bin|lib)/)#\1#p' | grep -v '\.1\.gz$' | sort)"
 
 rm -rf build/module
 ok 'make module' "${make[0]}" -s --no-print-directory module NAME=example.org/owner/strata

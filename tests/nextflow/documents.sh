@@ -16,8 +16,8 @@ commands() {
     END { flush() }' - "$file")
 }
 
-# programs: the first words of all lines of blocks that continue no other line.
-programs() { printf '%s' "${blocks[@]}" | awk '!more { print $1 } { more = /\\$/ }' | xargs; }
+# programs: the first words of all lines of blocks that continue no other line; of "strata NAME", the name.
+programs() { printf '%s' "${blocks[@]}" | awk '!more { print $1 == "strata" ? $2 : $1 } { more = /\\$/ }' | xargs; }
 
 # follow FOLDER: runs each of blocks in a folder as one check, and stops at the first that fails.
 follow() {
@@ -29,10 +29,10 @@ follow() {
   done
 }
 
-# A reader's PATH: the programs, Nextflow, and a view whose page is asked for once.
+# A reader's PATH: the programs, Nextflow, and a strata whose view is asked for its page once.
 mkdir "$tmp/programs"
 ln -s "$root/scripts/nextflow.sh" "$tmp/programs/nextflow"
-ln -s "$root/tests/nextflow/visit.sh" "$tmp/programs/view"
+printf '#!/bin/sh\nif [ "$1" = view ]; then shift; exec "%s" "$@"; fi\nexec "$REAL_BIN/strata" "$@"\n' "$root/tests/nextflow/visit.sh" >"$tmp/programs/strata"
 printf '#!/bin/sh\nexit 0\n' >"$tmp/programs/xdg-open" # no browser
-chmod +x "$tmp/programs/xdg-open"
+chmod +x "$tmp/programs/"{strata,xdg-open}
 PATH=$tmp/programs:$root/bin:$PATH

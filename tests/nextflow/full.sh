@@ -86,7 +86,7 @@ ok '-resume executes nothing' same "$status $(tasks "$log")" '0 '
 by_eye=(run "$main" -params-file "$tmp/full.yml" --outdir by-eye --manual --align --align_template "$results/volume/volume.ome.zarr" --align_input_orientation IPL --align_template_orientation IPL)
 warm by-eye "${by_eye[@]}" -resume
 ok 'manual and align: they run, and the report; the rest is found again' same "$status $(tasks "$log")" '0 1 ALIGN 1 MANUAL 1 REPORT 1 VERSIONS'
-opened() { (view() { local a; for a; do case $a in /*) [ -e "$a/zarr.json" ] || [ -e "$a/transform.tfm" ] || exit 1 ;; esac; done; echo "$#"; }; export -f view; cd / && bash "$launch/by-eye/manual/align.sh"); }
+opened() { (strata() { local a; shift; for a; do case $a in /*) [ -e "$a/zarr.json" ] || [ -e "$a/transform.tfm" ] || exit 1 ;; esac; done; echo "$#"; }; export -f strata; cd / && bash "$launch/by-eye/manual/align.sh"); }
 ok 'what was published for aligning by hand finds slices and transforms' same "$(opened | grep -c '^[0-9]*$')" "$(tail -n +2 "$launch/by-eye/manual/pairs.csv" | wc -l)"
 ok 'the volume lies on itself' same "$(awk '/^Parameters:/ { for (i = 2; i <= 7; i++) if ($i > 0.01 || $i < -0.01) bad = 1; print NF - 1, bad + 0 }' "$launch/by-eye/align/volume_ras_transform.tfm")" '6 0'
 aligned() { "$REAL_BIN/align" "$launch/by-eye/volume/volume.ome.zarr" "$tmp/ras.ome.zarr" --template "$results/volume/volume.ome.zarr" --input_orientation IPL --template_orientation IPL --pyramid_resolutions 4 8 -q && same_image "$tmp/ras.ome.zarr" "$launch/by-eye/align/volume_ras.ome.zarr"; }

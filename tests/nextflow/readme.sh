@@ -16,7 +16,7 @@ GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE)
 for line in "${lines[@]}"; do
   ok "$line" env -C "$root" HOME="$tmp/home" GOPATH="$GOPATH" GOCACHE="$GOCACHE" bash -euo pipefail -xc "$line"
 done
-ok 'the programs and their manual are installed' filled "$tmp"/home/.local/bin/{strata,aip,view} "$tmp/home/.local/share/man/man1/aip.1"
+ok 'the programs and their manual are installed' filled "$tmp"/home/.local/{bin/{strata,aip},lib/strata/bin/view} "$tmp/home/.local/share/man/man1/aip.1"
 
 commands "$readme" Demo
 ok 'README has a demo' same "$(programs)" 'phantom for resample focal stitch crop done stack view'

@@ -151,7 +151,7 @@ func writeScript(out *atomic.Output, folder string, pairs []*pair) error {
 		"# overlay, q e turns it, t g moves it along z, p saves its place. Then: manual apply OUT PLACES...\n" +
 		"# usage: align.sh [ARGUMENTS OF VIEW]\nset -u\ntrap : INT\nhere=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd -P) || exit 1\n")
 	for _, p := range pairs {
-		fmt.Fprintf(&b, "echo 'slices %d and %d'\nview %s --overlay %s", p.fixed.ID, p.moving.ID, from(folder, p.fixed.Path), from(folder, p.moving.Path))
+		fmt.Fprintf(&b, "echo 'slices %d and %d'\nstrata view %s --overlay %s", p.fixed.ID, p.moving.ID, from(folder, p.fixed.Path), from(folder, p.moving.Path))
 		if p.folder != "" {
 			b.WriteString(" --place " + from(folder, p.folder))
 		}

@@ -45,7 +45,7 @@ func submit(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return errors.New("--slurm: srun is not on the PATH: run view on a login node of a SLURM cluster, outside of a container")
 	}
-	self, err := exec.LookPath(os.Args[0]) // not os.Executable: the name says which program it is
+	self, err := cli.Self() // not os.Executable: the name says which program it is
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,8 @@ func submit(ctx context.Context, r *cli.Run) error {
 		mem = r.Options.Mem
 	}
 	args := []string{"--job-name=view", "--unbuffered", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(max(2, min(r.Options.Threads, 8))),
-		fmt.Sprintf("--mem=%dM", (mem+besides)>>20), self}
+		fmt.Sprintf("--mem=%dM", (mem+besides)>>20)}
+	args = append(args, self...)
 	for i, a := range os.Args[1:] {
 		if a == "--" {
 			args = append(args, os.Args[1+i:]...)
