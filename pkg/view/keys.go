@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,7 +77,7 @@ func (o *objects) open(ctx context.Context, key string) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a == nil || !isChunk(a, rest) {
+	if a == nil || !a.IsKey(rest, false) {
 		return nil, fmt.Errorf("%s: %w", o.st.Location(store.Join(o.base, key)), errNoKey)
 	}
 	return o.st.Open(ctx, store.Join(o.base, key))
@@ -135,28 +134,4 @@ func (o *objects) node(ctx context.Context, key string) (zarr.Node, error) {
 		o.nodes[key] = n
 	}
 	return n, nil
-}
-
-// isChunk reports whether a key below an array is that of one of its chunk files.
-func isChunk(a *zarr.Array, key string) bool {
-	shape, file := a.Shape(), a.Shard()
-	if file == nil {
-		file = a.Chunks()
-	}
-	numbers := strings.Split(strings.TrimPrefix(key, "c"+a.Separator()), a.Separator())
-	if len(shape) == 0 {
-		numbers = nil
-	}
-	if len(numbers) != len(shape) {
-		return false
-	}
-	index := make([]int, len(shape))
-	for d, text := range numbers {
-		i, err := strconv.Atoi(text)
-		if err != nil || i < 0 || i > (shape[d]-1)/file[d] || shape[d] == 0 {
-			return false
-		}
-		index[d] = i
-	}
-	return a.ChunkKey(index) == store.Join(a.Path(), key)
 }
