@@ -482,3 +482,52 @@ func TestS3PartsOfDeadRunsGo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a foreign function finds stays, whether it was there before or came while the run worked.
+func TestS3ForeignStays(t *testing.T) {
+	s3emu.Start(t).Use(t)
+	notes := func(ctx context.Context, s *S3Store) (string, error) {
+		for key, err := range s.Keys(ctx) {
+			if err != nil || key == "notes.txt" {
+				return key, err
+			}
+			if strings.HasPrefix(key, hidden) {
+				t.Errorf("the key %s of an unfinished run", key)
+			}
+		}
+		return "", nil
+	}
+	for _, meanwhile := range []bool{false, true} {
+		s := newS3(t, fmt.Sprintf("s3://%s/foreign-%v.zarr", s3emu.Bucket, meanwhile))
+		old := nodeNamed("old", 3, 3)
+		if _, err := old.run(bg, s); err != nil {
+			t.Fatal(err)
+		}
+		put := func() {
+			old["notes.txt"] = "precious"
+			if err := s.Put(bg, "notes.txt", []byte("precious")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !meanwhile {
+			put()
+		}
+		u, err := s.Begin(bg, "me", true, notes)
+		if meanwhile {
+			if err != nil {
+				t.Fatal(err)
+			}
+			put()
+			err = nodeNamed("new", 3, 2).write(bg, u)
+			if e := u.Abort(bg); e != nil {
+				t.Error(e)
+			}
+		}
+		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "holds notes.txt, and must not be replaced") {
+			t.Errorf("error %v", err)
+		}
+		if got := objectsOf(t, s); !maps.Equal(got, old) {
+			t.Errorf("left: %v, want %v", got, old)
+		}
+	}
+}
