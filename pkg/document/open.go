@@ -23,7 +23,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	// O_NONBLOCK: opening a pipe would wait for its writer whatever the context says.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, Cause(path, err)
 	}
 	info, err := f.Stat()
 	switch {
