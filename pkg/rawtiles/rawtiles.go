@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 
+	"strata/pkg/document"
 	"strata/pkg/pattern"
 )
 
@@ -148,7 +149,13 @@ func (w *walk) folder(path string) error {
 			if e.Type()&fs.ModeSymlink == 0 {
 				continue
 			}
-			if info, err := os.Stat(inside); err != nil || !info.IsDir() {
+			info, err := os.Stat(inside)
+			if err != nil && e.Name()[0] != '.' {
+				if lost := document.Lost(inside); lost != nil {
+					return lost // tiles may be behind it
+				}
+			}
+			if err != nil || !info.IsDir() {
 				continue
 			}
 		}

@@ -269,12 +269,17 @@ func walk(ctx context.Context, st store.Store, key string, size, count *int64) e
 		return err
 	}
 	for _, e := range entries {
-		if !e.Dir {
+		below := store.Join(key, e.Name)
+		switch {
+		case e.Lost:
+			_, err = st.Get(ctx, below, nil, 0)
+		case e.Dir:
+			err = walk(ctx, st, below, size, count)
+		default:
 			*size += e.Size
 			*count++
-			continue
 		}
-		if err := walk(ctx, st, store.Join(key, e.Name), size, count); err != nil {
+		if err != nil {
 			return err
 		}
 	}
