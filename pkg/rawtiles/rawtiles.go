@@ -150,10 +150,8 @@ func (w *walk) folder(path string) error {
 				continue
 			}
 			info, err := os.Stat(inside)
-			if err != nil && e.Name()[0] != '.' {
-				if lost := document.Lost(inside); lost != nil {
-					return lost // tiles may be behind it
-				}
+			if _, tile, _ := ParseName(inside); tile && err != nil {
+				return document.Cause(inside, err)
 			}
 			if err != nil || !info.IsDir() {
 				continue
