@@ -18,13 +18,16 @@ type LostError struct {
 	Target string // as the link names it
 }
 
-// Error names the link and its target.
-func (e *LostError) Error() string {
+// Error names the file, the link and its target.
+func (e *LostError) Error() string { return e.Path + ": " + e.Cause() }
+
+// Cause says what is wrong without the name of the file, for callers that add it.
+func (e *LostError) Cause() string {
 	about := "is a link"
 	if e.Link != e.Path {
 		about = fmt.Sprintf("is not there, because %s is a link", e.Link)
 	}
-	return fmt.Sprintf("%s: %s to %s, which does not exist: fetch its content (such as with git annex get) or restore it", e.Path, about, e.Target)
+	return fmt.Sprintf("%s to %s, which does not exist: fetch its content (such as with git annex get) or restore it", about, e.Target)
 }
 
 // Lost returns a [LostError] for a path that does not exist because it, or a folder above it, is a symbolic link that leads to
