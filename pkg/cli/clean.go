@@ -40,6 +40,14 @@ func hideSecrets(arguments, environment []string) {
 // characters that would move a cursor or hide text quoted.
 func clean(text string) string { return quoted(address.Redact(text), "") }
 
+// mostText is the maximum length of a message in characters. Names of files, cells of tables and attributes of images, which
+// messages quote, can be of any length.
+const mostText = 600
+
+// Message returns the text of an error, a warning or a finding as it is printed, logged and recorded: one line without secrets, with
+// characters that would control a terminal quoted. Of a text of more than a few hundred characters the middle is left out.
+func Message(text string) string { return address.Cut(clean(text), mostText) }
+
 // quoted replaces characters that are not printed by escapes as JSON has them, but for those that stay.
 func quoted(text, stay string) string {
 	harmless := func(r rune) bool {

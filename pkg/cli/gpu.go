@@ -132,7 +132,7 @@ func (r *Run) closeDevice() {
 func againWithoutGPU(reason error) error {
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, commandLine(), append(os.Environ(), fellBackVariable+"="+oneLine(reason)))
+		err = syscall.Exec(self, commandLine(), append(os.Environ(), fellBackVariable+"="+Message(oneLine(reason))))
 	}
 	return fmt.Errorf("%w (restarting on the CPU: %v)", reason, err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"strata/pkg/document"
 	"strata/pkg/images"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
@@ -38,7 +39,10 @@ func (r *Run) Input(path string) (string, error) {
 	named := path
 	path, err := r.present(named)
 	if err != nil {
+		lost := document.Lost(path)
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && lost != nil:
+			return "", BadInput(lost)
 		case errors.Is(err, fs.ErrNotExist):
 			return "", BadInputf("%s: no such file or folder%s", path, didYouMean(path))
 		case errors.Is(err, fs.ErrPermission):

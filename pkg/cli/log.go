@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +26,7 @@ func (w *warnings) Run(e *zerolog.Event, level zerolog.Level, text string) {
 	if level != zerolog.WarnLevel {
 		return
 	}
+	text = Message(text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.seen[text] {
@@ -44,6 +47,11 @@ func (w *warnings) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string{}, w.texts...)
+}
+
+// hold reports whether a warning holds a text.
+func (w *warnings) hold(text string) bool {
+	return slices.ContainsFunc(w.list(), func(t string) bool { return strings.Contains(t, text) })
 }
 
 // newLogger logs to out. On a console a line is "aip: text key=value", with a

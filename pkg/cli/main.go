@@ -80,7 +80,7 @@ func wantsHelp(tokens []string) (help, brief bool) {
 
 // printError prints an error as one line and is its exit code.
 func printError(w io.Writer, tool string, err error) int {
-	fmt.Fprintf(w, "%s: %s\n", tool, clean(oneLine(err)))
+	fmt.Fprintf(w, "%s: %s\n", tool, Message(oneLine(err)))
 	return ExitCode(err)
 }
 
@@ -145,7 +145,7 @@ func (r *Run) main(root *Command) (code int) {
 			if err == nil {
 				err = fmt.Errorf("the output is complete, but its record could not be written: %w", reportErr)
 			} else {
-				r.Log.Error().Msg(r.outputs.Rename(oneLine(reportErr)))
+				r.Log.Error().Msg(r.message(reportErr))
 			}
 		}
 	}
@@ -153,10 +153,13 @@ func (r *Run) main(root *Command) (code int) {
 	case err == nil:
 		r.summarize(time.Since(started))
 	case !errors.Is(err, errPassedOn):
-		r.Log.Error().Msg(r.outputs.Rename(oneLine(err)))
+		r.Log.Error().Msg(r.message(err))
 	}
 	return ExitCode(err)
 }
+
+// message returns the text of an error that ends the run, with the outputs' final names.
+func (r *Run) message(err error) string { return Message(r.outputs.Rename(oneLine(err))) }
 
 // setUp makes what a run works with, from its options.
 func (r *Run) setUp(tool string) {
@@ -228,6 +231,7 @@ func (r *Run) guarded(ctx context.Context) error {
 				return err
 			}
 		}
+		r.warnOfNonFinite()
 		return nil
 	})
 	var bug *work.Panic
@@ -305,7 +309,7 @@ func (r *Run) report(root *Command, started time.Time, err error) error {
 	rec.Warnings = r.warnings.list()
 	rec.ExitCode = ExitCode(err)
 	if err != nil {
-		rec.Error = r.outputs.Rename(oneLine(err))
+		rec.Error = r.message(err)
 	}
 	for i := range rec.Inputs {
 		if rec.Inputs[i].Bytes == 0 {

@@ -77,6 +77,7 @@ func demo() *cli.Command {
 			{Name: "read_only", Kind: cli.Bool, Hidden: true, Usage: "write nothing, and conclude something"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
 			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status", "replaced", "memory", "goroutine"}, Usage: "fail in a certain way"},
+			{Name: "non_finite", Kind: cli.Int, Hidden: true, Usage: "number of NaN voxels found"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
@@ -142,7 +143,7 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	}
 	task.Add(int64(half))
 	r.Meter.AddRead(int64(len(data)))
-	r.Meter.AddNonFinite(7)
+	r.Meter.AddNonFinite(int64(r.Int("non_finite")))
 	if r.Bool("pause") {
 		r.Log.Info().Msg("half")
 		if r.Bool("deaf") {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -158,7 +159,17 @@ func (r *Run) Ints(name string) []int { return all[int](r, name, Ints) }
 func (r *Run) Floats(name string) []float64 { return all[float64](r, name, Floats) }
 
 // Warn logs a warning and notes it in the record; the same text only once.
-func (r *Run) Warn(format string, args ...any) { r.Log.Warn().Msgf(format, args...) }
+func (r *Run) Warn(format string, args ...any) {
+	r.Log.Warn().Msg(Message(fmt.Sprintf(format, args...)))
+}
+
+// warnOfNonFinite warns of NaN and infinite voxels unless the stage has done so, with what they do to its result.
+func (r *Run) warnOfNonFinite() {
+	const are = "are NaN or infinite"
+	if n := r.Meter.NonFinite(); n > 0 && !r.warnings.hold(are) {
+		r.Warn("%d voxels of the input %s", n, are)
+	}
+}
 
 // ReadsFrom makes room for what is fetched ahead from a store that is far away, which --mem
 // counts: Options.Mem is what is left of it. A command calls it for each input before it plans.

@@ -81,6 +81,35 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A link to nothing is not an absent file: the error names it and where it leads, also where a folder above is the link.
+func TestLost(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, target := range map[string]string{"file": "../annex/objects/x", "folder": "gone", "twice": "file", "good": "x", "loop": "loop"} {
+		if err := os.Symlink(target, in(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(in("x"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"file":       "file: is a link to ../annex/objects/x, which does not exist: ",
+		"twice":      "twice: is a link to file, which does not exist: ",
+		"folder/a/b": "folder/a/b: is not there, because " + in("folder") + " is a link to gone, which does not exist: ",
+		"none":       "", "none/none": "", "good": "", "x": "", "loop": "", "x/y": "",
+	} {
+		err := Lost(in(path))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), in(want)) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+		var lost *LostError
+		if _, opened := Open(t.Context(), in(path)); errors.As(opened, &lost) != (want != "") || want != "" && errors.Is(opened, os.ErrNotExist) {
+			t.Errorf("Open(%s): %v", path, opened)
+		}
+	}
+}
+
 // A pipe is read like a file, also when its writer comes later; one that nobody writes
 // to, or that falls silent, is left when the context ends.
 func TestPipe(t *testing.T) {
@@ -107,6 +136,12 @@ func TestPipe(t *testing.T) {
 		t.Errorf("without a writer: %v", err)
 	}
 
+	defer func(was time.Duration) { awaited = was }(awaited)
+	awaited = 30 * time.Millisecond
+	if _, err := Text(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": is a pipe that no program writes to") {
+		t.Errorf("without a writer for long: %v", err)
+	}
+
 	silent, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +150,16 @@ func TestPipe(t *testing.T) {
 	if _, err := silent.WriteString("begun"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	if f, err := Open(t.Context(), path); err != nil {
+		t.Error(err)
+	} else {
+		got := make([]byte, 5)
+		if n, err := io.ReadFull(f, got); n != 5 || string(got) != "begun" {
+			t.Errorf("%q, %v", got[:n], err)
+		}
+		f.Close()
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond) // a writer that has not begun is waited for
 	defer cancel()
 	if _, err := Text(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("from a silent writer: %v", err)

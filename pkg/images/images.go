@@ -107,13 +107,13 @@ func formatOf(head []byte) *format {
 
 // Is reports whether a local file has one of the formats, judged by its first bytes.
 func Is(name string) bool {
-	f, err := os.Open(name)
+	o, err := store.Folder(filepath.Dir(name)).Open(context.Background(), filepath.Base(name)) // a pipe would wait for its writer
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	head := make([]byte, headBytes)
-	n, _ := io.ReadFull(f, head) // a shorter file is told by what it has
+	defer o.Close()
+	head := make([]byte, min(headBytes, o.Size()))
+	n, _ := o.ReadAt(context.Background(), head, 0) // a shorter file is told by what it has
 	return formatOf(head[:n]) != nil
 }
 

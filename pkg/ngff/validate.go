@@ -19,26 +19,52 @@ import (
 // its levels and label images, or a plate with its wells and their images. It reads metadata only, no chunks.
 // A valid hierarchy gives an empty result.
 func Validate(ctx context.Context, st store.Store, path string) []Problem {
-	v := validator{ctx: ctx, st: st}
+	problems, _ := ValidateUpTo(ctx, st, path, math.MaxInt)
+	return problems
+}
+
+// ValidateUpTo is [Validate] that ends when it has found a number of errors, and lists at most as many warnings besides.
+// more reports whether it ended early or left warnings out: metadata of some megabytes can name a million missing arrays.
+func ValidateUpTo(ctx context.Context, st store.Store, path string, most int) (problems []Problem, more bool) {
+	v := validator{ctx: ctx, st: st, most: most}
 	v.node(path)
-	return v.problems
+	return v.problems, v.more
 }
 
 type validator struct {
 	ctx      context.Context
 	st       store.Store
 	problems []Problem
+	most     int              // of each severity
+	counts   map[Severity]int // of problems
+	more     bool
+}
+
+// enough reports whether the search should end.
+func (v *validator) enough() bool { return v.counts[Error] >= v.most }
+
+// note lists a problem, unless there are enough of its severity.
+func (v *validator) note(p Problem) {
+	if v.counts == nil {
+		v.counts = map[Severity]int{}
+	}
+	if v.counts[p.Severity] >= v.most {
+		v.more = true
+		return
+	}
+	v.counts[p.Severity]++
+	v.problems = append(v.problems, p)
 }
 
 func (v *validator) add(location string, f *findings) {
 	for _, p := range f.list {
 		p.Path = location
-		v.problems = append(v.problems, p)
+		v.note(p)
 	}
 }
 
 func (v *validator) fail(location string, err error) {
-	v.problems = append(v.problems, Problem{Path: location, Severity: Error, Message: err.Error(), Err: err, fatal: true})
+	v.note(Problem{Path: location, Severity: Error, Message: err.Error(), Err: err, fatal: true})
 }
 
 // group opens a group, or notes why not.
@@ -58,6 +84,10 @@ func (v *validator) group(path string) *zarr.Group {
 
 // node checks whatever lies at path.
 func (v *validator) node(path string) {
+	if v.enough() {
+		v.more = true
+		return
+	}
 	g := v.group(path)
 	if g == nil {
 		return
@@ -77,7 +107,7 @@ func (v *validator) node(path string) {
 	}
 	if m.Plate != nil {
 		for i, w := range m.Plate.Wells {
-			if w.Path != "" {
+			if w.Path != "" && !v.enough() {
 				v.well(g, m.Plate, i)
 			}
 		}
@@ -85,7 +115,7 @@ func (v *validator) node(path string) {
 	if m.Well != nil {
 		v.fields(g, m.Well)
 	}
-	for i := 0; m.Collection; i++ {
+	for i := 0; m.Collection && !v.enough(); i++ {
 		image := store.Join(path, strconv.Itoa(i))
 		if _, err := zarr.Open(v.ctx, v.st, image); i > 0 && errors.Is(err, fs.ErrNotExist) {
 			break
@@ -120,13 +150,19 @@ func (v *validator) multiscale(g *zarr.Group, m *Metadata, i int) {
 	}
 	arrays := make([]*zarr.Array, len(ms.Datasets))
 	transforms := make([]Transform, len(ms.Datasets))
+	failed := 0
 	for k, d := range ms.Datasets {
 		if d.Path == "" {
 			continue // reported with its field
 		}
+		if v.counts[Error]+failed >= v.most {
+			v.more = true
+			break
+		}
 		field := fmt.Sprintf("%sdatasets[%d]", prefix, k)
 		a, err := im.array(v.ctx, d.Path)
 		if err != nil {
+			failed++
 			if errors.Is(err, fs.ErrNotExist) {
 				f.fatal(field+".path", "%q: there is no such array", d.Path)
 			} else {
@@ -292,7 +328,7 @@ func (v *validator) labels(g *zarr.Group) {
 		v.node(path)
 		if g := v.groupQuietly(path); g != nil && len(v.problems) == before {
 			if lm, _ := ReadMetadata(g); lm.ImageLabel == nil {
-				v.problems = append(v.problems, Problem{Path: g.Location(), Field: "image-label", Severity: Warning, Message: "missing (label images should have it)"})
+				v.note(Problem{Path: g.Location(), Field: "image-label", Severity: Warning, Message: "missing (label images should have it)"})
 			}
 		}
 	}

@@ -193,7 +193,10 @@ func lineAt(b []byte, offset int64) int {
 func plainJSON(err error, path string) error {
 	var syntax *json.SyntaxError
 	var file *fs.PathError
+	var lost *document.LostError
 	switch {
+	case errors.As(err, &lost):
+		return errors.New(lost.Cause())
 	case errors.As(err, &file):
 		return file.Err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":

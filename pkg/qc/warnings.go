@@ -66,7 +66,7 @@ func (r *Report) notices() []*Notice {
 			}
 			add("warning", run.Tool, run.slice(), r.adviceOn(w, run.Tool), "%s", w)
 		}
-		if run.NonFinite > 0 {
+		if run.NonFinite > 0 && !run.warnedOf("are NaN or infinite") {
 			add("note", run.Tool, run.slice(), "", "%d voxels of the input are NaN or infinite", run.NonFinite)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 
+	"strata/pkg/document"
 	"strata/pkg/pattern"
 )
 
@@ -148,7 +149,11 @@ func (w *walk) folder(path string) error {
 			if e.Type()&fs.ModeSymlink == 0 {
 				continue
 			}
-			if info, err := os.Stat(inside); err != nil || !info.IsDir() {
+			info, err := os.Stat(inside)
+			if _, tile, _ := ParseName(inside); tile && err != nil {
+				return document.Cause(inside, err)
+			}
+			if err != nil || !info.IsDir() {
 				continue
 			}
 		}

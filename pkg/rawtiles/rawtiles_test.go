@@ -65,6 +65,16 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	lost := filepath.Join(root, "tile_x03_y00_z05") // is no tile that can be left out
+	if err := os.Symlink("../gone", lost); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(t.Context(), root); err == nil || !strings.Contains(err.Error(), lost+": is a link to ../gone, which does not exist") {
+		t.Errorf("a lost tile: %v", err)
+	}
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
 	found, err := Find(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)

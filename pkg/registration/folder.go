@@ -53,7 +53,13 @@ func OpenFolder(path string) (*Folder, error) {
 	}
 	f := &Folder{path, map[int][]string{}}
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(path, e.Name())); err != nil || !info.IsDir() {
+		info, err := os.Stat(filepath.Join(path, e.Name()))
+		if err != nil && sliceNumber().MatchString(e.Name()) {
+			if lost := document.Lost(filepath.Join(path, e.Name())); lost != nil {
+				return nil, lost
+			}
+		}
+		if err != nil || !info.IsDir() {
 			continue
 		}
 		for _, m := range sliceNumber().FindAllStringSubmatch(e.Name(), -1) {

@@ -129,7 +129,7 @@ func (p *TilePositions) readTable(b []byte) error {
 	}
 	for _, c := range []string{"y_" + unit, "x_" + unit} {
 		if _, ok := t.columns[c]; !ok {
-			return t.errorf("there is no column %q (columns are %.200q)", c, t.row)
+			return t.errorf("there is no column %q (columns are %s)", c, t.names())
 		}
 	}
 	seen := map[[2]int]bool{}
@@ -142,7 +142,7 @@ func (p *TilePositions) readTable(b []byte) error {
 		for d, c := range []string{"row", "column"} {
 			v, ok := wholeNumber(t.text(c))
 			if !ok {
-				return t.errorf("%s is %q, want a whole number from 0 on", c, t.text(c))
+				return t.errorf("%s is %s, want a whole number from 0 on", c, t.quoted(c))
 			}
 			e.Tile[d] = v
 		}

@@ -138,7 +138,7 @@ func ReadDecisions(r io.Reader, name string) ([]Decision, error) {
 func (t *table) count(column string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {
-		return 0, t.errorf("%s is %q, want a whole number from 0 on", column, t.text(column))
+		return 0, t.errorf("%s is %s, want a whole number from 0 on", column, t.quoted(column))
 	}
 	return v, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/address"
 	"strata/pkg/document"
 )
 
@@ -79,11 +80,11 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 	}
 	for _, c := range needed {
 		if _, ok := t.columns[c]; !ok {
-			return nil, fmt.Errorf("%s:%d: there is no column %q (columns are %.200q)", name, t.line, c, t.row)
+			return nil, fmt.Errorf("%s:%d: there is no column %q (columns are %s)", name, t.line, c, t.names())
 		}
 	}
 	if twice != "" {
-		return nil, fmt.Errorf("%s:%d: column %q appears twice", name, t.line, twice)
+		return nil, fmt.Errorf("%s:%d: column %s appears twice", name, t.line, address.Quoted(twice))
 	}
 	return t, nil
 }
@@ -120,6 +121,23 @@ func (t *table) text(column string) string {
 	return strings.TrimSpace(t.row[i])
 }
 
+// quoted returns a field of the row as messages quote it.
+func (t *table) quoted(column string) string { return address.Quoted(t.text(column)) }
+
+// names returns the names of the first columns as messages quote them.
+func (t *table) names() string {
+	const most = 12
+	var out []string
+	for i, c := range t.header {
+		if i == most {
+			out = append(out, fmt.Sprintf("… %d more", len(t.header)-most))
+			break
+		}
+		out = append(out, address.Quoted(c))
+	}
+	return "[" + strings.Join(out, " ") + "]"
+}
+
 func (t *table) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", t.name, t.line, fmt.Errorf(format, args...))
 }
@@ -128,7 +146,7 @@ func (t *table) errorf(format string, args ...any) error {
 func (t *table) number(column string) (float64, error) {
 	v, err := strconv.ParseFloat(t.text(column), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, t.errorf("%s is %q, want a number", column, t.text(column))
+		return 0, t.errorf("%s is %s, want a number", column, t.quoted(column))
 	}
 	return v, nil
 }
@@ -137,7 +155,7 @@ func (t *table) number(column string) (float64, error) {
 func (t *table) id(column string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {
-		return 0, t.errorf("%s is %q, want the number of a slice", column, t.text(column))
+		return 0, t.errorf("%s is %s, want the number of a slice", column, t.quoted(column))
 	}
 	return v, nil
 }
@@ -158,7 +176,7 @@ func (t *table) fields() ([]string, error) {
 		if text = strings.TrimSpace(text); i < len(t.header) {
 			out = append(out, text)
 		} else if text != "" {
-			return nil, t.errorf("%.100q is in column %d, the header has %d columns", text, i+1, len(t.header))
+			return nil, t.errorf("%s is in column %d, the header has %d columns", address.Quoted(text), i+1, len(t.header))
 		}
 	}
 	return out, nil
@@ -171,7 +189,7 @@ func (t *table) truth(column string, def bool) (bool, error) {
 	}
 	v, ok := truth(t.text(column))
 	if !ok {
-		return false, t.errorf("%s is %q, want true or false", column, t.text(column))
+		return false, t.errorf("%s is %s, want true or false", column, t.quoted(column))
 	}
 	return v, nil
 }

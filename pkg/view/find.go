@@ -97,6 +97,8 @@ func (s *search) visit(ctx context.Context, key string, depth int) (more bool, e
 			if more, err = s.visit(ctx, below, depth-1); err != nil {
 				more = false // a folder that may not be read hides nothing else
 			}
+		case e.Lost && strings.Contains(e.Name, ".zarr"): // which says so when it is opened
+			more = !s.add(below, false)
 		case s.isImage(below):
 			more = !s.add(below, false)
 		case s.Pages && strings.EqualFold(path.Ext(e.Name), ".html"):

@@ -164,7 +164,7 @@ func (g *Group) Children(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.Dir {
+		if !e.Dir && !e.Lost { // of what is lost, vacant says so
 			continue
 		}
 		switch err := vacant(ctx, g.st, store.Join(g.path, e.Name)); {

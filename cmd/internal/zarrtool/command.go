@@ -55,7 +55,7 @@ func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key st
 	for _, w := range images.Warnings(st) {
 		r.Warn("%s", w)
 	}
-	opts := []zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}
+	opts := readOptions(r)
 	if missing != nil && !images.Sparse(st) {
 		opts = append(opts, zarr.NoteMissing(missing))
 	}
@@ -64,6 +64,11 @@ func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key st
 		return nil, cli.BadInput(errors.Join(err, st.Close()))
 	}
 	return &node{Node: n, store: st, key: key, path: path}, nil
+}
+
+// readOptions returns the options with which arrays are read.
+func readOptions(r *cli.Run) []zarr.Option {
+	return []zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}
 }
 
 // openArray opens the array that the user named, or at a key below that.

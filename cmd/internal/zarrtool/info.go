@@ -164,7 +164,8 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 		return info, info.array(ctx, r, a)
 	}
 	g := n.(*zarr.Group)
-	info.Image = describeImage(ctx, root.store, g)
+	var known map[string]zarr.Node
+	info.Image, known = describeImage(ctx, r, root.store, g)
 	if g.Path() == "" {
 		switch st := root.store.(type) {
 		case *tiffstore.Store:
@@ -177,12 +178,12 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // what cannot be listed is left out
 		return nil, err
 	}
-	for _, name := range children {
-		child, err := g.Open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		c, err := describe(ctx, r, root, child, name)
+	nodes, err := openAll(ctx, g, children, known)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range children {
+		c, err := describe(ctx, r, root, nodes[i], name)
 		if err != nil {
 			return nil, err
 		}
@@ -269,37 +270,44 @@ func walk(ctx context.Context, st store.Store, key string, size, count *int64) e
 		return err
 	}
 	for _, e := range entries {
-		if !e.Dir {
+		below := store.Join(key, e.Name)
+		switch {
+		case e.Lost:
+			_, err = st.Get(ctx, below, nil, 0)
+		case e.Dir:
+			err = walk(ctx, st, below, size, count)
+		default:
 			*size += e.Size
 			*count++
-			continue
 		}
-		if err := walk(ctx, st, store.Join(key, e.Name), size, count); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// describeImage reads a group's NGFF metadata, if it has any. An error in them is reported in the result, since
-// the arrays can still be inspected.
-func describeImage(ctx context.Context, st store.Store, g *zarr.Group) *imageInfo {
+// describeImage reads a group's NGFF metadata, if it has any, and returns the arrays that it opened for that. An error in them is
+// reported in the result, since the arrays can still be inspected.
+func describeImage(ctx context.Context, r *cli.Run, st store.Store, g *zarr.Group) (*imageInfo, map[string]zarr.Node) {
 	attrs := g.Attributes()
 	if attrs["multiscales"] == nil && !strings.Contains(string(attrs["ome"]), `"multiscales"`) {
-		return nil
+		return nil, nil
 	}
-	im, err := ngff.OpenPresent(ctx, st, g.Path())
+	im, err := ngff.OpenPresent(ctx, st, g.Path(), readOptions(r)...)
 	if err != nil {
-		return &imageInfo{Problem: err.Error()}
+		return &imageInfo{Problem: cli.Message(err.Error())}, nil
 	}
+	known := map[string]zarr.Node{}
 	info := &imageInfo{Version: im.Version, Name: im.Name, Voxel: im.VoxelSize, Labels: im.Labels, Warnings: im.Warnings}
 	for _, a := range im.Axes {
 		info.Axes, info.Units = append(info.Axes, a.Name), append(info.Units, a.Unit)
 	}
 	for _, l := range im.Levels {
 		info.Levels = append(info.Levels, levelInfo{l.Path, l.Scale})
+		known[l.Path] = l.Array
 	}
-	return info
+	return info, known
 }
 
 func (info *nodeInfo) print(w io.Writer, depth int) {

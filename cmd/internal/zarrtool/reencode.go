@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"runtime"
 	"slices"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -128,14 +130,13 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 		return nil, err
 	}
 	names := axisNames(g)
-	for _, name := range children {
-		if slices.Contains(remains, name) {
-			continue
-		}
-		child, err := g.Open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
+	children = slices.DeleteFunc(children, func(name string) bool { return slices.Contains(remains, name) })
+	nodes, err := openAll(ctx, g, children, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range children {
+		child := nodes[i]
 		below, err := planCopy(ctx, child, store.Join(path, name))
 		if err != nil {
 			return nil, err
@@ -148,6 +149,18 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	return plan, nil
 }
 
+// openAll opens nodes of a group, several at a time: a group can have a hundred thousand. Those that are known it takes as they are.
+func openAll(ctx context.Context, g *zarr.Group, names []string, known map[string]zarr.Node) ([]zarr.Node, error) {
+	nodes := make([]zarr.Node, len(names))
+	err := work.Each(ctx, runtime.GOMAXPROCS(0), len(names), func(_, i int) (err error) {
+		if nodes[i] = known[names[i]]; nodes[i] == nil {
+			nodes[i], err = g.Open(ctx, names[i])
+		}
+		return err
+	})
+	return nodes, err
+}
+
 // childrenOf lists a group. A web server cannot list, so there the children are those that OME-Zarr metadata name:
 // the levels of an image and its label images. If they name none, the error is errors.ErrUnsupported.
 func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
@@ -157,10 +170,11 @@ func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
 	}
 	m, _ := ngff.ReadMetadata(g)
 	names = m.Labels
+	seen := map[string]bool{}
 	for _, ms := range m.Multiscales {
 		for _, d := range ms.Datasets {
-			if !slices.Contains(names, d.Path) {
-				names = append(names, d.Path)
+			if !seen[d.Path] && !slices.Contains(m.Labels, d.Path) {
+				names, seen[d.Path] = append(names, d.Path), true
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"strata/pkg/cli"
@@ -24,7 +25,7 @@ func validateCommand() *cli.Command {
 		Name:  "validate",
 		Usage: "check that chunks decode and OME-Zarr metadata is valid, or that two arrays are equal",
 		Description: "Prints one line per problem and exits with code 3 if there is any; otherwise logs that\n" +
-			"PATH is valid. A chunk that is not stored reads as the fill\n" +
+			"PATH is valid. It stops after --max_findings problems, and says so. A chunk that is not stored reads as the fill\n" +
 			"value. It counts as a problem if the array states that its writer stored it, as arrays of these programs do, and\n" +
 			"with --complete in any array.\n\n" +
 			"With OTHER, checks that PATH and OTHER are arrays, or hierarchies, of equal shape, data type and values. Chunks,\n" +
@@ -36,6 +37,7 @@ func validateCommand() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "ngff", Kind: cli.Bool, Usage: "require OME-Zarr metadata, and check it strictly"},
 			{Name: "files", Kind: cli.Strings, Value: "FILE,...", Usage: "check that the run that wrote the image also wrote these files (or folders of maps)"},
+			{Name: "max_findings", Kind: cli.Int, Default: "100", Check: cli.Between(1, 100_000), Usage: "stop after this many problems, 1 to 100000"},
 			{Name: "metadata_only", Kind: cli.Bool, Usage: "check only metadata; do not read chunks"},
 			{Name: "complete", Kind: cli.Bool, Usage: "report every chunk that is not stored, unless the array states that its writer left that many out"},
 		},
@@ -49,16 +51,23 @@ func validateCommand() *cli.Command {
 	}
 }
 
-// findings prints problems and counts them.
+// findings prints problems and counts them, up to a limit.
 type findings struct {
 	r     *cli.Run
 	count int
+	most  int
 }
 
+// add prints a problem, unless there are enough.
 func (f *findings) add(format string, args ...any) {
-	fmt.Fprintf(f.r.Stdout, format+"\n", args...)
-	f.count++
+	if !f.enough() {
+		fmt.Fprintln(f.r.Stdout, cli.Message(fmt.Sprintf(format, args...)))
+		f.count++
+	}
 }
+
+// enough reports whether the search should end.
+func (f *findings) enough() bool { return f.count >= f.most }
 
 func runValidate(ctx context.Context, r *cli.Run) error {
 	if r.Bool("complete") && r.Bool("metadata_only") {
@@ -69,7 +78,7 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	f := &findings{r: r}
+	f := &findings{r: r, most: r.Int("max_findings")}
 	plan, err := planCopy(ctx, in.Node, "")
 	if err != nil {
 		return cli.BadInput(err)
@@ -89,10 +98,10 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 	if err := checkFiles(ctx, f, in); err != nil {
 		return err
 	}
-	if !r.Bool("metadata_only") {
+	if !r.Bool("metadata_only") && !f.enough() {
 		task := r.Progress("validate", decoded(plan))
 		for _, p := range plan {
-			if a, ok := p.node.(*zarr.Array); ok {
+			if a, ok := p.node.(*zarr.Array); ok && !f.enough() {
 				if err := checkChunks(ctx, f, a, task.Add); err != nil {
 					return err
 				}
@@ -148,14 +157,14 @@ func (f *findings) missing(list []zarr.Absent, complete bool) {
 
 // verdict ends a check. It prints the conclusion good if there are no findings.
 func (f *findings) verdict(path, good string) error {
-	switch f.count {
-	case 0:
+	if f.count == 0 {
 		f.r.Conclude("%s", good)
 		return nil
-	case 1:
-		return cli.BadInputf("%s: 1 problem", path)
 	}
-	return cli.BadInputf("%s: %d problems", path, f.count)
+	if f.enough() {
+		return cli.BadInputf("%s: %s; more were not looked for (--max_findings %d)", path, units.Count(f.count, "problem"), f.most)
+	}
+	return cli.BadInputf("%s: %s", path, units.Count(f.count, "problem"))
 }
 
 // checkNGFF validates OME-Zarr metadata if there are any, or must be.
@@ -175,7 +184,8 @@ func checkNGFF(ctx context.Context, f *findings, in *node) error {
 	if !has && !f.r.Bool("ngff") {
 		return nil
 	}
-	for _, p := range ngff.Validate(ctx, in.store, in.key) {
+	problems, more := ngff.ValidateUpTo(ctx, in.store, in.key, f.most-f.count)
+	for _, p := range problems {
 		if p.Err != nil && cli.ExitCode(cli.BadInput(p.Err)) != cli.ExitBadInput {
 			return p.Err // the machine's or the network's, and nothing is known of the file
 		}
@@ -184,6 +194,9 @@ func checkNGFF(ctx context.Context, f *findings, in *node) error {
 		} else {
 			f.r.Warn("%s", p)
 		}
+	}
+	if more && !f.enough() {
+		f.r.Warn("%s: has more warnings of its metadata, which are not listed (--max_findings %d)", in.path, f.most)
 	}
 	return ctx.Err()
 }
@@ -220,11 +233,13 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 	return nil
 }
 
-// checkChunks decodes every chunk. Of a broken array it names each bad block, up to a hundred.
+// errEnough ends a search that has found enough.
+var errEnough = errors.New("enough findings")
+
+// checkChunks decodes every chunk, and names bad blocks until there are enough findings: a shard of a gigabyte can have millions.
 func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int64)) error {
-	const most = 100
-	bad := make(chan error, most)
-	var broken atomic.Int64
+	var mu sync.Mutex
+	var lines []string
 	elem := a.DType().Size()
 	err := eachRegion(ctx, a, f.r.Options.Threads, f.r.Options.Mem, func(ctx context.Context, region zarr.Region, buf []byte) error {
 		err := a.With(zarr.Workers(1)).Read(ctx, region, buf)
@@ -236,22 +251,19 @@ func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int6
 		if err == nil || ctx.Err() != nil || cli.ExitCode(cli.BadInput(err)) != cli.ExitBadInput {
 			return err
 		}
-		if broken.Add(1) <= most {
-			bad <- err
+		mu.Lock()
+		defer mu.Unlock()
+		if lines = append(lines, cli.Message(err.Error())); f.count+len(lines) >= f.most {
+			return errEnough
 		}
 		return nil
 	})
-	close(bad)
-	var lines []string
-	for b := range bad {
-		lines = append(lines, b.Error())
-	}
 	slices.Sort(lines)
 	for _, l := range lines {
 		f.add("%s", l)
 	}
-	if n := broken.Load() - most; n > 0 {
-		f.add("%s: %d more broken blocks", a.Location(), n)
+	if errors.Is(err, errEnough) {
+		return nil
 	}
 	return cli.BadInput(err)
 }
@@ -277,6 +289,9 @@ func compare(ctx context.Context, f *findings, in *node, plan []step, path strin
 	}
 	left, right := arrays(plan), arrays(theirs)
 	for _, p := range sortedKeys(left) {
+		if f.enough() {
+			return nil
+		}
 		if right[p] == nil {
 			f.add("%s: no array %q, which %s has", other.path, p, in.path)
 			continue

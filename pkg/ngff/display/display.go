@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -35,7 +37,8 @@ type members = map[string]json.RawMessage
 
 // Attributes returns the attributes of an image's group, completed by a name and display settings. Anything that
 // the image already states stays unchanged. Channels without a window get the percentiles 0.1 and 99.9 of a coarse
-// level. Label images, images without finite voxels, and
+// level, and so do those whose window is the whole range of their type: it says nothing of the image, and shows one
+// that uses a small part of the range as black. Only colours (red, green, blue) keep it. Label images, images without finite voxels, and
 // images with a chunk that needs more memory than their arrays may use, get no settings. If im has no name, Attributes sets it to
 // name.
 func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]any, error) {
@@ -112,9 +115,16 @@ func complete(ctx context.Context, im *ngff.Image, stated json.RawMessage) (memb
 	if len(channels) != n || n > mostChannels {
 		return nil, nil
 	}
+	picture, certain := inColours(channels, im.DType())
 	for i := range channels {
 		if channels[i] == nil {
 			channels[i] = members{}
+		}
+		switch w := channels[i]["window"]; {
+		case !picture && isWhole(w, im.DType()):
+			delete(channels[i], "window")
+		case certain && w == nil && im.DType() == dtype.Uint8:
+			channels[i]["window"] = encoded(ngff.Window{Max: math.MaxUint8, End: math.MaxUint8})
 		}
 		err := channel(ctx, im, levels, i, n, channels[i])
 		if errors.Is(err, mem.ErrBudget) {
@@ -150,6 +160,38 @@ func channel(ctx context.Context, im *ngff.Image, levels []spatial.Level, i, n i
 		c["window"] = encoded(w)
 	}
 	return err
+}
+
+// isWhole reports whether a window is all that a number of bits can hold, as writers have it who know nothing else.
+func isWhole(raw json.RawMessage, t dtype.Type) bool {
+	var w ngff.Window
+	if !t.IsInteger() || json.Unmarshal(raw, &w) != nil || w.Start != w.Min || w.End != w.Max {
+		return false
+	}
+	for bits := 8; bits <= 8*t.Size(); bits++ {
+		n := math.Pow(2, float64(bits))
+		if w.Min == 0 && w.Max == n-1 || w.Min == -n/2 && w.Max == n/2-1 {
+			return true
+		}
+	}
+	return false
+}
+
+// inColours reports whether channels are the red, green and blue of one picture, whose brightness means something only
+// together: their names tell, or the usual colours with 8 bits. It is certain if they are not named otherwise.
+func inColours(channels []members, t dtype.Type) (picture, certain bool) {
+	if len(channels) < 3 || len(channels) > 4 {
+		return false, false
+	}
+	named, unnamed, coloured := true, true, t == dtype.Uint8
+	for i, name := range []string{"red", "green", "blue"} {
+		var label, color string
+		_ = json.Unmarshal(channels[i]["label"], &label) // what is no text is no name
+		_ = json.Unmarshal(channels[i]["color"], &color)
+		named, unnamed = named && strings.EqualFold(label, name), unnamed && label == ""
+		coloured = coloured && strings.EqualFold(color, colors[i])
+	}
+	return named || coloured, named || coloured && unnamed
 }
 
 // window returns the range of values in which a channel is shown, or nil if no voxel is a finite number.

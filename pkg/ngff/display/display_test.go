@@ -107,6 +107,54 @@ func TestCompletesChannels(t *testing.T) {
 	}
 }
 
+// A window that is all that the type, or the bits in use, can hold is no statement, but for the colours of a picture. A
+// channel's other settings stay.
+func TestWholeRangeIsNoWindow(t *testing.T) {
+	channel := func(label, color string, min, max, start, end float64) ngff.Channel {
+		return ngff.Channel{Label: label, Color: color, Window: &ngff.Window{Min: min, Max: max, Start: start, End: end}}
+	}
+	measured := ngff.Window{Min: 100, Max: 8299, Start: 108, End: 8291}
+	grey := func(i int) uint16 { return uint16(100 + i%8200) }
+	for what, c := range map[string]struct {
+		channel ngff.Channel
+		want    ngff.Window
+	}{
+		"16 bits":            {channel("OCT", "00FF00", 0, 65535, 0, 65535), measured},
+		"12 bits":            {channel("OCT", "00FF00", 0, 4095, 0, 4095), measured},
+		"all, less shown":    {channel("OCT", "00FF00", 0, 65535, 0, 9000), ngff.Window{Min: 0, Max: 65535, Start: 0, End: 9000}},
+		"some range":         {channel("OCT", "00FF00", 0, 9000, 0, 9000), ngff.Window{Min: 0, Max: 9000, Start: 0, End: 9000}},
+		"more than the type": {channel("OCT", "00FF00", 0, 131071, 0, 131071), ngff.Window{Min: 0, Max: 131071, Start: 0, End: 131071}},
+	} {
+		im := completed(t, create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("yx", "micrometer"), Shape: []int{100, 82}, Levels: 1,
+			Omero: &ngff.Omero{Channels: []ngff.Channel{c.channel}}}, grey), "x")
+		if got := im.Omero.Channels[0]; *got.Window != c.want || got.Label != "OCT" || got.Color != "00FF00" {
+			t.Errorf("%s: %+v %+v, want %+v", what, got, *got.Window, c.want)
+		}
+	}
+	signed := completed(t, create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("yx", "micrometer"), Shape: []int{10, 10},
+		Omero: &ngff.Omero{Channels: []ngff.Channel{channel("", "FFFFFF", -32768, 32767, -32768, 32767)}}}, func(i int) int16 { return int16(i - 50) }), "x")
+	if w := signed.Omero.Channels[0].Window; w.Start != -50 || w.End != 49 {
+		t.Errorf("signed: %+v", w)
+	}
+	whole := ngff.Window{Max: 255, End: 255}
+	for _, labels := range [][]string{{"red", "green", "blue"}, {"", "", ""}, {"red", "green", "blue", "alpha"}, {"C0", "C1", "C2", ""}} {
+		o := &ngff.Omero{}
+		for i, l := range labels {
+			o.Channels = append(o.Channels, channel(l, append(colors[:3:3], "FFFFFF")[i], 0, 255, 0, 255))
+		}
+		if len(labels) == 3 { // as those have it whose values were changed
+			o = o.WithoutWindows()
+		}
+		im := completed(t, create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("cyx", "micrometer"), Shape: []int{len(labels), 10, 10}, Omero: o},
+			func(i int) uint8 { return uint8(i % 50) }), "x")
+		for i, c := range im.Omero.Channels {
+			if *c.Window != whole {
+				t.Errorf("colour %d of %q: %+v", i, labels, *c.Window)
+			}
+		}
+	}
+}
+
 // Images that cannot be shown by brightness get no settings.
 func TestNoSettings(t *testing.T) {
 	nan := create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("yx", "micrometer"), Shape: []int{4, 4}}, func(int) float32 { return float32(math.NaN()) })

@@ -68,7 +68,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 	}
 	if plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
-		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: res.Mem - plan.Mem, Omero: m.Image.Omero,
+		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: res.Mem - plan.Mem, Omero: m.Image.Omero.WithoutWindows(),
 	}, g.tile(), res); err != nil {
 		return nil, err
 	}

@@ -107,7 +107,13 @@ func findAll(ctx context.Context, root, name string) (found []string, err error)
 			if f.depth >= mostDepth || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".zarr") {
 				continue
 			}
-			if info, err := os.Stat(path); e.IsDir() || e.Type()&fs.ModeSymlink != 0 && err == nil && info.IsDir() {
+			info, err := os.Stat(path)
+			if err != nil && e.Type()&fs.ModeSymlink != 0 {
+				if lost := document.Lost(path); lost != nil {
+					return nil, oct.InputFault(lost) // reports may be behind it
+				}
+			}
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && err == nil && info.IsDir() {
 				queue = append(queue, folder{path, f.depth + 1})
 			}
 		}

@@ -102,14 +102,10 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 // spec returns the specification of the output.
 func (p *smoothPlan) spec() ngff.ImageSpec {
 	level := p.image.Levels[0]
-	spec := ngff.ImageSpec{
+	return ngff.ImageSpec{
 		Format: p.array.Format(), Name: p.image.Name, Shape: p.shape, DType: p.out, Chunks: p.chunks, Budget: p.pyramidMem,
-		Axes: oct.ImageAxes(p.image), Scale: level.Scale, Translation: level.Translation,
+		Axes: oct.ImageAxes(p.image), Scale: level.Scale, Translation: level.Translation, Omero: p.image.Omero.WithoutWindows(),
 	}
-	if spec.Omero = p.image.Omero; p.how.Gradient { // windows of brightness do not fit a gradient
-		spec.Omero = spec.Omero.WithoutWindows()
-	}
-	return spec
 }
 
 var errNoFilter = oct.LayoutErrorf("no filter: want a median, a sigma or a gradient")

@@ -291,10 +291,10 @@ func TestInvalidKeysAreRefusedEverywhere(t *testing.T) {
 func TestList(t *testing.T) {
 	long := strings.Repeat("n", 255)
 	want := map[string][]Entry{
-		"": {{"..hidden", true, 0}, {".zattrs", false, 3}, {"0", true, 0}, {"0.0.0", false, 17}, {"a", true, 0},
-			{"a-b", false, 2}, {"big", false, 3 << 20}, {"empty", false, 0}, {long, false, 9}, {"s p#a?c%e", true, 0}, {"zarr.json", false, 12}},
-		"0":   {{".zarray", false, 1}, {"c", true, 0}, {"zarr.json", false, 130}},
-		"0/c": {{"0", true, 0}, {"10", true, 0}},
+		"": {{"..hidden", true, 0, false}, {".zattrs", false, 3, false}, {"0", true, 0, false}, {"0.0.0", false, 17, false}, {"a", true, 0, false},
+			{"a-b", false, 2, false}, {"big", false, 3 << 20, false}, {"empty", false, 0, false}, {long, false, 9, false}, {"s p#a?c%e", true, 0, false}, {"zarr.json", false, 12, false}},
+		"0":   {{".zarray", false, 1, false}, {"c", true, 0, false}, {"zarr.json", false, 130, false}},
+		"0/c": {{"0", true, 0, false}, {"10", true, 0, false}},
 	}
 	for _, s := range subjects(t) {
 		t.Run(s.name, func(t *testing.T) {
@@ -510,7 +510,7 @@ func TestPendingObject(t *testing.T) {
 			if got, err := w.Get(bg, "c/0", nil, -1); err != nil || string(got) != "old" {
 				t.Errorf("before Commit: %q, %v", got, err)
 			}
-			if got, err := w.List(bg, "c"); err != nil || !slices.Equal(got, []Entry{{"0", false, 3}}) {
+			if got, err := w.List(bg, "c"); err != nil || !slices.Equal(got, []Entry{{"0", false, 3, false}}) {
 				t.Errorf("before Commit: %v, %v", got, err)
 			}
 			if _, err := o.WriteAt([]byte("x"), -1); err == nil {

@@ -9,13 +9,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"strata/pkg/document"
 )
 
-// FolderStore reads and writes a folder of the file system, one file per object. It follows symbolic links.
+// FolderStore reads and writes a folder of the file system, one file per object. It follows symbolic links; one
+// that leads to nothing, at an object or above it, is a [document.LostError]. The store remembers the last folder
+// above which it has looked for such links.
 //
 // It makes system calls directly instead of using os.File, which would register every file with the poller
 // first: chunks are many and small, and reading one takes exactly open, fstat, pread and close.
@@ -25,6 +30,7 @@ type FolderStore struct {
 	sync   bool
 
 	reading Reading
+	sound   *atomic.Pointer[string] // a folder in which a missing file is just missing
 }
 
 var _ Writer = (*FolderStore)(nil)
@@ -40,7 +46,7 @@ func Sync(on bool) FolderOption { return func(s *FolderStore) { s.sync = on } }
 // Folder returns the store in the folder path, which need not exist before the first write. It does no I/O.
 func Folder(path string, opts ...FolderOption) *FolderStore {
 	root := filepath.Clean(path)
-	s := &FolderStore{root: root, prefix: root + "/"}
+	s := &FolderStore{root: root, prefix: root + "/", sound: new(atomic.Pointer[string])}
 	if root == "/" {
 		s.prefix = root
 	}
@@ -114,7 +120,28 @@ func (s *FolderStore) open(ctx context.Context, key string) (fd int, size int64,
 	if err := ctx.Err(); err != nil {
 		return -1, 0, err
 	}
-	return s.openToRead(s.prefix + key)
+	fd, size, err = s.openToRead(s.prefix + key)
+	if errors.Is(err, unix.ENOENT) {
+		err = s.absent(s.prefix+key, err)
+	}
+	return fd, size, err
+}
+
+// absent returns the error about a file that does not exist. Chunks of one value are missing by the million: of
+// those in one folder, only the first looks at the folders above.
+func (s *FolderStore) absent(path string, err error) error {
+	folder := path[:strings.LastIndexByte(path, '/')+1]
+	if known := s.sound.Load(); known != nil && *known == folder {
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) == unix.ENOENT {
+			return err
+		}
+	}
+	if lost := document.Lost(path); lost != nil {
+		return lost
+	}
+	s.sound.Store(&folder)
+	return err
 }
 
 // noFile is a system error that means [ErrNoFile].
@@ -163,7 +190,7 @@ func (s *FolderStore) List(ctx context.Context, prefix string) ([]Entry, error) 
 	dir := s.Location(prefix)
 	names, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, document.Cause(dir, err)
 	}
 	entries := make([]Entry, 0, len(names))
 	for _, d := range names {
@@ -178,7 +205,10 @@ func (s *FolderStore) List(ctx context.Context, prefix string) ([]Entry, error) 
 			info, err = os.Stat(dir + "/" + d.Name())
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or a link to nowhere
+		case errors.Is(err, fs.ErrNotExist):
+			if d.Name()[0] != '.' && document.Lost(dir+"/"+d.Name()) != nil { // else it was removed meanwhile, or is an editor's lock
+				entries = append(entries, Entry{Name: d.Name(), Lost: true})
+			}
 		case err != nil:
 			return nil, err
 		case info.IsDir():

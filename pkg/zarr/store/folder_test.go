@@ -79,12 +79,45 @@ func TestFolderFollowsLinksAndHidesTemps(t *testing.T) {
 	if b, err := s.Get(bg, "file", nil, -1); string(b) != "c" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := s.Get(bg, "nowhere", nil, -1); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
 	got, err := s.List(bg, "")
-	if want := "[{a true 0} {c false 1} {file false 1} {folder true 0}]"; err != nil || fmt.Sprint(got) != want {
+	if want := "[{a true 0 false} {c false 1 false} {file false 1 false} {folder true 0 false} {nowhere false 0 true}]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+// A link to nothing is lost content and no absent object, wherever it lies, however many absent ones were asked for before.
+func TestFolderNamesLostContent(t *testing.T) {
+	dir := t.TempDir()
+	if err := Folder(dir).Put(bg, "a/c/0/0", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"a/c/0/1": "../annex/x", "a/c/1": "gone", "b": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []*FolderStore{Folder(dir), Folder(dir, ReadBy(ReadMapped)), Folder(linkTo(t, dir))} {
+		for range 2 {
+			for _, absent := range []string{"a/c/0/2", "a/c/2/0", "a/d/e/f", "none"} {
+				if _, err := s.Get(bg, absent, nil, -1); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s: %v", absent, err)
+				}
+			}
+			for lost, want := range map[string]string{
+				"a/c/0/1": "is a link to ../annex/x, which", "a/c/1/0": "a/c/1 is a link to gone, which", "b/zarr.json": "b is a link to nowhere, which",
+			} {
+				_, get := s.Get(bg, lost, nil, -1)
+				_, open := s.Open(bg, lost)
+				for _, err := range []error{get, open} {
+					if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.Location(lost)) {
+						t.Errorf("%s: %v, want %q", lost, err, want)
+					}
+				}
+			}
+		}
+	}
+	if _, err := Folder(filepath.Join(dir, "b")).List(bg, ""); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store is a link to nothing: %v", err)
 	}
 }
 

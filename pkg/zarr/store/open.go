@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"strata/pkg/address"
+	"strata/pkg/document"
 )
 
 // OpenURL opens an address that a user typed for reading. It returns the store and the key of the node that
@@ -96,6 +97,9 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 // missing names a path that cannot be opened without secrets: it may be a mistyped address,
 // "http:/me:secret@host".
 func missing(path string, err error) error {
+	if address.Address(path).String() == path {
+		err = document.Cause(path, err)
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: address.Address(path).String(), Err: p.Err}

@@ -186,7 +186,7 @@ func TestS3ListingNames(t *testing.T) {
 			<CommonPrefixes><Prefix>x/0/</Prefix></CommonPrefixes></ListBucketResult>`)
 	})
 	list, err := s.List(bg, "")
-	if err != nil || len(list) != 2 || list[0] != (Entry{"0", true, 0}) || list[1] != (Entry{"a+b c", false, 12}) {
+	if err != nil || len(list) != 2 || list[0] != (Entry{"0", true, 0, false}) || list[1] != (Entry{"a+b c", false, 12, false}) {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -52,9 +52,9 @@ type Store interface {
 	// Get appends the whole object key to dst[:0], growing it if necessary, and returns the result. On an
 	// error it returns nil and leaves the content of dst undefined.
 	//
-	// An absent object is fs.ErrNotExist. A key that names a folder, or that uses an object as a folder, is
-	// another error: such a store is damaged, and reading fill values would hide that. (HTTP cannot tell;
-	// there the server decides.)
+	// An absent object is fs.ErrNotExist. A key that names a folder, that uses an object as a folder, or that is
+	// a symbolic link to nothing, is another error: such a store is damaged, and reading fill values would hide
+	// that. (HTTP cannot tell; there the server decides.)
 	//
 	// An object of more than limit bytes is ErrTooLarge; limit < 0 allows any size.
 	Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error)
@@ -81,6 +81,7 @@ type Entry struct {
 	Name string // last segment of the key
 	Dir  bool   // other keys have this one as prefix
 	Size int64  // bytes of the object; 0 for a folder
+	Lost bool   // a symbolic link that leads to nothing: nobody knows whether to an object or to a folder
 }
 
 // Object reads from an open object. ReadAt may be called concurrently.

@@ -148,7 +148,7 @@ func TestZipFolderEntriesAndDuplicates(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	got, err := z.List(bg, "")
-	if want := []Entry{{"a", true, 0}, {"c", true, 0}, {"e", true, 0}}; err != nil || !slices.Equal(got, want) {
+	if want := []Entry{{"a", true, 0, false}, {"c", true, 0, false}, {"e", true, 0, false}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := z.List(bg, "e/f"); err != nil || len(got) != 0 {

@@ -2,13 +2,17 @@
 
 package store
 
-import "context"
+import (
+	"context"
+
+	"strata/pkg/document"
+)
 
 // Zip opens the zip file path for reading.
 func Zip(path string) (*ZipStore, error) {
 	fd, size, err := openRegular(path, 0)
 	if err != nil {
-		return nil, err
+		return nil, document.Cause(path, err)
 	}
 	o := &fileObject{path: path, size: size}
 	o.fd.init(fd)

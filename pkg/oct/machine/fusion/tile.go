@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
@@ -27,6 +28,8 @@ type tileLoader interface {
 	// Planes calls take for the tile's planes of the pass in increasing z. While take runs, Fuse adds n planes from
 	// plane z on. If take returns false, Planes ends, and a device does none of the work that take requested.
 	Planes(take func(z, n int) bool)
+	// CountNonFinite adds the number of NaN and infinite voxels to the meter: those of the planes that Planes gave last.
+	CountNonFinite()
 }
 
 // pieceReader reads the tiles of a mosaic in pieces along z that contain whole planes of the tile. Uncompressed
@@ -174,6 +177,20 @@ func (w *hostFuser[T, F]) Planes(take func(z, n int) bool) {
 	}
 }
 
+func (w *hostFuser[T, F]) CountNonFinite() {
+	if !w.Mosaic.DType.IsFloat() || w.data == nil {
+		return
+	}
+	ny, nx, r := w.Mosaic.Chunk[1], w.Mosaic.Chunk[2], w.tile.From
+	n := int64(0)
+	for z := w.lo - w.first; z < w.hi-w.first; z++ {
+		for y := range r.Height() {
+			n += filter.NonFiniteStored(w.Mosaic.DType, dtype.Bytes(w.data[(z*ny+y)*nx:][:r.Width()]))
+		}
+	}
+	w.Res.Meter.AddNonFinite(n)
+}
+
 // Load copies a tile's planes of the pass to the device, for all columns that the tile covers. If these planes are
 // zero and it is unknown whether the tile is empty, Load checks the other planes in the same memory.
 func (w *deviceFuser) Load(t Tile, blank int) int {
@@ -251,6 +268,26 @@ func (w *deviceFuser) fetch(z0, z1 int, count bool) error {
 		s.Download(w.back[:8], w.set)
 	}
 	return w.wait()
+}
+
+func (w *deviceFuser) CountNonFinite() {
+	kind := w.Mosaic.DType
+	if !kind.IsFloat() || w.blank == w.Mosaic.Shape[0] {
+		return
+	}
+	w.try(func() error {
+		s, n := w.dev.Stream, int64(w.pass.Z1-w.pass.Z0)*int64(w.tile.From.Area())
+		s.Zero(w.set)
+		if err := kernels.CountNonFinite(s, w.set, w.planes, kind, n); err != nil {
+			return err
+		}
+		s.Download(w.back[:8], w.set)
+		if err := w.wait(); err != nil {
+			return err
+		}
+		w.Res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(w.back)))
+		return nil
+	})
 }
 
 func (w *deviceFuser) wait() error {

@@ -191,7 +191,7 @@ func (p *pass) add(w fusion.Fuser, k int) bool {
 			}
 			w.Then(func() { p.advance(&visits[i], z+n) })
 		}
-		p.progress(t, z+n)
+		p.progress(w, t, z+n)
 		added = z+n == p.z1
 		return true
 	})
@@ -274,10 +274,12 @@ func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 	return true
 }
 
-// progress reports the planes of a tile up to z as done, each only once.
-func (p *pass) progress(t, z int) {
+// progress reports the planes at hand of a tile, which end at z, as done, and counts their NaN and infinite voxels,
+// each only once.
+func (p *pass) progress(w fusion.Fuser, t, z int) {
 	if more := z - p.shown[t]; more > 0 {
 		p.shown[t] = z
+		w.CountNonFinite()
 		p.Res.Done(int64(more) * int64(p.extent(t).Area()) * int64(p.Mosaic.DType.Size()))
 	}
 }
