@@ -88,7 +88,9 @@ type measurement struct {
 	pairs    int
 }
 
-func (m *measurement) path(names ...string) string { return filepath.Join(append([]string{m.dir}, names...)...) }
+func (m *measurement) path(names ...string) string {
+	return filepath.Join(append([]string{m.dir}, names...)...)
+}
 
 // program runs a program with files that a previous run may have left.
 func (m *measurement) program(ctx context.Context, name string, args ...string) error {
@@ -178,7 +180,11 @@ func (m *measurement) compare(op func(sum bool) error) (string, error) {
 		}
 	}
 	slices.Sort(ratios)
-	percent := func(q float64) float64 { return 100 * (ratios[int(q*float64(len(ratios)-1)+0.5)] - 1) }
+	at := func(q float64) float64 { return ratios[int(q*float64(len(ratios)-1)+0.5)] }
+	if at(0.5) >= 2 {
+		return fmt.Sprintf("× %.3g (%.3g to %.3g)", at(0.5), at(0.25), at(0.75)), nil
+	}
+	percent := func(q float64) float64 { return 100 * (at(q) - 1) }
 	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", percent(0.5), percent(0.25), percent(0.75)), nil
 }
 
