@@ -17,7 +17,7 @@ const (
 	GPU       Shared = 1 << iota // --use_gpu --require_gpu --gpu --gpu_mem, and how files are moved to and from it
 	Resources                    // --threads --mem --backend, and how requests to servers are tried again
 	Outputs                      // --overwrite --sync
-	Layout                       // --zarr_format --codec --chunks --shard
+	Layout                       // --zarr_format --codec --checksum --chunks --shard
 	Pyramid                      // --n_levels
 	Inputs                       // --missing_chunks
 
@@ -111,6 +111,7 @@ func commonFlags(s Shared) []Flag {
 	add(Layout, inOut,
 		Flag{Name: "zarr_format", Kind: Int, Value: "2|3", Note: "the input's", Check: Between(2, 3), Usage: "Zarr format of the output: 2 writes OME-Zarr 0.4, 3 writes OME-Zarr 0.5"},
 		Flag{Name: "codec", Default: "blosc-zstd:1", Value: "NAME[:LEVEL]", Check: checkCodec, Usage: codecUsage()},
+		Flag{Name: "checksum", Kind: Bool, Usage: "store a checksum with each chunk (codec crc32c), so that readers notice every damaged bit; needs Zarr format 3"},
 		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "chosen by the program", Check: Between(1, MostAxis), Usage: "chunk shape of the output, in voxels"},
 		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "no shards", Check: Between(1, MostAxis), Usage: "shard shape of the output in voxels, a multiple of the chunk shape; needs Zarr format 3"},
 	)

@@ -7,9 +7,11 @@ import (
 	"runtime"
 	"strconv"
 
+	"strata/pkg/dtype"
 	"strata/pkg/host"
 	"strata/pkg/settings"
 	"strata/pkg/units"
+	"strata/pkg/zarr/codec"
 )
 
 // defaultMem is --mem where no control group has less than twice as much.
@@ -34,7 +36,8 @@ type Options struct {
 	MissingChunks string
 	Sync          bool
 	ZarrFormat    int    // 2 or 3; 0: the input's
-	Codec         string // NAME[:LEVEL], checked
+	Codec         string // NAME[:LEVEL], checked; with --checksum, codec.ChecksumSuffix follows
+	Checksum      bool
 	Chunks        []int  // nil: the stage's own
 	Shard         []int  // nil: none
 	Levels        int    // pyramid levels below level 0
@@ -89,6 +92,12 @@ func options(r *Run) (Options, error) {
 		o.ZarrFormat, o.Codec, o.Chunks, o.Shard = r.Int("zarr_format"), r.String("codec"), r.Ints("chunks"), r.Ints("shard")
 		if o.Shard != nil && o.ZarrFormat == 2 {
 			return o, Usage("--shard needs Zarr format 3: give --zarr_format 3 or leave --shard out")
+		}
+		if o.Checksum = r.Bool("checksum"); o.Checksum {
+			o.Codec += codec.ChecksumSuffix
+			if _, err := codec.FromFlag(o.Codec, dtype.Uint8, o.ZarrFormat); err != nil {
+				return o, Usage("%w", err)
+			}
 		}
 		for name, shape := range map[string][]int{"chunks": o.Chunks, "shard": o.Shard} {
 			if err := countable(name, shape); err != nil {

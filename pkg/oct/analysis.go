@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"strata/pkg/ngff"
-	"strata/pkg/zarr/codec"
 )
 
 // Analysis describes the pyramid of a volume for analysis: its levels have the physical voxel sizes that an atlas or a script asks for
@@ -41,6 +40,6 @@ func (a Analysis) Apply(spec *ngff.ImageSpec, voxel [3]float64, what string, lay
 	}
 	spec.Shard, spec.Workers, spec.Meter = layout.Shard, res.Workers, res.Meter
 	var err error
-	spec.Codecs, err = codec.FromFlag(layout.CodecFlag(), spec.DType, spec.Format)
+	spec.Codecs, err = layout.Codecs(spec.DType, spec.Format)
 	return levels, err
 }

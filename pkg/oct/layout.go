@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -12,18 +13,27 @@ import (
 // Layout describes how a stage stores its output. Zero values select the input's layout or the stage's default.
 type Layout struct {
 	Format int    // Zarr format 2 or 3; 0: the input's
-	Codec  string // in the syntax of the flag --codec; "": blosc-zstd:1
+	Codec  string // in the syntax of codec.FromFlag; "": blosc-zstd:1
 	Chunks []int  // one number per axis of the output
 	Shard  []int  // likewise; format 3 only
 	Levels int    // number of pyramid levels below level 0
 }
 
-// CodecFlag returns the codec in the syntax of the flag --codec, with the default filled in.
+// CodecFlag returns the codec in the syntax of [codec.FromFlag], with the default filled in.
 func (l *Layout) CodecFlag() string {
 	if l.Codec == "" {
 		return "blosc-zstd:1"
 	}
 	return l.Codec
+}
+
+// Codecs returns the codecs of an output, or an error that wraps [ErrLayout] if its Zarr format does not have them.
+func (l *Layout) Codecs(elem dtype.Type, format int) (codec.Chain, error) {
+	chain, err := codec.FromFlag(l.CodecFlag(), elem, format)
+	if err != nil {
+		return nil, LayoutErrorf("%w", err)
+	}
+	return chain, nil
 }
 
 // Check returns an error that wraps [ErrLayout] if the chunks do not divide piece, the shape that the stage writes
@@ -89,7 +99,7 @@ func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.Imag
 	spec.Format, spec.Shard, spec.Levels = layout.Format, layout.Shard, layout.Levels
 	spec.Workers, spec.Meter = 1, res.Meter
 	var err error
-	if spec.Codecs, err = codec.FromFlag(layout.CodecFlag(), spec.DType, spec.Format); err != nil {
+	if spec.Codecs, err = layout.Codecs(spec.DType, spec.Format); err != nil {
 		return nil, err
 	}
 	w, err := ngff.Create(ctx, out, "", spec)

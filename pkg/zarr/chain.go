@@ -20,11 +20,11 @@ func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {
 			return err
 		}
 	}
-	return asFormatError(chain[:1].Decode(&w.codec, dst, src))
+	return asFormatError(chain[:min(1, len(chain))].Decode(&w.codec, dst, src))
 }
 
 // decodeTail undoes the codecs of a chain from the last down to number first. It returns the input of that
-// codec, which has at most as many bytes as it would have if the chain began with most bytes.
+// codec, which may lie in src and has at most as many bytes as it would have if the chain began with most bytes.
 func (w *worker) decodeTail(chain codec.Chain, first, most int, src []byte) ([]byte, error) {
 	var buffers [2][]byte
 	for i, n := range chain.Between(first, most) {
@@ -42,15 +42,17 @@ func (w *worker) decodeTail(chain codec.Chain, first, most int, src []byte) ([]b
 
 // encodeChain returns the encoded form of src, in the worker's buffers.
 func (w *worker) encodeChain(chain codec.Chain, src []byte) ([]byte, error) {
-	for i := range chain {
-		_, hi := chain[i].EncodedSize(len(src))
+	for len(chain) > 0 {
+		step := chain.Step()
+		_, hi := step.EncodedSize(len(src))
 		buf, err := w.buffer(hi)
 		if err != nil {
 			return nil, err
 		}
-		if src, err = chain[i:i+1].Encode(&w.codec, buf, src); err != nil {
+		if src, err = step.Encode(&w.codec, buf, src); err != nil {
 			return nil, &FormatError{Err: err}
 		}
+		chain = chain[len(step):]
 	}
 	return src, nil
 }

@@ -58,9 +58,13 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 
+	chain, enc, err := p.chain.Verify(enc) // all of it, however little is decoded
+	if err != nil {
+		return asFormatError(err)
+	}
 	if s := w.planes; s != nil {
 		s.begin(w, p, start, shape, strides)
-		pd, _ := p.chain.Partial() // ReadPlanes has asked
+		pd, _ := chain.Partial() // ReadPlanes has asked
 		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
 		t = t.Add(s.busy)
 		if err != nil && !errors.Is(err, errTaken) {
@@ -68,12 +72,12 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		}
 		return err
 	}
-	return rd.decodeBox(p, name, enc, start, shape, dst, strides)
+	return rd.decodeBox(p, chain, name, enc, start, shape, dst, strides)
 }
 
-// decodeBox decodes a box of the chunk that key names from its stored form: in place where the box is the chunk
-// or its front, else as much of the chunk as it needs, which it copies.
-func (rd reader) decodeBox(p *pipeline, key, enc []byte, start, shape []int, dst []byte, strides []int) error {
+// decodeBox decodes a box of the chunk that key names from its stored form, which the codecs of chain made: in
+// place where the box is the chunk or its front, else as much of the chunk as it needs, which it copies.
+func (rd reader) decodeBox(p *pipeline, chain codec.Chain, key, enc []byte, start, shape []int, dst []byte, strides []int) error {
 	first, end := p.cover(start, shape)
 	direct := 0 // bytes of the chunk to decode to dst
 	if contiguous(strides, shape, p.size) {
@@ -85,13 +89,17 @@ func (rd reader) decodeBox(p *pipeline, key, enc []byte, start, shape []int, dst
 		}
 	}
 	if direct > 0 {
-		err := rd.decodeAll(p, key, dst[:p.nbytes], enc, direct)
+		err := rd.decodeAll(chain, key, dst[:p.nbytes], enc, direct)
 		if err == nil && p.big {
 			swapBytes(dst[:direct], p.elem.SwapSize())
 		}
 		return err
 	}
-	if pd, ok := p.chain.Partial(); ok {
+	if len(chain) == 0 && len(enc) == p.nbytes && !p.big {
+		copyBox(dst, strides, enc[first:end], p.strides, shape, p.size)
+		return nil
+	}
+	if pd, ok := chain.Partial(); ok {
 		if done, err := rd.decodePart(p, pd, enc, start, shape, dst, strides); done || err != nil {
 			return err
 		}
@@ -100,7 +108,7 @@ func (rd reader) decodeBox(p *pipeline, key, enc []byte, start, shape []int, dst
 	if err != nil {
 		return err
 	}
-	if err := rd.decodeAll(p, key, b, enc, end); err != nil {
+	if err := rd.decodeAll(chain, key, b, enc, end); err != nil {
 		return err
 	}
 	b = b[first:end]
@@ -141,13 +149,13 @@ func (rd reader) decodePart(p *pipeline, pd codec.PartialDecoder, enc []byte, st
 }
 
 // decodeAll decodes the chunk that key names, or only as much as its first n bytes need.
-func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
-	if !p.chain.IsOfStore() {
-		return rd.w.decodeFront(p.chain, dst, enc, n)
+func (rd reader) decodeAll(chain codec.Chain, key, dst, enc []byte, n int) error {
+	if !chain.IsOfStore() {
+		return rd.w.decodeFront(chain, dst, enc, n)
 	}
 	own, ok := rd.a.st.(store.Decoder)
 	if !ok {
-		return rd.w.decodeChain(p.chain, dst, enc) // which says so
+		return rd.w.decodeChain(chain, dst, enc) // which says so
 	}
 	return asFormatError(own.Decode(rd.ctx, string(key), dst, enc))
 }

@@ -107,6 +107,15 @@ func inPages(index codec.Chain) bool {
 // plain reports whether elements are stored unencoded, so that any part of them can be read.
 func (p *pipeline) plain() bool { return p.shard == nil && len(p.chain) == 0 }
 
+// summed returns the checksum behind the elements if it is all that the codecs add to them.
+func (p *pipeline) summed() (sum codec.Checksum, ok bool) {
+	if p.shard != nil || len(p.chain) != 1 {
+		return sum, false
+	}
+	sum, ok = codec.ChecksumOf(p.chain[0])
+	return sum, ok && !sum.AtStart
+}
+
 // addressable reports whether parts of the stored form can be read without the rest.
 func (p *pipeline) addressable() bool { return len(p.chain) == 0 }
 
@@ -183,7 +192,7 @@ func (p *pipeline) scratchBytes(whole bool) int64 {
 
 // inBlocks reports whether chunks are decoded block by block.
 func (p *pipeline) inBlocks() bool {
-	_, blocks := p.chain.Partial()
+	_, blocks := p.chain.Bare().Partial()
 	return blocks && p.perm == nil && !p.big && len(p.shape) > 0
 }
 

@@ -2,7 +2,9 @@ package zarr
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -180,7 +182,7 @@ func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *ta
 	}
 	key := string(w.key)
 	defer a.objects.drop(key)
-	if p.plain() && p.nbytes > pieceBytes && !a.opts.omitFill && !p.asStored(strides, valid) {
+	if _, summed := p.summed(); (p.plain() || summed) && p.nbytes > pieceBytes && !a.opts.omitFill && !p.asStored(strides, valid) {
 		return a.writePieces(ctx, st, w, p, key, src, strides, valid)
 	}
 	enc, isFill, err := a.encode(w, p, src, strides, valid)
@@ -316,7 +318,7 @@ func (a *Array) encodeChunk(w *worker, p *pipeline, src []byte, strides, valid [
 }
 
 // writePieces writes a chunk of plain elements that lie scattered in memory, piece by piece, so that each is
-// still in the cache when it is written.
+// still in the cache when it is written, and the checksum behind them if the codecs add one.
 func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *pipeline, key string, src []byte, strides, valid []int) error {
 	o, err := st.Create(ctx, key)
 	if err != nil {
@@ -333,7 +335,11 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 	if err != nil {
 		return err
 	}
-	for {
+	var sum hash.Hash32
+	if c, ok := p.summed(); ok {
+		sum = c.New()
+	}
+	for { // pieces follow each other in the file
 		t := time.Now()
 		off, from := 0, 0
 		inside := true
@@ -359,6 +365,9 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 		if p.big {
 			swapBytes(b, p.elem.SwapSize())
 		}
+		if sum != nil {
+			_, _ = sum.Write(b) // never fails
+		}
 		a.opts.meter.Since(meter.Encode, t)
 		t = time.Now()
 		if _, err := o.WriteAt(b, int64(off)); err != nil {
@@ -376,6 +385,13 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 		if d < 0 {
 			break
 		}
+	}
+	if sum != nil {
+		b := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
+		if _, err := o.WriteAt(b, int64(p.nbytes)); err != nil {
+			return err
+		}
+		a.opts.meter.AddWritten(int64(len(b)))
 	}
 	return o.Commit()
 }

@@ -25,6 +25,7 @@ var layouts = []layout{
 	{"v2", []string{"--zarr_format", "2"}, false},
 	{"v3", []string{"--codec", "zstd:1"}, false},
 	{"v3-shards", []string{"--codec", "gzip:1"}, true},
+	{"v3-checksum", []string{"--zarr_format", "3", "--checksum"}, true},
 }
 
 // stages runs the programs in a folder on small phantoms and records their outputs.

@@ -188,6 +188,18 @@ func namedCodecs(t dtype.Type) []codec.Chain {
 		}
 		chains = append(chains, codec.Chain{blosc(cname, 3, codec.ByteShuffle, t, 4096)}, codec.Chain{blosc(cname, 1, codec.AutoShuffle, t, 0)})
 	}
+	return append(chains, checkedCodecs(t)...)
+}
+
+// checkedCodecs returns the chains that --checksum makes for elements of type t.
+func checkedCodecs(t dtype.Type) (chains []codec.Chain) {
+	for _, name := range []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4", "blosc-zstd:1"} {
+		chain, err := codec.FromFlag(name+codec.ChecksumSuffix, t, 3)
+		if err != nil {
+			panic(err) // the names are ours
+		}
+		chains = append(chains, chain)
+	}
 	return chains
 }
 
@@ -318,7 +330,8 @@ func (w *writer) fills(ctx context.Context) error {
 
 func (w *writer) shards(ctx context.Context) error {
 	for i, t := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32, dtype.Complex128} {
-		for j, chain := range []codec.Chain{nil, {codec.Zstd(1, false)}, {codec.Gzip(5)}, {codec.CRC32C()}, {blosc("zstd", 1, codec.ByteShuffle, t, 0)}, {blosc("lz4", 5, codec.BitShuffle, t, 0), codec.CRC32C()}} {
+		chains := []codec.Chain{nil, {codec.Zstd(1, false)}, {codec.Zstd(1, true)}, {codec.Gzip(5)}, {blosc("zstd", 1, codec.ByteShuffle, t, 0)}, {blosc("lz4", 5, codec.BitShuffle, t, 0), codec.CRC32C()}}
+		for j, chain := range append(chains, checkedCodecs(t)...) {
 			for k, s := range []struct{ shape, shard, chunks []int }{
 				{[]int{16, 16, 16}, []int{8, 8, 8}, []int{4, 4, 4}},
 				{[]int{11, 9, 13}, []int{6, 4, 8}, []int{3, 4, 2}}, // partial shards and chunks

@@ -182,6 +182,7 @@ var otherwise = map[string]string{
 	"* --mem":            "STAGE_memory",
 	"* --zarr_format":    "zarr_format",
 	"* --codec":          "codec",
+	"* --checksum":       "checksum",
 	"* --n_levels":       "slices_n_levels",
 
 	"aip --n_levels": "n_levels",

@@ -58,6 +58,7 @@ var switchedBy = map[string]string{
 
 	"preview_scale_bar": "other.yml",
 	"preview_labels":    "other.yml",
+	"checksum":          "other.yml",
 	"sync":              "other.yml",
 }
 

@@ -86,28 +86,45 @@ const (
 	tableEnd   = "<!-- soak: end -->"
 )
 
-// writePage replaces the table of a page.
+// writePage replaces the tables of a page: that of flipped bits, and after a run of all campaigns theirs.
 func writePage(o options, results []result) error {
-	page, err := os.ReadFile(o.page)
+	text, err := os.ReadFile(o.page)
+	page := string(text)
+	for _, r := range results {
+		if err == nil && r.Flipped != nil {
+			page, err = replaced(page, flipsBegin, flippedTable(r.Flipped), flipsEnd)
+		}
+	}
+	if err == nil && o.only == "" {
+		page, err = replaced(page, tableBegin, campaignTable(results), tableEnd)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", o.page, err)
 	}
-	before, rest, ok := strings.Cut(string(page), tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
+	return os.WriteFile(o.page, []byte(page), 0o666)
+}
+
+// replaced returns a page with a table between two lines of it.
+func replaced(page, begin, table, end string) (string, error) {
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s: no lines %q and %q", o.page, tableBegin, tableEnd)
+		return "", fmt.Errorf("no lines %q and %q", begin, end)
 	}
+	return before + begin + "\n" + table + end + after, nil
+}
+
+// campaignTable returns the table of the campaigns.
+func campaignTable(results []result) string {
 	var b strings.Builder
-	b.WriteString(before + tableBegin + "\n")
 	b.WriteString("| attack | tries | lost | outcomes | promise checked |\n|---|---:|---:|---|---|\n")
 	for _, r := range results {
 		outcomes, err := json.Marshal(r.Outcomes) // in the order of their names
 		if err != nil {
-			return err
+			panic(err) // numbers by name
 		}
 		text := strings.NewReplacer(`{"`, "", `":`, ": ", `,"`, "; ", "}", "").Replace(string(outcomes))
 		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", r.Name, r.Tries, r.Lost, text, r.Promise)
 	}
-	b.WriteString(tableEnd + after)
-	return os.WriteFile(o.page, []byte(b.String()), 0o666)
+	return b.String()
 }

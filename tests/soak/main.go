@@ -91,6 +91,14 @@ func soak(ctx context.Context, o options) (lost int, err error) {
 		lost += r.Lost
 		results = append(results, r)
 	}
+	if strings.Contains(flippedName, o.only) && o.number < 0 {
+		r, err := f.flipBits(ctx)
+		if err != nil {
+			return lost, err
+		}
+		lost += r.Lost
+		results = append(results, r)
+	}
 	if o.fuzz > 0 && o.only == "" {
 		r, err := fuzzAll(ctx, o.fuzz)
 		if err != nil {
@@ -120,6 +128,7 @@ type result struct {
 	Outcomes map[string]int `json:"outcomes"` // number of tries by outcome
 	Failures []string       `json:"failures,omitempty"`
 	Seconds  float64        `json:"seconds"`
+	Flipped  []flipped      `json:"flipped,omitempty"`
 }
 
 // maxFailures is the maximum number of recorded failures of a campaign.

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/units"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -195,6 +196,9 @@ func (p *plan) set(name, value string) error {
 		}
 		p.format = int(value[0] - '0')
 	case "codec":
+		if strings.HasSuffix(p.codec, codec.ChecksumSuffix) {
+			value += codec.ChecksumSuffix
+		}
 		p.codec = value
 	case "chunks":
 		p.chunks, err = shape()

@@ -16,6 +16,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/units"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 )
 
 func writeCommand() *cli.Command {
@@ -52,6 +53,9 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 	}
 	if r.Bool("peers") && r.Options.Sync {
 		return cli.Usage("--sync contradicts --peers, whose programs cannot do it: give one of them")
+	}
+	if r.Bool("peers") && r.Options.Checksum {
+		return cli.Usage("--checksum contradicts --peers, whose programs write none here: give one of them")
 	}
 	need := p.bytes() + p.bytes()/16 + 1<<20
 	if r.Bool("peers") {
@@ -310,7 +314,7 @@ func (p *plan) elements(ctx context.Context, path string, threads int, most int6
 
 // numbers returns the codec's name and level in the form for peers.
 func (p *plan) numbers() (name string, level int, err error) {
-	name, text, given := strings.Cut(p.codec, ":")
+	name, text, given := strings.Cut(strings.TrimSuffix(p.codec, codec.ChecksumSuffix), ":")
 	level = 1 // what codec.FromFlag takes
 	if given {
 		level, err = strconv.Atoi(text)

@@ -160,7 +160,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),
 		Workers: o.Threads, Mem: o.Mem, Meter: r.Meter}
 	if st.Codecs, err = codec.FromFlag(o.Codec, c.DType, st.Format); err != nil {
-		return cli.Usage("--codec: %w", err)
+		return cli.Usage("%w", err)
 	}
 	for name, v := range map[string][]int{"chunks": st.Chunks, "shard": st.Shard} {
 		if v != nil && len(v) != 3 {

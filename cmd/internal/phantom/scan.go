@@ -24,7 +24,7 @@ func scan(r *cli.Run, c *phantom.Config) (phantom.Scan, error) {
 	if _, ok := phantom.ScanPixels(c.DType); !ok {
 		return sc, cli.Usage("--dtype %s: CZI files cannot store such pixels (must be uint8, uint16, float32 or float64)", c.DType)
 	}
-	for _, name := range []string{"truth_slices", "shard", "chunks", "zarr_format"} {
+	for _, name := range []string{"truth_slices", "shard", "chunks", "zarr_format", "checksum"} {
 		if r.IsSet(name) {
 			return sc, cli.Usage("--%s is for mosaic grids, not for --czi", name)
 		}

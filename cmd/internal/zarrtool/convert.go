@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/dtype"
@@ -16,7 +17,8 @@ import (
 // storage describes how converted arrays are stored. Zero values keep the array's own settings.
 type storage struct {
 	format        int
-	codec         string
+	codec         string // "": the array's codecs
+	checksum      *bool  // nil: as the array has it, or as codec says
 	chunks, shard []int
 	dtype         dtype.Type
 	separator     string
@@ -37,6 +39,9 @@ func storageOf(r *cli.Run) (storage, error) {
 		separator: r.String("separator"), omitFill: r.Bool("omit_fill")}
 	if r.IsSet("codec") {
 		s.codec = r.Options.Codec
+	}
+	if r.IsSet("checksum") {
+		s.checksum = &r.Options.Checksum
 	}
 	if name := r.String("dtype"); name != "" {
 		t, err := dtype.Parse(name)
@@ -98,36 +103,59 @@ func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 		}
 		spec.DType, spec.NumpyType, spec.Fill = s.dtype, "", fill
 	}
-	chain := a.Codecs()
-	switch {
-	case s.codec != "":
-		var err error
-		if chain, err = codec.FromFlag(s.codec, spec.DType, spec.Format); err != nil {
-			return spec, cli.Usage("--codec: %w", err)
-		}
-	case spec.DType != a.DType() || spec.Format != a.Format() || chain.ReadOnly() != nil:
-		if len(chain) == 0 {
-			break
-		}
-		// the same kind of compression where the other format or type has it
-		name := map[string]string{"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "lz4": "lz4"}[chain[len(chain)-1].Name()]
-		if name == "" {
-			name = "blosc-zstd:1"
-		}
-		if b, ok := chain[len(chain)-1].(interface{ Compressor() string }); ok && b.Compressor() == "lz4" {
-			name = "blosc-lz4"
-		}
-		var err error
-		if chain, err = codec.FromFlag(name, spec.DType, spec.Format); err != nil {
-			if chain, err = codec.FromFlag("blosc-zstd:1", spec.DType, spec.Format); err != nil {
-				return spec, err
-			}
-		}
+	var err error
+	if spec.Codecs, err = s.codecs(a, spec); err != nil {
+		return spec, err
 	}
-	spec.Codecs = chain
 	delete(spec.Attributes, zarr.AccountKey) // of the input's chunks
 	spec.Complete = !s.omitFill
 	return spec, nil
+}
+
+// codecs returns the codecs with which an array is stored again in the format and type of spec.
+func (s *storage) codecs(a *zarr.Array, spec zarr.Spec) (codec.Chain, error) {
+	chain := a.Codecs()
+	bare := chain.Bare()
+	name, given := strings.CutSuffix(s.codec, codec.ChecksumSuffix)
+	had := len(bare) < len(chain)
+	sum := given || had && spec.Format == 3 // format 2 has it for zstd alone, on request
+	if s.checksum != nil {
+		sum = *s.checksum
+	}
+	switch {
+	case name != "":
+	case spec.DType != a.DType() || spec.Format != a.Format() || chain.ReadOnly() != nil || sum && spec.Format == 2:
+		name = like(bare)
+	case sum == had:
+		return chain, nil
+	case sum:
+		return append(bare, codec.CRC32C()), nil
+	default:
+		return bare, nil
+	}
+	if sum {
+		name += codec.ChecksumSuffix
+	}
+	chain, err := codec.FromFlag(name, spec.DType, spec.Format)
+	if err != nil {
+		return nil, cli.Usage("%s: %w", a.Location(), err)
+	}
+	return chain, nil
+}
+
+// like names, in the syntax of [codec.FromFlag], the same kind of compression for another format or type.
+func like(chain codec.Chain) string {
+	if len(chain) == 0 {
+		return "raw"
+	}
+	last := chain[len(chain)-1]
+	if b, ok := last.(interface{ Compressor() string }); ok && b.Compressor() == "lz4" {
+		return "blosc-lz4"
+	}
+	if name := map[string]string{"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "lz4": "lz4"}[last.Name()]; name != "" {
+		return name
+	}
+	return "blosc-zstd:1"
 }
 
 func rawMap(m map[string]json.RawMessage) map[string]any {

@@ -215,7 +215,7 @@ func importSpec(r *cli.Run, h npy.Header) (zarr.Spec, error) {
 		return spec, err
 	}
 	if spec.Codecs, err = codec.FromFlag(r.Options.Codec, h.Type, spec.Format); err != nil {
-		return spec, cli.Usage("--codec: %w", err)
+		return spec, cli.Usage("%w", err)
 	}
 	return spec, nil
 }

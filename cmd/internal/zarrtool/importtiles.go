@@ -47,9 +47,9 @@ func importTiles(ctx context.Context, r *cli.Run, in *node) error {
 	if name := r.String("name"); name != "" {
 		scan.Name = name
 	}
-	codecs, err := codec.FromFlag(r.Options.Codec, scan.DType, max(r.Options.ZarrFormat, 2))
+	codecs, err := codec.FromFlag(r.Options.Codec, scan.DType, r.Options.ZarrFormat)
 	if err != nil {
-		return cli.Usage("--codec: %w", err)
+		return cli.Usage("%w", err)
 	}
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {

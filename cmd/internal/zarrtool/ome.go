@@ -34,7 +34,7 @@ func omeCommand() *cli.Command {
 			{Name: "name", Usage: "name of the image"},
 		}, storageFlags()...),
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
-		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}, "checksum": {Note: "as the input"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "give a plain array metadata and a pyramid"},
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "copy an image with a new pyramid"},
@@ -197,7 +197,7 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 
 // omeInPlace writes the pyramid into an existing image or, given an array, makes an image of the folder above it.
 func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
-	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
+	for _, name := range []string{"codec", "checksum", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
 		if r.IsSet(name) {
 			return cli.Usage("--%s: level 0 of %s is not rewritten in place: give OUT as well", name, in.path)
 		}

@@ -29,7 +29,7 @@ func reencodeCommand() *cli.Command {
 		},
 		Flags:  storageFlags(),
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout,
-		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}, "checksum": {Note: "as the input"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool reencode old.ome.zarr new.ome.zarr --zarr_format 3 --codec zstd:3", Usage: "a whole image from Zarr v2 to v3"},
 			{Command: "zarr-tool reencode a.zarr b.zarr --chunks 64,64,64 --shard 256,256,256", Usage: "small chunks in large shards"},

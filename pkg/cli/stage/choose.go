@@ -137,7 +137,7 @@ func (w Work) job(ctx context.Context, r *cli.Run, auto bool) cost.Job {
 	if o.Chunks != nil {
 		tile = bytesOf(first, o.Chunks)
 	}
-	codecs, err := codec.FromFlag(o.Codec, first.DType(), max(o.ZarrFormat, 2))
+	codecs, err := codec.FromFlag(o.Codec, first.DType(), o.ZarrFormat)
 	if err == nil {
 		j.Out = coded(codecs, tile, auto)
 		_, err = codecs.Packing(1 << 20) // chunks of any size but tiny ones
@@ -171,6 +171,7 @@ func coded(c codec.Chain, chunk int64, auto bool) cost.Array {
 	a.Region = chunks * chunk
 	format, streams, _ := c.Streams(int(chunk))
 	a.Streams = chunks * int64(streams)
+	c = c.Bare()
 	switch {
 	case len(c) == 0:
 		a.Codec = cost.Raw

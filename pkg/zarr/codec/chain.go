@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,10 +71,10 @@ func (c Chain) EncodedSize(n int) (lo, hi int) {
 
 // Between returns upper bounds for the intermediate results of a chain that decodes to n bytes, from codec
 // first on: most[0] for inputs of codecs with even numbers, most[1] for odd ones, since decoding alternates
-// between two buffers.
+// between two buffers. Checksums need no room: they are verified where they lie.
 func (c Chain) Between(first, n int) (most [2]int) {
 	for i, k := range c {
-		if i >= first {
+		if _, sum := k.(*checksumCodec); i >= first && !sum {
 			most[i&1] = max(most[i&1], n)
 		}
 		_, n = k.EncodedSize(n)
@@ -82,14 +83,24 @@ func (c Chain) Between(first, n int) (most [2]int) {
 }
 
 // DecodeTail undoes the codecs of a chain from the last down to number first and returns the input of that
-// codec, which lies in one of the buffers. size is the length that the whole chain decodes to; buffers have
-// the lengths that [Chain.Between] returns.
+// codec, which lies in one of the buffers or in src. size is the length that the whole chain decodes to;
+// buffers have the lengths that [Chain.Between] returns.
 func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []byte) ([]byte, error) {
 	for i := len(c) - 1; i >= first; i-- {
 		if err := s.context().Err(); err != nil {
 			return nil, err
 		}
 		_, hi := c[:i].EncodedSize(size)
+		if k, ok := c[i].(*checksumCodec); ok {
+			var err error
+			if src, err = k.verify(src); err == nil && len(src) > hi {
+				err = errTooLong(hi)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k.name, err)
+			}
+			continue
+		}
 		buf := buffers[i&1][:hi]
 		n, err := c[i].Decode(s, buf, src)
 		if err != nil {
@@ -136,20 +147,77 @@ func (c Chain) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if len(c) == 0 {
 		return append(dst[:0], src...), nil
 	}
-	for i, k := range c[:len(c)-1] {
-		out, err := k.Encode(s, s.between(i&1, 0), src)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k.Name(), err)
+	for i := 0; ; i++ {
+		step := c.Step()
+		c = c[len(step):]
+		to := dst
+		if len(c) > 0 {
+			to = s.between(i&1, 0)
+		}
+		out, err := step.encode(s, to, src)
+		if err != nil || len(c) == 0 {
+			return out, err
 		}
 		s.keep(i&1, out)
 		src = out
 	}
-	last := c[len(c)-1]
-	out, err := last.Encode(s, dst, src)
+}
+
+// Step returns the chain's first codec and the checksums that are appended to what that makes.
+func (c Chain) Step() Chain {
+	n := min(1, len(c))
+	for n < len(c) {
+		if k, ok := c[n].(*checksumCodec); !ok || k.atStart {
+			break
+		}
+		n++
+	}
+	return c[:n]
+}
+
+// encode encodes by a [Chain.Step], which takes no other buffer than dst.
+func (c Chain) encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	out, err := c[0].Encode(s, dst, src)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", last.Name(), err)
+		return nil, fmt.Errorf("%s: %w", c[0].Name(), err)
+	}
+	for _, k := range c[1:] {
+		out = binary.LittleEndian.AppendUint32(out, k.(*checksumCodec).sum(out))
 	}
 	return out, nil
+}
+
+// Bare returns the chain without the checksums of the stored bytes, which are the codecs at its end.
+func (c Chain) Bare() Chain {
+	n := len(c)
+	for n > 0 {
+		if _, ok := c[n-1].(*checksumCodec); !ok {
+			break
+		}
+		n--
+	}
+	return c[:n]
+}
+
+// Verify compares the stored bytes of a chunk with the checksums at the chain's end. It returns the bytes
+// without them, which lie in src, and the chain that decodes these.
+func (c Chain) Verify(src []byte) (bare Chain, data []byte, err error) {
+	bare = c.Bare()
+	for i := len(c) - 1; i >= len(bare); i-- {
+		k := c[i].(*checksumCodec)
+		if src, err = k.verify(src); err != nil {
+			return bare, nil, fmt.Errorf("%s: %w", k.name, err)
+		}
+	}
+	return bare, src, nil
+}
+
+// only returns the chain's codec if it has one, else nil.
+func (c Chain) only() Codec {
+	if len(c) == 1 {
+		return c[0]
+	}
+	return nil
 }
 
 // Partial returns the chain's only codec if that can decode parts of a chunk.

@@ -196,10 +196,32 @@ func known(m map[string]parser) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
-// FromFlag returns the chain that a command line names as NAME or NAME:LEVEL: raw, zstd, lz4, gzip,
-// blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd (the last four with byte shuffle). format is the Zarr
-// format, 2 or 3.
+// ChecksumSuffix follows the name or level of a codec in the syntax of [FromFlag] where the chain ends with a checksum.
+const ChecksumSuffix = "+crc32c"
+
+// FromFlag returns the chain that a program's flags name as NAME or NAME:LEVEL: raw, zstd, lz4, gzip,
+// blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd (the last four with byte shuffle). With [ChecksumSuffix]
+// behind, the stored bytes have a checksum: the codec crc32c, or in format 2 that of Zstandard frames. format is
+// the Zarr format, 2 or 3.
 func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
+	name, sum := strings.CutSuffix(s, ChecksumSuffix)
+	chain, err := compressorFromFlag(name, elem)
+	if err != nil || !sum {
+		return chain, err
+	}
+	if format != 2 {
+		return append(chain, CRC32C()), nil
+	}
+	if z, ok := chain.only().(*zstdCodec); ok {
+		return Chain{Zstd(z.level, true)}, nil
+	}
+	return nil, errChecksumV2
+}
+
+// errChecksumV2 is an error of FromFlag: numcodecs has such a filter, but readers of format 2 besides zarr-python do not.
+var errChecksumV2 = errors.New("--checksum needs Zarr format 3, because readers of format 2 do not have the codec crc32c: give --zarr_format 3, or --codec zstd, which has a checksum of its own")
+
+func compressorFromFlag(s string, elem dtype.Type) (Chain, error) {
 	name, level, given := strings.Cut(s, ":")
 	// levels: least, greatest, and the one taken when none is given
 	choose := func(least, greatest, standard int) (int, error) {

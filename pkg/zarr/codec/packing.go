@@ -28,14 +28,9 @@ type Packing struct {
 // numcodecs' shuffle and followed by checksums. The encoder of the streams decides about levels.
 func (c Chain) Packing(size int) (*Packing, error) {
 	p := &Packing{Size: size, Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
-	rest := c
-	for len(rest) > 0 {
-		k, ok := rest[len(rest)-1].(*checksumCodec)
-		if !ok {
-			break
-		}
-		p.sums = append([]*checksumCodec{k}, p.sums...)
-		rest = rest[:len(rest)-1]
+	rest := c.Bare()
+	for _, k := range c[len(rest):] {
+		p.sums = append(p.sums, k.(*checksumCodec))
 	}
 	if len(rest) > 0 {
 		if s, ok := rest[0].(*shuffleCodec); ok {

@@ -110,21 +110,12 @@ func (c Chain) Pieces(p *Pieces, src []byte, size int) error {
 	if err := c.InPieces(); err != nil {
 		return err
 	}
-	at := 0
-	for len(c) > 0 { // checksums of the stored bytes
-		k, ok := c[len(c)-1].(*checksumCodec)
-		if !ok {
-			break
-		}
-		data, err := k.verify(src)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
-		if k.atStart {
-			at += 4
-		}
-		src, c = data, c[:len(c)-1]
+	c, data, err := c.Verify(src)
+	if err != nil {
+		return err
 	}
+	at := cap(src) - cap(data) // data is a part of src
+	src = data
 	if len(c) > 0 {
 		if s, ok := c[0].(*shuffleCodec); ok {
 			if err := s.check(size); err != nil {
@@ -170,12 +161,7 @@ type streamer interface {
 // InPieces returns nil if the chain's chunks can in general be decoded in pieces, and otherwise an error that
 // wraps [ErrWhole]. Such a chain consists of numcodecs' shuffle, a compressor, and checksums, each optional.
 func (c Chain) InPieces() error {
-	for len(c) > 0 {
-		if _, ok := c[len(c)-1].(*checksumCodec); !ok {
-			break
-		}
-		c = c[:len(c)-1]
-	}
+	c = c.Bare()
 	if len(c) > 0 {
 		if _, ok := c[0].(*shuffleCodec); ok {
 			c = c[1:]

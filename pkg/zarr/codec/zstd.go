@@ -44,11 +44,8 @@ func parseZstdV3(c *config, _ dtype.Type) Codec {
 func (z *zstdCodec) Name() string { return "zstd" }
 
 func (z *zstdCodec) MetadataV2() (json.RawMessage, error) {
-	settings := map[string]any{"level": z.level}
-	if z.checksum { // false is the default, and tensorstore refuses to see it
-		settings["checksum"] = true
-	}
-	return metadataV2("zstd", settings)
+	// Frames say themselves whether they have a checksum, and tensorstore refuses to see it here.
+	return metadataV2("zstd", map[string]any{"level": z.level})
 }
 
 func (z *zstdCodec) MetadataV3() (json.RawMessage, error) {

@@ -300,3 +300,57 @@ func TestPackedFirstChunk(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 }
+
+// A chunk with a checksum is not decoded on the device, and not on the host, if a bit of it is flipped, wherever it lies.
+func TestPackedChecksum(t *testing.T) {
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	for _, name := range []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4", "blosc-zstd:1"} {
+		for _, shard := range [][]int{nil, {8, 64}} {
+			chain, err := codec.FromFlag(name+codec.ChecksumSuffix, dtype.Uint16, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{8, 64}, Chunks: []int{8, 32}, Shard: shard, DType: dtype.Uint16, Codecs: chain})
+			var file string
+			var at, n int64
+			part := zarr.Region{Start: []int{3, 40}, Shape: []int{1, 4}} // of the second chunk
+			if err := a.Located(ctx, part, func(f *zarr.ChunkFile, chunks []zarr.Located) error {
+				file, at, n = f.Location(), chunks[0].Offset, chunks[0].Size
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			whole, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range int64(25) {
+				bit := 8*at + i*(8*n-1)/24
+				damaged := bytes.Clone(whole)
+				damaged[bit/8] ^= 1 << (bit % 8)
+				if err := os.WriteFile(file, damaged, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				for _, g := range []zarr.Region{a.Bounds(), part} {
+					a.Close()
+					r, err := NewReader(a, d, Options{Backend: "auto"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					dst, err := d.Memory().Get(1024)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err = r.Read(ctx, s, g, dst.Span); err == nil || !strings.Contains(err.Error(), file) {
+						w, _ := r.Way()
+						t.Errorf("%s in shards of %v, bit %d of %d bytes, region %v by way of %s: %v", name, shard, bit-8*at, n, g, w, err)
+					}
+					if err := s.Wait(); err != nil {
+						t.Error(err)
+					}
+					dst.Release()
+				}
+			}
+		}
+	}
+}

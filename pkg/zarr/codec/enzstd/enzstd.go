@@ -45,6 +45,7 @@ type Encoder struct {
 	sequencer sequencer
 	huff      literalCoder
 	out       []byte // the block at hand, encoded
+	sum       xxhash.Digest
 }
 
 const magic = "\x28\xb5\x2f\xfd"
@@ -62,11 +63,17 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 	e.begin(len(src), level)
 	start := len(dst)
 	dst = appendFrameHeader(dst, len(src), checksum)
+	if checksum {
+		e.sum.Reset()
+	}
 	for at := 0; ; {
 		end := min(at+blockMax, len(src))
 		e.room(src, at, end)
 		e.find(trend, src, at, end)
 		dst = e.appendBlock(dst, src[at:end], end == len(src))
+		if checksum { // while the block is in the cache
+			_, _ = e.sum.Write(src[at:end]) // never fails
+		}
 		if at = end; at == len(src) {
 			break
 		}
@@ -75,7 +82,7 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 		dst[start+5] = byte(max(bits.Len(uint(max(e.farthest, 1)-1)), 17)-10) << 3
 	}
 	if checksum {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(e.sum.Sum64()))
 	}
 	e.base += len(src)
 	return dst

@@ -47,6 +47,7 @@ type Decoder struct {
 	sequencer
 
 	ctx context.Context
+	sum xxhash.Digest // of the frame
 }
 
 // Bind makes later decoding stop with the error of ctx when ctx ends.
@@ -159,6 +160,7 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 	}
 	if h.checked {
 		need = math.MaxInt // else the checksum would say nothing
+		d.sum.Reset()
 	}
 	d.huffman.defined = false
 	for i := range d.tables {
@@ -173,8 +175,12 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 		if d.ctx != nil && d.ctx.Err() != nil {
 			return 0, 0, d.ctx.Err()
 		}
+		before := n
 		if n, at, last, err = d.anyBlock(dst, n, src, at, h.limit); err != nil {
 			return 0, 0, err
+		}
+		if h.checked { // while the block is in the cache
+			_, _ = d.sum.Write(dst[before:n]) // never fails
 		}
 	}
 	if h.known && h.size != uint64(n) {
@@ -184,7 +190,7 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 		if len(src)-at < 4 {
 			return 0, 0, corrupt(len(src), "checksum is truncated")
 		}
-		if got, want := uint32(xxhash.Sum64(dst[:n])), binary.LittleEndian.Uint32(src[at:]); got != want {
+		if got, want := uint32(d.sum.Sum64()), binary.LittleEndian.Uint32(src[at:]); got != want {
 			return 0, 0, corrupt(at, "checksum is %08x, of the data %08x", want, got)
 		}
 		at += 4
