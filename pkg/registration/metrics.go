@@ -3,7 +3,9 @@ package registration
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 
 	"strata/pkg/document"
 )
@@ -16,7 +18,12 @@ type Metrics struct {
 	TX, TY       float64 // translation, pixels
 	ZCorrelation float64
 	Rotation     float64 // degrees
+	// Correlation is that of the planes under the transform, or else ZCorrelation; 0 if neither was measured.
+	Correlation float64
 }
+
+// rounding is by how much a correlation or a share may exceed 1, relatively.
+const rounding = 1e-6
 
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.
@@ -37,6 +44,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 			TY           number `json:"translation_y"`
 			ZCorrelation number `json:"z_correlation"`
 			Rotation     number `json:"rotation"`
+			Correlation  number `json:"registration_correlation"`
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -46,13 +54,22 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 	for _, f := range []struct {
 		to   *float64
 		from number
+		key  string
+		most float64
 	}{
-		{&m.Confidence, raw.Metrics.Confidence}, {&m.TX, raw.Metrics.TX}, {&m.TY, raw.Metrics.TY},
-		{&m.ZCorrelation, raw.Metrics.ZCorrelation}, {&m.Rotation, raw.Metrics.Rotation},
+		{&m.Confidence, raw.Metrics.Confidence, "registration_confidence", 1}, {&m.TX, raw.Metrics.TX, "translation_x", farthest}, {&m.TY, raw.Metrics.TY, "translation_y", farthest},
+		{&m.ZCorrelation, raw.Metrics.ZCorrelation, "z_correlation", 1}, {&m.Rotation, raw.Metrics.Rotation, "rotation", 360},
+		{&m.Correlation, raw.Metrics.Correlation, "registration_correlation", 1},
 	} {
-		if f.from.Value != nil {
-			*f.to = *f.from.Value
+		if f.from.Value == nil {
+			continue
 		}
+		if *f.to = *f.from.Value; math.Abs(*f.to) > f.most*(1+rounding) {
+			return nil, fmt.Errorf("%s:%d: metrics.%s is %g, want a number from %g to %g", name, document.JSONLine(b, "metrics", f.key, "value"), f.key, *f.to, -f.most, f.most)
+		}
+	}
+	if m.Correlation == 0 {
+		m.Correlation = m.ZCorrelation
 	}
 	return m, nil
 }

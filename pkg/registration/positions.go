@@ -28,11 +28,8 @@ type TilePosition struct {
 	Position [2]float64 // (y, x)
 }
 
-// mostTile bounds rows and columns, farthest positions: beyond is a mistake.
-const (
-	mostTile = 1 << 20
-	farthest = 1e12
-)
+// mostTile bounds rows and columns: beyond is a mistake.
+const mostTile = 1 << 20
 
 // positionsFile is the JSON form, that of stitch --save_positions. Positions in pixels become micrometres where
 // the file states the voxel size.

@@ -42,7 +42,7 @@ func TestBadTilePositions(t *testing.T) {
 		"row,column,y_um,x_um\n-1,0,1,2\n":  `f:2: row is "-1", want a whole number`,
 		"row,column,y_um,x_um\n0,0,1,NaN\n": `f:2: x_um is "NaN", want a number`,
 		"row,column,y_um,x_um\n0,0,1,2\n0,0,1,2\n":                                  "f:3: tile (0, 0) has a position already",
-		"row,column,y_um,x_um\n0,0,1,2e15\n":                                        "f:2: position 2e+15 is out of range",
+		"row,column,y_um,x_um\n0,0,1,2e15\n":                                        `f:2: x_um is "2e15", want a number from -1e+12 to 1e+12`,
 		"{\"positions\":\n[{\"tile\": \"a\"}]}":                                     "f:2: positions.tile is a string, want a slice",
 		"{\"positions\":\n[}":                                                       "f:2: invalid character",
 		`{"positions": [{"tile": [0]}]}`:                                            `f: positions[0]: want "tile": [row, column]`,
