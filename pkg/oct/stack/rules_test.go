@@ -286,23 +286,6 @@ func TestStackCompose(t *testing.T) {
 	}
 }
 
-func TestStackMovingAverage(t *testing.T) {
-	raw := []float64{1, 2, 4, 8, 16}
-	for w, want := range map[int][]float64{
-		0: raw, 1: raw, 2: {1, 1.5, 3, 6, 16}, 3: {1, 7. / 3, 14. / 3, 28. / 3, 16},
-		4: {1, 2, 15. / 4, 8, 16}, 5: {1, 2, 31. / 5, 8, 16}, 9: {1, 2, 31. / 5, 8, 16},
-	} {
-		for i, got := range movingAverage(raw, w) {
-			if math.Abs(got-want[i]) > 1e-12 {
-				t.Errorf("window %d: value %d is %v, want %v", w, i, got, want[i])
-			}
-		}
-	}
-	if got := movingAverage(nil, 3); len(got) != 0 {
-		t.Errorf("nothing averaged is %v", got)
-	}
-}
-
 func TestStackAccumulate(t *testing.T) {
 	moves := func(tx, ty, zcorr, trusted float64) pairTransform {
 		return pairTransform{moves: true, tx: tx, ty: ty, zcorr: zcorr, trusted: trusted}

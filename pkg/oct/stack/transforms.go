@@ -154,7 +154,7 @@ func (p *stackPlan) rotate() {
 			raw = append(raw, clamp(m.transform.rigid.Angle))
 		}
 	}
-	angles := movingAverage(raw, o.SmoothWindow)
+	angles := filter.MovingAverage(raw, o.SmoothWindow)
 	for _, m := range p.moving {
 		m.action = "none"
 	}
@@ -193,22 +193,4 @@ func (p *stackPlan) compose() {
 			m.laid, m.resampled = sum, sum.Angle != 0 || sum.TX != 0 || sum.TY != 0
 		}
 	}
-}
-
-// movingAverage averages over a window of min(w, n) values; an even window has one more value before the centre
-// than after it. The first and last ⌊w/2⌋ values stay unchanged. A window of 0 or 1 changes nothing.
-func movingAverage(raw []float64, w int) []float64 {
-	w = min(w, len(raw))
-	out := slices.Clone(raw)
-	if w < 2 {
-		return out
-	}
-	for i := w / 2; i < len(raw)-w/2; i++ {
-		sum := 0.0
-		for _, v := range raw[i-w/2 : i-w/2+w] {
-			sum += v
-		}
-		out[i] = sum / float64(w)
-	}
-	return out
 }
