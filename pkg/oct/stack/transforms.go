@@ -57,10 +57,11 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 		t.entry = auto.Transform != nil
 		t.confidence, t.trusted = auto.Confidence(), 1
 		if m := auto.Metrics; m != nil && !skip {
-			t.moves, t.tx, t.ty, t.zcorr = true, m.TX, m.TY, m.ZCorrelation
+			t.moves, t.tx, t.ty, t.zcorr, t.from = true, m.TX, m.TY, m.ZCorrelation, auto.Folder
 		}
 		if t.loaded = auto.Transform != nil && !skip && o.admits(auto.Metrics); t.loaded {
-			t.rigid, t.elastic, t.offsets, t.trusted = *auto.Transform, auto.Elastic, auto.Offsets, t.confidence
+			t.rigid, t.elastic, t.offsets, t.trusted, t.file = *auto.Transform, auto.Elastic, auto.Offsets, t.confidence, auto.File
+			t.agreement = auto.Agreement()
 		}
 	}
 	if manual != nil && manual.Transform != nil {
@@ -69,6 +70,7 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 		if manual.Offsets != nil {
 			t.offsets = manual.Offsets
 		}
+		t.file, t.from, t.agreement = manual.File, manual.Folder, manual.Agreement()
 		t.moves, t.tx, t.ty, t.zcorr = true, t.rigid.TX, t.rigid.TY, 1
 		if m := manual.Metrics; m != nil {
 			t.tx, t.ty, t.zcorr = m.TX, m.TY, m.ZCorrelation
@@ -88,6 +90,18 @@ func (o *Options) admits(m *registration.Metrics) bool {
 	return !(m.Status == "error" && o.SkipErrorTransforms || m.Status == "warning" && o.SkipWarningTransforms)
 }
 
+// counted returns the translation that is counted in the sums.
+func (t *pairTransform) counted(o *Options) (tx, ty float64) {
+	if tx, ty = t.tx, t.ty; !t.moves || o.TranslationMinZCorr > 0 && t.zcorr < o.TranslationMinZCorr ||
+		o.MaxPairwiseTranslation > 0 && math.Hypot(tx, ty) >= 0.95*o.MaxPairwiseTranslation {
+		return 0, 0
+	}
+	if o.ConfidenceWeightTranslations {
+		tx, ty = tx*t.trusted, ty*t.trusted
+	}
+	return tx, ty
+}
+
 // accumulate returns the running sums of the pairs' translations (x, y), to be subtracted from the positions of
 // the moving slices.
 func (p *stackPlan) accumulate() [][2]float64 {
@@ -95,17 +109,8 @@ func (p *stackPlan) accumulate() [][2]float64 {
 	var sum [2]float64
 	acc := make([][2]float64, len(p.moving))
 	for i, m := range p.moving {
-		t := m.transform
-		if t.moves && !(o.TranslationMinZCorr > 0 && t.zcorr < o.TranslationMinZCorr) {
-			tx, ty := t.tx, t.ty
-			if o.MaxPairwiseTranslation > 0 && math.Hypot(tx, ty) >= 0.95*o.MaxPairwiseTranslation {
-				tx, ty = 0, 0
-			}
-			if o.ConfidenceWeightTranslations {
-				tx, ty = tx*t.trusted, ty*t.trusted
-			}
-			sum = [2]float64{sum[0] + tx, sum[1] + ty}
-		}
+		tx, ty := m.transform.counted(o)
+		sum = [2]float64{sum[0] + tx, sum[1] + ty}
 		acc[i] = sum
 	}
 	if o.TranslationSmoothSigma > 0 && len(acc) >= 3 {
