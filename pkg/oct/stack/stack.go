@@ -134,6 +134,9 @@ func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oc
 	if err != nil {
 		return nil, err
 	}
+	if err := opt.Check(slices[0].shape[:], slices[0].voxel, slices[0].path, layout, &res); err != nil { // before anything is read
+		return nil, err
+	}
 	p, err := planStack(ctx, in, opt, slices, &res)
 	if err != nil {
 		return nil, err
