@@ -34,7 +34,7 @@ func JSONLine(b []byte, keys ...string) int {
 	at := 0
 	for _, key := range keys {
 		if i := bytes.Index(b[at:], []byte(`"`+key+`"`)); i >= 0 {
-			at += i
+			at += i + len(key) + 2
 		}
 	}
 	return line(b, int64(at))

@@ -23,7 +23,7 @@ type Metrics struct {
 }
 
 // rounding is by how much a correlation or a share may exceed 1, relatively.
-const rounding = 1e-6
+const rounding = 1e-3
 
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.

@@ -45,12 +45,14 @@ func TestBadTilePositions(t *testing.T) {
 		"row,column,y_um,x_um\n0,0,1,2e15\n":                                        `f:2: x_um is "2e15", want a number from -1e+12 to 1e+12`,
 		"{\"positions\":\n[{\"tile\": \"a\"}]}":                                     "f:2: positions.tile is a string, want a slice",
 		"{\"positions\":\n[}":                                                       "f:2: invalid character",
-		`{"positions": [{"tile": [0]}]}`:                                            `f: positions[0]: want "tile": [row, column]`,
-		`{"positions": [{"tile": [0, 1]}]}`:                                         `f: positions[0]: want "tile": [row, column]`,
-		`{"tiles": [1, 1], "positions": [{"tile": [0, 1], "position_um": [0, 0]}]}`: "f: positions[0]: tile (0, 1) lies outside the mosaic grid",
-		`{"tiles": [1, 0], "positions": []}`:                                        "f: tiles is [1 0], want rows and columns",
-		`{"voxel_um": [1, 0], "positions": []}`:                                     "f: voxel_um is [1 0], want two positive numbers",
-		`{"positions": [{"tile": [0, 1], "position_um": [0, 0]}, {"tile": [0, 0], "position_px": [0, 0]}]}`: "f: positions[1]: some positions are in micrometres",
+		`{"positions": [{"tile": [0]}]}`:                                            `f:1: positions[0]: want "tile": [row, column]`,
+		`{"positions": [{"tile": [0, 1]}]}`:                                         `f:1: positions[0]: want "tile": [row, column]`,
+		`{"tiles": [1, 1], "positions": [{"tile": [0, 1], "position_um": [0, 0]}]}`: "f:1: positions[0]: tile (0, 1) lies outside the mosaic grid",
+		"{\"positions\": [{\"tile\": [0, 1], \"position_um\": [0, 0]},\n{\"tile\": [0, 0],\n\"position_um\": [0, -1e300]}]}": "f:2: positions[1]: position -1e+300 is out of range",
+		`{"positions": [{"tile": [0, 1], "position_um": [0, 1e999]}]}`:                                                       "f:1: positions.position_um is 1e999, which is too large",
+		`{"tiles": [1, 0], "positions": []}`:                                                                                 "f:1: tiles is [1 0], want rows and columns",
+		`{"voxel_um": [1, 0], "positions": []}`:                                                                              "f:1: voxel_um is [1 0], want two positive numbers",
+		`{"positions": [{"tile": [0, 1], "position_um": [0, 0]}, {"tile": [0, 0], "position_px": [0, 0]}]}`:                  "f:1: positions[1]: some positions are in micrometres",
 	} {
 		_, err := ReadTilePositions(strings.NewReader(text), "f")
 		checkError(t, err, "f")
