@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"strata/pkg/ngff"
+	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
 
@@ -62,5 +63,19 @@ func TestAnalysisBudget(t *testing.T) {
 			t.Errorf("%v voxels of %v: %d bytes allocated, the writer counts %d, asked for were %d", c.shape, c.voxel, took, w.Bytes(), ngff.LeastPlanesBytes(c.shape, levels))
 		}
 		w.Abort()
+	}
+}
+
+// Positions in micrometres that a voxel size turns into more pixels than a number holds, or than any slice has, are refused.
+func TestRecordFar(t *testing.T) {
+	for _, c := range []struct {
+		voxel, x float64
+		ok       bool
+	}{{2, 120, true}, {2, 1e12, true}, {0.5, 1e12, false}, {1e-300, 1e12, false}, {1e-300, 0, true}} {
+		m := &Mosaic{Image: &ngff.Image{VoxelSize: []float64{2, c.voxel, c.voxel}}, Shape: [3]int{4, 8, 8}, Chunk: [3]int{4, 8, 8}, Where: "scan"}
+		err := m.Record(&registration.TilePositions{Name: "p.csv", Tiles: []registration.TilePosition{{Position: [2]float64{0, c.x}}}}, Resources{})
+		if (err == nil) != c.ok || err != nil && !strings.HasPrefix(err.Error(), "p.csv: tile (0, 0) lies ") {
+			t.Errorf("%v µm by voxels of %v: %v", c.x, c.voxel, err)
+		}
 	}
 }
