@@ -242,7 +242,7 @@ func (r *registration) phases(k int) ([]fit, error) {
 		step = min(r.o.MaxRotation, math.Pi) / float64(max(turns, 1))
 	}
 	out := make([]fit, 2*turns+1)
-	limit := int(math.Ceil(min(r.o.MaxTranslation/fixed.scale, float64(fixed.ny+fixed.nx)))) + 1
+	limit := int(math.Ceil(r.o.MaxTranslation/fixed.scale)) + 1
 	err := r.o.Each(len(out), func(i int) {
 		angle := float64(i-turns) * step
 		t := r.none
