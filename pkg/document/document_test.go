@@ -165,3 +165,13 @@ func TestPipe(t *testing.T) {
 		t.Errorf("from a silent writer: %v", err)
 	}
 }
+
+// The line of a key is that behind the keys before it; a key that is not there counts for nothing.
+func TestJSONLine(t *testing.T) {
+	b := []byte("{\"value\": 1,\n\"a\": {\n\"value\": 2},\n\"b\": {\"x\": 0,\n\"value\": 3, \"tile\": [],\n\"tile\": []}}")
+	for want, keys := range map[int][]string{1: {"value"}, 3: {"a", "value"}, 5: {"b", "value"}, 6: {"tile", "tile"}, 4: {"b", "none"}} {
+		if got := JSONLine(b, keys...); got != want {
+			t.Errorf("%v: line %d, want %d", keys, got, want)
+		}
+	}
+}

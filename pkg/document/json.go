@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 )
 
 // JSONError returns the error of a JSON document with file and line.
@@ -17,8 +19,25 @@ func JSONError(name string, b []byte, err error) error {
 	} else if errors.As(err, &kind) {
 		at = kind.Offset
 		err = fmt.Errorf("%s is a %s, want a %s", kind.Field, kind.Value, kind.Type.Kind())
+		if number, ok := strings.CutPrefix(kind.Value, "number "); ok && kind.Type.Kind() == reflect.Float64 {
+			err = fmt.Errorf("%s is %.40s, which is too large", kind.Field, number)
+		}
 	}
-	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
+	return fmt.Errorf("%s:%d: %w", name, line(b, at), err)
+}
+
+// line returns the number of the line that byte at lies on.
+func line(b []byte, at int64) int { return 1 + bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")) }
+
+// JSONLine returns the line of a JSON document on which the last of some keys stands, each of which is sought behind the one before it.
+func JSONLine(b []byte, keys ...string) int {
+	at := 0
+	for _, key := range keys {
+		if i := bytes.Index(b[at:], []byte(`"`+key+`"`)); i >= 0 {
+			at += i + len(key) + 2
+		}
+	}
+	return line(b, int64(at))
 }
 
 // JSONOffset returns the offset at which encoding/json found an error; −1 if the error does not say where.

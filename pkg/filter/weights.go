@@ -1,6 +1,9 @@
 package filter
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Weights describes how every sample of an output axis is computed from consecutive samples of an input axis:
 //
@@ -75,7 +78,8 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 	w := &Weights{in: in, out: out, first: make([]int, out), start: make([]int, out+1)}
 	r := len(kernel) / 2
 	sum := make([]float64, min(in, 2*len(kernel)+2)) // taps of one output, from lo on
-	seen := 0                                        // inputs that the outputs so far cover from the first on
+	w.taps = make([]float32, 0, out*min(in, len(kernel)+1))
+	seen := 0 // inputs that the outputs so far cover from the first on
 	w.covers = true
 	for i := range out {
 		p, fraction := at(i)
@@ -110,6 +114,16 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 	}
 	w.covers = w.covers && seen == in
 	return w
+}
+
+// WeightsBytes returns the memory that weights of out samples from in take at most, while they are made with a Gaussian of sigma and afterwards.
+// It allocates nothing: sizes that come from metadata are compared with a budget before the weights are made. Sizes that cannot be counted
+// give math.MaxInt64 / 16.
+func WeightsBytes(in, out int, sigma float64) int64 {
+	kernel := 1 + 2*math.Floor(max(0, truncate*sigma+0.5))
+	n, m := float64(in), float64(out)
+	bytes := 16*m + 8 + 4*m*min(n, kernel+1) + 8*kernel + 8*min(n, 2*kernel+2)
+	return int64(min(bytes, math.MaxInt64/16))
 }
 
 // In returns the number of input samples.

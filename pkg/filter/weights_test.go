@@ -163,3 +163,31 @@ func TestBoundaryIndex(t *testing.T) {
 		}
 	}
 }
+
+// The bytes that are asked for before weights are made are those that they take, and little more.
+func TestWeightsBytes(t *testing.T) {
+	for _, c := range [][2]int{{1, 1}, {1, 500}, {500, 1}, {500, 500}, {65, 6500}, {6500, 65}, {100, 99}, {99, 100}, {7, 3}} {
+		in, out := c[0], c[1]
+		sigma := AntiAliasSigma(in, out)
+		for name, make := range map[string]func() *Weights{
+			"centre": func() *Weights { return CentreAligned(in, out, sigma, Mirror) },
+			"corner": func() *Weights { return CornerAligned(in, out, sigma, Reflect) },
+			"blur":   func() *Weights { return GaussianWeights(in, 3, 0, Reflect) },
+		} {
+			w := make()
+			bytes := WeightsBytes(in, out, sigma)
+			if name == "blur" {
+				bytes = WeightsBytes(in, in, 3)
+			}
+			took := int64(8*cap(w.first) + 8*cap(w.start) + 4*cap(w.taps))
+			if took > bytes || bytes > 4*took+64*int64(in)+256 {
+				t.Errorf("%s, %d to %d: %d bytes, asked for %d", name, in, out, took, bytes)
+			}
+		}
+	}
+	for _, c := range [][2]int{{1 << 40, 1 << 40}, {1 << 62, 1}, {1, 1 << 62}, {1 << 62, 1 << 61}} {
+		if got := WeightsBytes(c[0], c[1], AntiAliasSigma(c[0], c[1])); got < 1<<40 {
+			t.Errorf("%v: %d bytes", c, got)
+		}
+	}
+}

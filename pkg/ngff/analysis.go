@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// mostVoxels bounds the axes of levels: wrong voxel sizes make longer ones, which no memory holds either.
+const mostVoxels = 1 << 40
+
 // AnalysisLevels returns the shapes of the levels of a pyramid for analysis: of voxel sizes that an atlas or
 // a script asks for, not of powers of two (stages specification, "OME-Zarr output and pyramids"). The base
 // has that shape and voxel size; targets are voxel sizes in the same unit, in any order. Targets finer than
@@ -25,7 +28,7 @@ func AnalysisLevels(shape []int, voxel, targets []float64, isotropic bool) [][]i
 			if isotropic {
 				f = t / voxel[d]
 			}
-			level = append(level, max(1, int(math.Floor(float64(n)/f+1e-9))))
+			level = append(level, max(1, int(math.Floor(min(float64(n)/f+1e-9, mostVoxels)))))
 		}
 		out = append(out, level)
 	}

@@ -11,10 +11,19 @@ type planeResizer struct {
 	z, y, x *filter.Weights
 	plainX  bool // as many columns as before
 	plainY  bool
-	band    int // rows that one task makes
-	slots   int // output planes under construction at a time, at most
-	atOnce  int // output planes that one input plane completes, at most
+	band    int   // rows that one task makes
+	weights int64 // bytes of z, y and x at most
+	slots   int   // output planes under construction at a time, at most
+	atOnce  int   // output planes that one input plane completes, at most
 	acc     []float32
+}
+
+// planeWeightsBytes returns the memory of the weights of a resizer.
+func planeWeightsBytes(from, to [3]int) (sum int64) {
+	for d := range from {
+		sum += filter.WeightsBytes(from[d], to[d], filter.AntiAliasSigma(from[d], to[d]))
+	}
+	return sum
 }
 
 func newPlaneResizer(from, to [3]int) *planeResizer {
@@ -22,6 +31,7 @@ func newPlaneResizer(from, to [3]int) *planeResizer {
 		return filter.CentreAligned(from[d], to[d], filter.AntiAliasSigma(from[d], to[d]), filter.Mirror)
 	}
 	r := &planeResizer{z: weights(0), y: weights(1), x: weights(2)}
+	r.weights = planeWeightsBytes(from, to)
 	r.plainX, r.plainY = r.x.Identity(), r.y.Identity()
 	begun := 0
 	run := 1

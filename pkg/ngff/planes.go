@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -60,6 +61,23 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
 	}
 	return w, nil
+}
+
+// LeastPlanesBytes returns memory that an image by [CreatePlanes] takes at least: weights between its levels, and for each level that is resized
+// a plane of it and a sum of planes. It allocates nothing, so that sizes that follow from metadata can be compared with a budget before anything is
+// made of them. Sizes that cannot be counted give a number that no budget has.
+func LeastPlanesBytes(shape []int, levels [][]int) int64 {
+	sum, from := 0, [3]int(shape)
+	for k, l := range levels {
+		to := [3]int(l)
+		if k > 0 || to != from {
+			sum = mem.Sum(sum, int(planeWeightsBytes(from, to)), mem.Product(4, to[1], to[2]), mem.Product(4, to[1], from[2]))
+		}
+		if k == 0 {
+			from = to
+		}
+	}
+	return int64(sum)
 }
 
 // CreateMadePlanes works like [CreatePlanes] for a caller that computes level 0 itself and writes its planes
@@ -127,21 +145,19 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Bytes returns the memory that the writer needs: levels that wait to become chunks, sums of planes, and
+// Bytes returns the memory that the writer needs: weights between levels, levels that wait to become chunks, sums of planes, and
 // scratch of its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
-	var sum int64
-	each := 0
+	sum, each := 0, 0
 	for _, l := range w.levels {
-		each = max(each, l.chunk[0]*l.chunk[1]*l.chunk[2])
+		each = max(each, mem.Product(l.chunk[:]...))
 		if l.from == nil {
 			continue
 		}
-		sum += 4 * int64(l.layerPlanes()) * int64(l.shape[1]) * int64(l.shape[2])
-		sum += 4 * int64(l.from.sums())
+		sum = mem.Sum(sum, mem.Product(4, l.layerPlanes(), l.shape[1], l.shape[2]), mem.Product(4, l.from.slots, l.from.y.Out(), l.from.x.In()), int(l.from.weights))
 		each = max(each, l.from.scratch())
 	}
-	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
+	return int64(min(mem.Sum(sum, mem.Product(8, each, w.workers)), math.MaxInt/4)) // the chunk, and encoded
 }
 
 // Batch returns the number of base planes that each [PlaneWriter.Write] must be a multiple of, except for the

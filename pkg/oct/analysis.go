@@ -19,10 +19,27 @@ func DefaultAnalysis() Analysis { return Analysis{[]float64{10, 25, 50, 100}, tr
 // AnalysisChunk is the default shape of chunks. It has few planes, since whole planes wait in memory.
 var AnalysisChunk = []int{8, 256, 256}
 
+// Check returns an error if the memory does not hold a plane of each level of a volume's pyramid and the weights that make them, as after wrong
+// voxel sizes. It compares sizes and allocates nothing. shape and voxel (µm) are those of the volume, or of a part of it, and what names it in the
+// message.
+func (a Analysis) Check(shape []int, voxel [3]float64, what string, layout Layout, res *Resources) error {
+	levels := ngff.AnalysisLevels(shape, voxel[:], a.PyramidResolutions, a.MakeIsotropic)
+	if levels = levels[:min(len(levels), layout.Levels+1)]; len(levels) == 0 {
+		return nil
+	}
+	if need := ngff.LeastPlanesBytes(shape, levels); need > res.Mem {
+		return res.TooLittle(need, "%s: a pyramid of %v voxels from %v voxels of %v µm", what, levels[0], shape, voxel)
+	}
+	return nil
+}
+
 // Apply completes spec, the specification of a volume (z, y, x) of float32 with its Shape, Format and Chunks as the input has them, by the
 // layout, and returns the shapes of the levels for [ngff.CreatePlanes]. voxel is the size of the volume's voxels in µm, and what names in
 // a warning what they are the voxels of.
 func (a Analysis) Apply(spec *ngff.ImageSpec, voxel [3]float64, what string, layout Layout, res *Resources) ([][]int, error) {
+	if err := a.Check(spec.Shape, voxel, what, layout, res); err != nil {
+		return nil, err
+	}
 	levels := ngff.AnalysisLevels(spec.Shape, voxel[:], a.PyramidResolutions, a.MakeIsotropic)
 	if len(levels) == 0 {
 		res.Warnf("no voxel size of the pyramid is as coarse as that of %s, %v µm: the volume is kept as it is, without a pyramid", what, slices.Min(voxel[:]))

@@ -116,6 +116,9 @@ func (m *Mosaic) EachTile() func() (Rectangle, bool) {
 	}
 }
 
+// farthest bounds recorded positions, in pixels.
+const farthest = 1e12
+
 // Record stores the positions of the tiles that the microscope's stage recorded. Tiles without a recorded position
 // become Absent, with a warning unless the record states the grid.
 func (m *Mosaic) Record(p *registration.TilePositions, res Resources) error {
@@ -141,6 +144,9 @@ func (m *Mosaic) Record(p *registration.TilePositions, res Resources) error {
 		k := t.Tile[0]*nx + t.Tile[1]
 		m.Absent[k] = false
 		m.Recorded[k] = [2]float64{t.Position[0] / voxel[0], t.Position[1] / voxel[1]}
+		if far := max(math.Abs(m.Recorded[k][0]), math.Abs(m.Recorded[k][1])); !(far <= farthest) {
+			return BadInput("%s: tile (%d, %d) lies %.3g pixels away by voxels of %v µm in %s: wrong positions, or wrong voxel sizes", p.Name, t.Tile[0], t.Tile[1], far, voxel, m.Where)
+		}
 	}
 	if left := ny*nx - len(p.Tiles); left > 0 && p.Grid == [2]int{} {
 		res.Warnf("%s: has no position for %d of the %d tiles of %s: they are left out", p.Name, left, ny*nx, m.Where)

@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/page"
 	"strata/pkg/record"
+	"strata/pkg/registration"
 )
 
 // join is where a slice meets the one before it.
@@ -16,17 +17,36 @@ type join struct {
 	Overlap       int // planes
 	Correlation   float64
 	Measured      bool
+	Registered    bool   // the overlap and the correlation are register's
 	Doubt         string // why it is uncertain; "" where it is not
+}
+
+// registered is the source of an overlap that stack took from the registration of the pair.
+const registered = "registration"
+
+// registered reports whether the overlap of a match is that of its registration: by the decisions or, without them, by the correlation of 1 that
+// no planes have.
+func (r *Report) registered(m registration.Match) bool {
+	return slices.ContainsFunc(r.Decisions, func(d registration.Decision) bool {
+		return d.Fixed == m.Fixed && d.Slice == m.Moving && d.OverlapSource == registered
+	}) || len(r.Decisions) == 0 && m.Correlation == 1
+}
+
+// measured reports whether a correlation in stack's tables was measured: 0 stands for none, and so does 1 for registered pairs in the tables of
+// linumpy and of stack up to version 0.10.
+func measured(correlation float64, registered bool) bool {
+	return page.Finite(correlation) && correlation != 0 && !(registered && correlation == 1)
 }
 
 // joins returns the joins of the stack, by the matches or, where there are none, by the decisions.
 func (r *Report) joins() (out []join) {
 	for _, m := range r.Matches {
-		j := join{Fixed: m.Fixed, Moving: m.Moving, Overlap: m.Overlap, Correlation: m.Correlation, Measured: m.Correlation != 0 || m.Fallback}
+		j := join{Fixed: m.Fixed, Moving: m.Moving, Overlap: m.Overlap, Correlation: m.Correlation, Registered: r.registered(m)}
+		j.Measured = measured(m.Correlation, j.Registered) || m.Fallback
 		switch {
 		case m.Fallback:
 			j.Doubt = "correlation too low: expected overlap used"
-		case m.Correlation != 0 && m.Correlation < lowCorrelation:
+		case j.low():
 			j.Doubt = "low correlation"
 		case m.Overlap == 0:
 			j.Doubt = "no overlap"
@@ -35,8 +55,8 @@ func (r *Report) joins() (out []join) {
 	}
 	if len(r.Matches) == 0 {
 		for _, d := range r.Decisions {
-			j := join{Fixed: d.Fixed, Moving: d.Slice, Overlap: d.Overlap}
-			if v, err := strconv.ParseFloat(d.Correlation, 64); err == nil && page.Finite(v) && v != 0 {
+			j := join{Fixed: d.Fixed, Moving: d.Slice, Overlap: d.Overlap, Registered: d.OverlapSource == registered}
+			if v, err := strconv.ParseFloat(d.Correlation, 64); err == nil && measured(v, j.Registered) {
 				j.Correlation, j.Measured = v, true
 			}
 			if d.OverlapSource == "correlation_fallback" {
@@ -56,11 +76,16 @@ func (r *Report) joins() (out []join) {
 	return out
 }
 
+// low reports whether the correlation is one that no good overlap has. Register judges those of its planes itself.
+func (j join) low() bool { return j.Measured && !j.Registered && j.Correlation < lowCorrelation }
+
 // result returns what is known of a join in words.
 func (j join) result() string {
 	switch {
 	case j.Doubt != "":
 		return j.Doubt
+	case j.Registered:
+		return "registered"
 	case j.Measured:
 		return "good"
 	}

@@ -114,7 +114,7 @@ func (r *Report) joinSummary(run string) *MultiQC {
 		Config:      map[string]string{"id": "strata_joins_table", "title": "Strata: joins of neighbouring slices", "col1_header": "Join"}}
 	m.header("overlap", "Overlap", "{:,.1f}", " "+d.unit, "Overlap of the slices along z")
 	m.header("correlation", "Correlation", "{:,.3f}", "", "Correlation of the overlap; empty where it was not measured")
-	m.header("result", "Result", "", "", "Good, or why the join is uncertain")
+	m.header("result", "Result", "", "", "Good, registered, or why the join is uncertain")
 	for _, j := range r.joins() {
 		row := fmt.Sprintf("%s z%02d-z%02d", run, j.Fixed, j.Moving)
 		m.set(row, "overlap", float64(j.Overlap)*d.um)

@@ -16,16 +16,20 @@ func (r *Report) matchPlots() (plots []*page.Plot) {
 	thick := r.depth("stack")
 	overlap, blend, corr := page.Series{Name: "overlap", Joined: true}, page.Series{Name: "blended"}, page.Series{Name: "correlation"}
 	measured := false
-	for _, m := range r.Matches {
-		tip := fmt.Sprintf("slices %d–%d: overlap %s, blended %s, correlation %s", m.Fixed, m.Moving, thick.of(float64(m.Overlap)), thick.of(float64(m.BlendOverlap)), page.Short(m.Correlation))
+	for i, j := range r.joins()[:len(r.Matches)] {
+		m := r.Matches[i]
+		tip := fmt.Sprintf("slices %d–%d: overlap %s, blended %s", m.Fixed, m.Moving, thick.of(float64(m.Overlap)), thick.of(float64(m.BlendOverlap)))
+		if j.Measured {
+			tip += ", correlation " + page.Short(m.Correlation)
+		}
 		if m.Fallback {
 			tip += ", expected overlap used"
 		}
 		overlap.Points = append(overlap.Points, page.Point{X: float64(m.Moving), Y: float64(m.Overlap) * thick.um, Tip: tip})
 		blend.Points = append(blend.Points, page.Point{X: float64(m.Moving), Y: float64(m.BlendOverlap) * thick.um, Tip: tip})
-		if m.Correlation != 0 || m.Fallback {
+		if j.Measured {
 			measured = true
-			corr.Points = append(corr.Points, page.Point{X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || m.Correlation < lowCorrelation})
+			corr.Points = append(corr.Points, page.Point{X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || j.low()})
 		}
 	}
 	if p := (&page.Chart{Title: "Overlap of each slice with the one before it", XLabel: "slice", YLabel: "overlap, " + thick.unit, Whole: true, Zero: true, Series: []page.Series{overlap, blend}}).

@@ -2,9 +2,11 @@ package qc
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"strata/pkg/page"
+	"strata/pkg/registration"
 )
 
 func pairName(fixed, moving int) string { return fmt.Sprintf("%d–%d", fixed, moving) }
@@ -21,7 +23,7 @@ func (r *Report) matchTable() *table {
 		m := r.Matches[i]
 		correlation := text("–")
 		if j.Measured {
-			correlation = fixed(m.Correlation, 3)
+			correlation = fixed(j.Correlation, 3)
 		}
 		t.Rows = append(t.Rows, []cell{text(pairName(m.Fixed, m.Moving)), d.cell(float64(m.Overlap)), d.cell(float64(m.BlendOverlap)), d.cell(float64(m.MovingZ)), correlation, text(j.result())})
 	}
@@ -42,9 +44,18 @@ func (r *Report) decisionTable() *table {
 			transform += " (manual override)"
 		}
 		t.Rows = append(t.Rows, []cell{whole(s.Slice), whole(s.Fixed), text(transform), text(or(s.Confidence, "–")), text(overlapFrom(s.OverlapSource)),
-			d.cell(float64(s.Overlap)), d.cell(float64(s.BlendOverlap)), text(or(s.Correlation, "–"))})
+			d.cell(float64(s.Overlap)), d.cell(float64(s.BlendOverlap)), text(correlationOf(s))})
 	}
 	return t.orNone()
+}
+
+// correlationOf returns the correlation of a decision as the table has it, or a dash where none was measured.
+func correlationOf(d registration.Decision) string {
+	v, err := strconv.ParseFloat(d.Correlation, 64)
+	if err == nil && d.OverlapSource != "correlation_fallback" && !measured(v, d.OverlapSource == registered) {
+		return "–"
+	}
+	return or(d.Correlation, "–")
 }
 
 // factTables list what stitch and crop left: what is known of it in our words, and other files as they are.

@@ -149,3 +149,44 @@ func TestCSV(t *testing.T) {
 		}
 	}
 }
+
+// A registered pair has register's correlation or a dash, never the 1 of older tables, and is good or bad by register's own verdict.
+func TestRegisteredJoins(t *testing.T) {
+	decided := func(slice int, source, correlation string) registration.Decision {
+		return registration.Decision{Fixed: slice - 1, Slice: slice, TransformLoaded: true, OverlapSource: source, Correlation: correlation, Overlap: 7}
+	}
+	decisions := []registration.Decision{decided(1, "registration", "0.6250"), decided(2, "registration", "1.0000"), decided(3, "registration", "0.0000"),
+		decided(4, "registration", "0.0500"), decided(5, "correlation", "1.0000"), decided(6, "expected", "0.0000")}
+	matches := []registration.Match{{Fixed: 0, Moving: 1, Overlap: 7, Correlation: 0.625}, {Fixed: 1, Moving: 2, Overlap: 7, Correlation: 1}, {Fixed: 2, Moving: 3, Overlap: 7},
+		{Fixed: 3, Moving: 4, Overlap: 7, Correlation: 0.05}, {Fixed: 4, Moving: 5, Overlap: 7, Correlation: 0.99999}, {Fixed: 5, Moving: 6, Overlap: 7}}
+	for _, r := range []*Report{{Matches: matches, Decisions: decisions}, {Decisions: decisions}} {
+		want := []struct {
+			measured bool
+			result   string
+		}{{true, "registered"}, {false, "registered"}, {false, "registered"}, {true, "registered"}, {true, "good"}, {false, "not measured"}}
+		for i, j := range r.joins() {
+			if j.Measured != want[i].measured || j.result() != want[i].result {
+				t.Errorf("join %d: measured %v, %s, want %v", i, j.Measured, j.result(), want[i])
+			}
+		}
+		table := r.decisionTable()
+		for i, want := range []string{"0.6250", "–", "–", "0.0500", "1.0000", "–"} {
+			if got := table.Rows[i][7].Text; got != want {
+				t.Errorf("decision %d: correlation %s, want %s", i, got, want)
+			}
+		}
+		if v := r.verdict(r.notices()); v.Grade != "good" {
+			t.Errorf("%+v", v)
+		}
+	}
+	r := &Report{Matches: matches[1:2]} // of a table without decisions
+	if j := r.joins()[0]; j.Measured || strings.Contains(write(t, r), "1.000<") {
+		t.Errorf("%+v", j)
+	}
+	table := (&Report{Matches: matches, Decisions: decisions}).matchTable()
+	for i, want := range []string{"0.625", "–", "–", "0.050", "1.000", "–"} {
+		if got := table.Rows[i][4].Text; got != want {
+			t.Errorf("match %d: correlation %s, want %s", i, got, want)
+		}
+	}
+}

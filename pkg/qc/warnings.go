@@ -103,13 +103,14 @@ func (r *Report) notices() []*Notice {
 // joinNotices tells of joins that are uncertain.
 func (r *Report) joinNotices(add func(grade, where, run, do, format string, args ...any)) {
 	thick := r.depth("stack")
-	for _, m := range r.Matches {
+	for i, j := range r.joins()[:len(r.Matches)] {
+		m := r.Matches[i]
 		pair := fmt.Sprintf("slices %d–%d", m.Fixed, m.Moving)
 		switch {
 		case m.Fallback && r.said(fmt.Sprintf("slices %d and %d:", m.Fixed, m.Moving)):
 		case m.Fallback:
 			add("warning", pair, "", doOverlap, "correlation %.2f is too low: the expected overlap of %s was used", m.Correlation, thick.of(float64(m.Overlap)))
-		case m.Correlation != 0 && m.Correlation < lowCorrelation:
+		case j.low():
 			add("warning", pair, "", doOverlap, "the overlap's correlation of %.2f is low (under %.1f)", m.Correlation, lowCorrelation)
 		}
 		if m.Overlap == 0 {

@@ -52,7 +52,7 @@ func TestElasticBad(t *testing.T) {
 		{"6 8 1", "6 0 1"}:                      "e.tfm:5: control points from -8 on, 0 apart: want a positive distance",
 		{"1 0 0 1", "0 1 1 0"}:                  "e.tfm:5: the grid is turned: direction [0 1 1 0], want 1 0 0 1",
 		{"Parameters: -2.5", "Parameters: "}:    "e.tfm:4: 39 parameters for 5 × 4 control points, want 40",
-		{"Parameters: -2.5", "Parameters: x"}:   "e.tfm:4: \"x\", want a number",
+		{"Parameters: -2.5", "Parameters: x"}:   "e.tfm:4: number 1 is \"x\", want a number",
 		{"Parameters: -2.5", "Parameters: 1e9"}: "e.tfm:4: a displacement of 1e+09 pixels",
 	} {
 		_, err := ReadElastic(strings.NewReader(strings.Replace(itkElastic, change[0], change[1], 1)), "e.tfm")

@@ -21,6 +21,7 @@ import (
 // are nil.
 type Pair struct {
 	Folder    string
+	File      string // path of the transform; "" if there is none
 	Transform *filter.Rigid
 	Elastic   *bspline.Warp // displacements on top of Transform
 	Offsets   *Offsets
@@ -33,6 +34,14 @@ func (p *Pair) Confidence() float64 {
 		return 1
 	}
 	return p.Metrics.Confidence
+}
+
+// Agreement returns the correlation of the planes that were registered, by the metrics; 0 if it was not measured.
+func (p *Pair) Agreement() float64 {
+	if p.Metrics == nil {
+		return 0
+	}
+	return p.Metrics.Correlation
 }
 
 // Folder is a folder of pairwise registrations. It has one folder per slice, with the slice number in its
@@ -124,6 +133,7 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	if tfm == "" {
 		*warnings = append(*warnings, fmt.Sprintf("%s: no .tfm file: no transform for this slice", p.Folder))
 	} else if err := open(ctx, tfm, func(f io.Reader) error {
+		p.File = tfm
 		t, warning, err := ReadTransform(f, tfm)
 		if warning != "" {
 			*warnings = append(*warnings, warning)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 
 	"strata/pkg/document"
 )
@@ -17,6 +19,8 @@ type Metrics struct {
 	TX, TY       float64 // translation, pixels
 	ZCorrelation float64
 	Rotation     float64 // degrees
+	// Correlation is that of the planes under the transform, or else ZCorrelation; 0 if neither was measured.
+	Correlation float64
 
 	Fixed, Moving string            // the slices, as the metrics name them
 	Files         map[string]string // digests of the files of the registration, by name; nil: the metrics name none
@@ -30,6 +34,9 @@ func OpenMetrics(ctx context.Context, path string) (m *Metrics, err error) {
 	})
 	return m, err
 }
+
+// rounding is by how much a correlation or a share may exceed 1, relatively.
+const rounding = 1e-3
 
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.
@@ -50,6 +57,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 			TY           number `json:"translation_y"`
 			ZCorrelation number `json:"z_correlation"`
 			Rotation     number `json:"rotation"`
+			Correlation  number `json:"registration_correlation"`
 
 			Fixed  json.RawMessage `json:"fixed_volume"`
 			Moving json.RawMessage `json:"moving_volume"`
@@ -74,13 +82,22 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 	for _, f := range []struct {
 		to   *float64
 		from number
+		key  string
+		most float64
 	}{
-		{&m.Confidence, raw.Metrics.Confidence}, {&m.TX, raw.Metrics.TX}, {&m.TY, raw.Metrics.TY},
-		{&m.ZCorrelation, raw.Metrics.ZCorrelation}, {&m.Rotation, raw.Metrics.Rotation},
+		{&m.Confidence, raw.Metrics.Confidence, "registration_confidence", 1}, {&m.TX, raw.Metrics.TX, "translation_x", farthest}, {&m.TY, raw.Metrics.TY, "translation_y", farthest},
+		{&m.ZCorrelation, raw.Metrics.ZCorrelation, "z_correlation", 1}, {&m.Rotation, raw.Metrics.Rotation, "rotation", 360},
+		{&m.Correlation, raw.Metrics.Correlation, "registration_correlation", 1},
 	} {
-		if f.from.Value != nil {
-			*f.to = *f.from.Value
+		if f.from.Value == nil {
+			continue
 		}
+		if *f.to = *f.from.Value; math.Abs(*f.to) > f.most*(1+rounding) {
+			return nil, fmt.Errorf("%s:%d: metrics.%s is %g, want a number from %g to %g", name, document.JSONLine(b, "metrics", f.key, "value"), f.key, *f.to, -f.most, f.most)
+		}
+	}
+	if m.Correlation == 0 {
+		m.Correlation = m.ZCorrelation
 	}
 	return m, nil
 }

@@ -75,16 +75,30 @@ func ReadPlacement(r io.Reader, name string) (*Placement, error) {
 	if err := d.Decode(p); err != nil {
 		return nil, document.JSONError(name, b, err)
 	}
-	t := p.Placed
-	switch {
-	case p.Kind != placementKind:
+	if p.Kind != placementKind {
 		return nil, fmt.Errorf("%s: kind is %.40q, want %q, as view saves it", name, p.Kind, placementKind)
-	case math.Abs(t.Angle) > 2*math.Pi:
-		return nil, fmt.Errorf("%s: an angle of %g radians: want at most a full turn", name, t.Angle)
-	case max(math.Abs(t.TX), math.Abs(t.TY), math.Abs(t.CX), math.Abs(t.CY)) > farthest:
-		return nil, fmt.Errorf("%s: the transform leads %g pixels away", name, max(math.Abs(t.TX), math.Abs(t.TY), math.Abs(t.CX), math.Abs(t.CY)))
-	case t.FixedZ < 0 || t.MovingZ < 0:
-		return nil, fmt.Errorf("%s: planes %d and %d: want numbers from 0", name, t.FixedZ, t.MovingZ)
+	}
+	t := p.Placed
+	at := func(key string) string { return fmt.Sprintf("%s:%d", name, document.JSONLine(b, "transform", key)) }
+	for _, v := range []struct {
+		key string
+		px  float64
+	}{{"tx", t.TX}, {"ty", t.TY}, {"cx", t.CX}, {"cy", t.CY}} {
+		if math.Abs(v.px) > farthest {
+			return nil, fmt.Errorf("%s: %s of the transform is %g pixels, want a number from %g to %g", at(v.key), v.key, v.px, -farthest, farthest)
+		}
+	}
+	for _, z := range []struct {
+		key   string
+		plane int
+	}{{"fixed_z", t.FixedZ}, {"moving_z", t.MovingZ}} {
+		if z.plane < 0 || z.plane > mostWhole {
+			return nil, fmt.Errorf("%s: %s is %d, want the number of a plane, from 0", at(z.key), z.key, z.plane)
+		}
+	}
+	switch {
+	case math.Abs(t.Angle) > fullTurn:
+		return nil, fmt.Errorf("%s: an angle of %g radians: want at most a full turn", at("angle"), t.Angle)
 	case strings.ContainsAny(p.Moving, "/\\\x00") || p.Moving == "":
 		return nil, fmt.Errorf("%s: moving is %.80q, want the name of a slice", name, p.Moving)
 	}

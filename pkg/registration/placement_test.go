@@ -23,9 +23,12 @@ func TestPlacement(t *testing.T) {
 	}
 	for replace, want := range map[string]string{
 		"strata placement=>other":                 `p.json: kind is "other", want "strata placement", as view saves it`,
-		"-0.02=>7":                                "p.json: an angle of 7 radians: want at most a full turn",
-		"3.5=>1e300":                              "p.json: the transform leads 1e+300 pixels away",
-		`"fixed_z": 20=>"fixed_z": -1`:            "p.json: planes -1 and 4: want numbers from 0",
+		"-0.02=>7":                                "p.json:2: an angle of 7 radians: want at most a full turn",
+		"3.5=>1e300":                              "p.json:2: tx of the transform is 1e+300 pixels, want a number from -1e+12 to 1e+12",
+		"36=>-1e13":                               "p.json:2: cy of the transform is -1e+13 pixels, want a number from",
+		"3.5=>1e999":                              "p.json:2: transform.tx is 1e999, which is too large",
+		`"fixed_z": 20=>"fixed_z": -1`:            "p.json:2: fixed_z is -1, want the number of a plane, from 0",
+		`"moving_z": 4=>"moving_z": 1000000001`:   "p.json:2: moving_z is 1000000001, want the number of a plane, from 0",
 		"slice_z04_normalize.ome.zarr=>../z04":    `p.json: moving is "../z04", want the name of a slice`,
 		"slice_z04_normalize.ome.zarr=>last.zarr": `p.json: moving is "last.zarr", want the name of a slice with its number, such as slice_z04`,
 		`"fixed_z": 20=>"fixed_z": "x"`:           "p.json:2: transform.fixed_z is a string, want a int",

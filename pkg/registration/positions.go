@@ -28,11 +28,8 @@ type TilePosition struct {
 	Position [2]float64 // (y, x)
 }
 
-// mostTile bounds rows and columns, farthest positions: beyond is a mistake.
-const (
-	mostTile = 1 << 20
-	farthest = 1e12
-)
+// mostTile bounds rows and columns: beyond is a mistake.
+const mostTile = 1 << 20
 
 // positionsFile is the JSON form, that of stitch --save_positions. Positions in pixels become micrometres where
 // the file states the voxel size.
@@ -80,17 +77,21 @@ func (p *TilePositions) readJSON(b []byte) error {
 	if f.Grid != nil {
 		p.Grid = *f.Grid
 		if !(min(p.Grid[0], p.Grid[1]) > 0 && max(p.Grid[0], p.Grid[1]) <= mostTile) {
-			return fmt.Errorf("%s: tiles is %v, want rows and columns of the mosaic grid", p.Name, p.Grid)
+			return fmt.Errorf("%s:%d: tiles is %v, want rows and columns of the mosaic grid", p.Name, document.JSONLine(b, "tiles"), p.Grid)
 		}
 	}
 	scale := [2]float64{1, 1}
 	if v := f.Voxel; v != nil {
 		if !(min(v[0], v[1]) > 0 && max(v[0], v[1]) < 1e9) {
-			return fmt.Errorf("%s: voxel_um is %v, want two positive numbers", p.Name, *v)
+			return fmt.Errorf("%s:%d: voxel_um is %v, want two positive numbers", p.Name, document.JSONLine(b, "voxel_um"), *v)
 		}
 		scale = *v
 	}
 	seen := map[[2]int]bool{}
+	bad := func(i int, format string, args ...any) error {
+		keys := append([]string{"positions"}, slices.Repeat([]string{"tile"}, i+1)...)
+		return fmt.Errorf("%s:%d: positions[%d]: %w", p.Name, document.JSONLine(b, keys...), i, fmt.Errorf(format, args...))
+	}
 	for i, e := range f.Tiles {
 		at := e.Micrometres
 		pixels := at == nil && f.Voxel == nil
@@ -98,19 +99,19 @@ func (p *TilePositions) readJSON(b []byte) error {
 			at = e.Pixels
 		}
 		if len(e.Tile) != 2 || len(at) != 2 {
-			return fmt.Errorf(`%s: positions[%d]: want "tile": [row, column] with "position_um" or "position_px": [y, x]`, p.Name, i)
+			return bad(i, `want "tile": [row, column] with "position_um" or "position_px": [y, x]`)
 		}
 		if i == 0 {
 			p.Pixels = pixels
 		} else if p.Pixels != pixels {
-			return fmt.Errorf("%s: positions[%d]: some positions are in micrometres, others in pixels", p.Name, i)
+			return bad(i, "some positions are in micrometres, others in pixels")
 		}
 		t := TilePosition{[2]int(e.Tile), [2]float64(at)}
 		if e.Micrometres == nil {
 			t.Position = [2]float64{at[0] * scale[0], at[1] * scale[1]}
 		}
 		if err := p.add(t, seen); err != nil {
-			return fmt.Errorf("%s: positions[%d]: %w", p.Name, i, err)
+			return bad(i, "%w", err)
 		}
 	}
 	return nil

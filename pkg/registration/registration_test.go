@@ -68,6 +68,8 @@ func TestBadShifts(t *testing.T) {
 		header + "0,1,1,1,abc,1\n":                              `s.csv:2: x_shift_mm is "abc", want a number`,
 		header + "0,1,1,1,1\n":                                  `s.csv:2: y_shift_mm is "", want a number`,
 		header + "0,1,1,1,nan,1\n":                              `s.csv:2: x_shift_mm is "nan", want a number`,
+		header + "0,1,1,1,1,-1e13\n":                            `s.csv:2: y_shift_mm is "-1e13", want a number from -1e+12 to 1e+12`,
+		header + "0,1,1,1,1e400,1\n":                            `s.csv:2: x_shift_mm is "1e400", want a number from -1e+12 to 1e+12`,
 		header + "0,1,1,1,1e999,1\n":                            "s.csv:2: x_shift_mm",
 		header + "0,1.5,1,1,1,1\n":                              `s.csv:2: moving_id is "1.5", want the number of a slice`,
 		header + "-1,1,1,1,1,1\n":                               `s.csv:2: fixed_id is "-1"`,
@@ -104,8 +106,12 @@ func TestTransform(t *testing.T) {
 		"\n\nhello":        "t.tfm:3: \"hello\" where",
 		magic:              "t.tfm:2: no line \"Transform: …\"",
 		magic + "nonsense": "t.tfm:3: \"nonsense\", want",
-		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 x 0 0 0\n":                       "t.tfm:4: \"x\", want a number",
-		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 nan 0 0 0\n":                     "t.tfm:4: \"nan\", want a number",
+		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 x 0 0 0\n":                       "t.tfm:4: number 3 is \"x\", want a number",
+		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 nan 0 0 0\n":                     "t.tfm:4: number 3 is \"nan\", want a number",
+		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 0 0 -1e13 0\n":                   "t.tfm:4: number 5 is \"-1e13\", want a number from -1e+12 to 1e+12",
+		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 0 1e999 0 0\n":                   "t.tfm:4: number 4 is \"1e999\", want a number from -1e+12 to 1e+12",
+		magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0 0 0\nFixedParameters: 1 +Inf\n":    "t.tfm:5: number 2 is \"+Inf\", want a number",
+		magic + "Transform: Euler2DTransform_double_2_2\nParameters: -6.3 0 0\nFixedParameters: 1 1\n":    "t.tfm:4: an angle of -6.3 radians: want at most a full turn",
 		magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 0 0 0\nFixedParameters: 1 1 1\n": "t.tfm:4: 5 parameters of an Euler3DTransform, want 6",
 		magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0 0 0\nFixedParameters: 1\n":         "t.tfm:5: 1 fixed parameters of an Euler2DTransform, want at least 2",
 		magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0 0 0\n":                             "t.tfm:1: 0 fixed parameters",
@@ -136,7 +142,8 @@ func TestOffsets(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	for text, want := range map[string]Metrics{
 		`{"overall_status": "ok", "metrics": {"registration_confidence": {"value": 0.5}, "translation_x": {"value": 1}, "translation_y": {"value": -2},
-		  "z_correlation": {"value": 0.75}, "rotation": {"value": 3, "unit": "deg"}, "other": {"value": 9}}, "more": [1]}`: {Status: "ok", Confidence: 0.5, TX: 1, TY: -2, ZCorrelation: 0.75, Rotation: 3},
+		  "z_correlation": {"value": 0.75}, "rotation": {"value": 3, "unit": "deg"}, "other": {"value": 9}}, "more": [1]}`: {Status: "ok", Confidence: 0.5, TX: 1, TY: -2, ZCorrelation: 0.75, Rotation: 3, Correlation: 0.75},
+		`{"metrics": {"z_correlation": {"value": 0.75}, "registration_correlation": {"value": 0.25}}}`:                                         {Confidence: 1, ZCorrelation: 0.75, Correlation: 0.25},
 		`{"metrics": {"registration_confidence": {"value": NaN}, "rotation": {"value": -Infinity}, "z_correlation": {}, "NaN\"Infinity": {}}}`: {Confidence: 1},
 		`{"metrics": {"quality": {"value": "good"}, "history": [1, 2], "rotation": {"value": 1}}}`:                                             {Confidence: 1, Rotation: 1},
 		`{}`: {Confidence: 1},
@@ -150,9 +157,12 @@ func TestMetrics(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             "m.json:1: ",
 		"{\n\"a\": 1,": "m.json:2: ",
-		"{\n\"metrics\": {\"rotation\": {\n\"value\": \"x\"}}}": "m.json:3: metrics.rotation.value is a string, want a float64",
-		"{\"overall_status\": 3}":                               "m.json:1: overall_status is a number, want a string",
-		"[]":                                                    "m.json:1: ",
+		"{\n\"metrics\": {\"rotation\": {\n\"value\": \"x\"}}}":        "m.json:3: metrics.rotation.value is a string, want a float64",
+		"{\n\"metrics\": {\n\"translation_x\": {\n\"value\": 1e300}}}": "m.json:4: metrics.translation_x is 1e+300, want a number from -1e+12 to 1e+12",
+		"{\"metrics\": {\"registration_confidence\": {\"value\": 7}}}": "m.json:1: metrics.registration_confidence is 7, want a number from -1 to 1",
+		"{\"metrics\": {\"rotation\": {\"value\": 1e999}}}":            "m.json:1: metrics.rotation.value is 1e999, which is too large",
+		"{\"overall_status\": 3}":                                      "m.json:1: overall_status is a number, want a string",
+		"[]":                                                           "m.json:1: ",
 	} {
 		if _, err := ReadMetrics(strings.NewReader(text), "m.json"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -200,11 +210,11 @@ func TestFolder(t *testing.T) {
 	euler := func(angle string) string {
 		return magic + "Transform: Euler2DTransform_double_2_2\nParameters: " + angle + " 0 0\nFixedParameters: 0 0\n"
 	}
-	put("slice_z10_x/transform.tfm", euler("10"))
+	put("slice_z10_x/transform.tfm", euler("6"))
 	put("slice_z01_b/other.tfm", euler("1"))
 	put("slice_z01_b/readme.txt", "not offsets")
 	put("slice_z01_b/my_offsets.txt", "4 5")
-	put("slice_z01_c/transform.tfm", euler("7"))
+	put("slice_z01_c/transform.tfm", euler("5"))
 	put("slice_z02/a.tfm", "broken")
 	put("slice_z02/transform.tfm", euler("2"))
 	put("slice_z02/pairwise_registration_metrics.json", `{"metrics": {"registration_confidence": {"value": 0.25}}}`)
@@ -235,7 +245,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("slice %d: %+v, %v", id, p, err)
 		}
 	}
-	if p, _, _ := f.Pair(t.Context(), 10); p == nil || p.Transform.Angle != 10 {
+	if p, _, _ := f.Pair(t.Context(), 10); p == nil || p.Transform.Angle != 6 {
 		t.Errorf("slice 10: %+v", p)
 	}
 	if _, err := OpenFolder(filepath.Join(dir, "missing")); err == nil {

@@ -142,11 +142,26 @@ func (t *table) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", t.name, t.line, fmt.Errorf(format, args...))
 }
 
-// number returns a finite number.
+// number returns a number of a size that can be meant.
 func (t *table) number(column string) (float64, error) {
-	v, err := strconv.ParseFloat(t.text(column), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, t.errorf("%s is %s, want a number", column, t.quoted(column))
+	v, err := number(t.text(column))
+	if err != nil {
+		return 0, t.errorf("%s is %w", column, err)
+	}
+	return v, nil
+}
+
+// farthest bounds the numbers of all files: positions and shifts in any unit beyond it are mistakes, with which whole numbers would overflow.
+const farthest = 1e12
+
+// number reads a finite number of at most [farthest], either way.
+func number(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && math.Abs(v) > farthest && !math.IsInf(v, 0):
+		return 0, fmt.Errorf("%s, want a number from %g to %g", address.Quoted(s), -farthest, farthest)
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, fmt.Errorf("%s, want a number", address.Quoted(s))
 	}
 	return v, nil
 }
@@ -160,10 +175,13 @@ func (t *table) id(column string) (int, error) {
 	return v, nil
 }
 
+// mostWhole bounds the numbers of slices and planes.
+const mostWhole = 1e9
+
 // wholeNumber reads a whole number from 0 on that may be written as a float.
 func wholeNumber(s string) (int, bool) {
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || v < 0 || v > 1e9 || v != math.Trunc(v) {
+	if err != nil || v < 0 || v > mostWhole || v != math.Trunc(v) {
 		return 0, false
 	}
 	return int(v), true

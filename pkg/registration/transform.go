@@ -51,8 +51,14 @@ func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, er
 	default:
 		warning = fmt.Sprintf("%s: %s is no Euler transform: no transform applied", name, kind)
 	}
+	if math.Abs(t.Angle) > fullTurn {
+		return t, "", fmt.Errorf("%s:%d: an angle of %g radians: want at most a full turn", name, f.parametersLine, t.Angle)
+	}
 	return t, warning, nil
 }
+
+// fullTurn is the largest angle of a transform, in radians.
+const fullTurn = 2 * math.Pi
 
 // tfm is an ITK transform file as it is read.
 type tfm struct {
@@ -117,12 +123,12 @@ func (f *tfm) read(line string) (err error) {
 	return err
 }
 
-// numbers reads finite numbers between spaces.
+// numbers reads numbers between spaces.
 func numbers(s string) (out []float64, err error) {
-	for _, w := range strings.Fields(s) {
-		v, err := strconv.ParseFloat(w, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%.40q, want a number", w)
+	for i, w := range strings.Fields(s) {
+		v, err := number(w)
+		if err != nil {
+			return nil, fmt.Errorf("number %d is %w", i+1, err)
 		}
 		out = append(out, v)
 	}

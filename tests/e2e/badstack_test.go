@@ -186,7 +186,14 @@ func TestBadStacks(t *testing.T) {
 		{"metrics that are no JSON", registered(euler3D(0.01, 0, 0), "3 1", "{\n \"metrics\": oh\n}"), transforms, outcome{3, `pairwise_registration_metrics\.json(:2)?: `}},
 		{"metrics with text", registered(euler3D(0.01, 0, 0), "3 1", `{"overall_status": "ok", "metrics": {"registration_confidence": {"value": "high"}}}`), transforms, outcome{3, `pairwise_registration_metrics\.json.*registration_confidence`}},
 		{"metrics of null", registered(euler3D(0.01, 0, 0), "3 1", `{"overall_status": "ok", "metrics": {"registration_confidence": {"value": null}}}`), transforms, outcome{0, ``}},
-		{"huge translations", registered(euler3D(0, 1e12, -1e12), "3 1", metrics(0.9)), transforms, outcome{0, ``}},
+		{"huge translations", registered(euler3D(0, 1e12, -1e12), "3 1", metrics(0.9)), transforms, outcome{3, `slice_z02.transform\.tfm: moves slice 2 by 1e\+12 pixels, the slice has 32 × 32: give --allow_large_motion`}},
+		{"huge translations that are meant", registered(euler3D(0, 1e12, -1e12), "3 1", metrics(0.9)), transforms + " --allow_large_motion", outcome{0, `warning: .*moves slice 2 off the canvas`}},
+		{"translations beyond numbers", registered(euler3D(0, 1e300, -1e300), "3 1", metrics(0.9)), transforms + " --allow_large_motion", outcome{3, `transform\.tfm:4: number 4 is "1e\+300"`}},
+		{"a voxel of a metre", func(t *testing.T, dir string) {
+			for _, i := range []string{"0", "1", "2"} {
+				slice("slice_z0"+i+".ome.zarr", volume{scale: "10, 10, 1e6", unit: "micrometer"})(t, dir)
+			}
+		}, "", outcome{1, `slice_z00\.ome\.zarr: a pyramid of .* needs \d+ MiB of buffers, --mem grants 64 MiB`}},
 
 		// the configuration of slices
 		{"slice configuration", func(t *testing.T, dir string) {

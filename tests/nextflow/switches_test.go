@@ -47,6 +47,7 @@ var switchedBy = map[string]string{
 	"stack_skip_warning_transforms":         "other.yml",
 	"stack_rotation_only":                   "other.yml",
 	"stack_compose_transforms":              "other.yml",
+	"stack_allow_large_motion":              "other.yml",
 	"stack_accumulate_translations":         "other.yml",
 	"stack_confidence_weight_translations":  "other.yml",
 	"stack_use_expected_overlap":            "other.yml",

@@ -96,7 +96,8 @@ func flags(o *stack.Options) []cli.Flag {
 		cli.Bind(&o.ConfidenceWeightTranslations, cli.Flag{Name: "confidence_weight_translations", Usage: "weight each translation of --accumulate_translations by the confidence of its transform"}),
 		cli.Bind(&o.MaxPairwiseTranslation, cli.Flag{Name: "max_pairwise_translation", Check: notNegative, Value: "PX", Usage: "count translations of 95 % of this length or more as 0 in --accumulate_translations, in pixels; 0: count all"}),
 		cli.Bind(&o.TranslationMinZCorr, cli.Flag{Name: "translation_min_zcorr", Check: notNegative, Value: "R", Usage: "ignore translations of a z correlation below this in --accumulate_translations"}),
-		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: notNegative, Value: "SLICES", Usage: "smooth the sum of --accumulate_translations by a Gaussian of this sigma, in slices; 0: no smoothing"}),
+		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: cli.Between(0, 1e4), Value: "SLICES", Usage: "smooth the sum of --accumulate_translations by a Gaussian of this sigma, in slices; 0: no smoothing"}),
+		cli.Bind(&o.AllowLargeMotion, cli.Flag{Name: "allow_large_motion", Usage: "apply transforms that move a slice by more than its own size, instead of refusing them"}),
 		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sum of --accumulate_translations, in pixels; 0: no limit"}),
 	}, stage.Pyramid(&o.Analysis, "the slices"), []cli.Flag{
 		{Name: "output_z_matches", Value: "FILE", Usage: "write the overlap found between each two slices to FILE, as CSV"},

@@ -53,6 +53,51 @@ func (t *Motion) Reach(start, shape [2]int) (far float64) {
 	return far
 }
 
+// Shown returns the share of a box of pixels, rows y0 … y1−1 and columns x0 … x1−1, that shows a plane of ny × nx pixels which is
+// resampled there. 0 means that no pixel shows any; where there are displacements, the share is not below what is shown.
+func (t *Motion) Shown(ny, nx, y0, y1, x0, x1 int) float64 {
+	far := 0.0
+	if t.Warp != nil {
+		far = t.Warp.Bound()
+	}
+	var box [][2]float64
+	for _, c := range [][2]int{{y0, x0}, {y0, x1}, {y1, x1}, {y1, x0}} {
+		x, y := t.Rigid.Apply(float64(c[1])-0.5, float64(c[0])-0.5)
+		box = append(box, [2]float64{x, y})
+	}
+	inside := box
+	for d, n := range [2]int{nx, ny} {
+		inside = clipped(inside, d, 1, float64(n)-0.5+far)
+		inside = clipped(inside, d, -1, 0.5+far)
+	}
+	return area(inside) / area(box)
+}
+
+// clipped returns the part of a convex polygon in which sign times coordinate d is at most limit.
+func clipped(p [][2]float64, d int, sign, limit float64) (out [][2]float64) {
+	for i, a := range p {
+		b := p[(i+1)%len(p)]
+		u, v := limit-sign*a[d], limit-sign*b[d]
+		if u >= 0 {
+			out = append(out, a)
+		}
+		if (u >= 0) != (v >= 0) {
+			s := u / (u - v)
+			out = append(out, [2]float64{a[0] + s*(b[0]-a[0]), a[1] + s*(b[1]-a[1])})
+		}
+	}
+	return out
+}
+
+// area returns that of a polygon.
+func area(p [][2]float64) (sum float64) {
+	for i := 2; i < len(p); i++ {
+		a, b := [2]float64{p[i-1][0] - p[0][0], p[i-1][1] - p[0][1]}, [2]float64{p[i][0] - p[0][0], p[i][1] - p[0][1]}
+		sum += a[0]*b[1] - a[1]*b[0]
+	}
+	return math.Abs(sum) / 2
+}
+
 // Accumulated returns the displacements of a plane at its points r: those of the plane before it, before, at the points that the
 // transform t of their registration takes to r, followed by its own. Either may be nil: none.
 func Accumulated(before *Warp, t filter.Rigid, own *Warp) *Warp {

@@ -126,6 +126,14 @@ func (w *Warp) Extent() (largest, determinant float64) {
 	return largest, determinant
 }
 
+// Bound returns a length in pixels that no displacement exceeds: that of the control points' largest.
+func (w *Warp) Bound() (largest float64) {
+	for i, dx := range w.DX {
+		largest = max(largest, math.Hypot(dx, w.DY[i]))
+	}
+	return largest
+}
+
 // Places returns where pixels x0 … of row y sample a plane that is displaced by w and then moved by t: at t(p) + d(t(p)).
 func (w *Warp) Places(xs, ys []float64, t filter.Rigid, y, x0 int) {
 	s, c := math.Sincos(t.Angle)

@@ -46,7 +46,7 @@ func (r *Result) grid(v, t *blocks.Volume, kind Grid) (*grid, error) {
 	bytes := 4.0
 	for d := range 3 {
 		n := (high[d] - low[d]) * 1000 / g.size[d]
-		if n > math.MaxInt32 {
+		if !(n <= math.MaxInt32) {
 			return nil, oct.BadInput("%s: a box of %.3g voxels: the voxel sizes of the volume and the template do not fit", v.Where, n)
 		}
 		if g.shape[d] = max(1, int(math.RoundToEven(n))); kind == Whole {

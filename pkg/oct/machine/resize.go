@@ -63,6 +63,15 @@ func (p *Plan) resized() int64 {
 // the cache from one pass to the next.
 const resizeGroup = 256 << 10
 
+// weights returns the memory of the weights of whole and of partial tiles, at most.
+func (p *Plan) weights() (sum int64) {
+	tile := p.Source.mosaic.Tile()
+	for d, out := range p.Resize.Tile {
+		sum += 2 * filter.WeightsBytes(tile[d], out, filter.AntiAliasSigma(tile[d], out))
+	}
+	return sum
+}
+
 // resizeOnHost returns the host memory that a worker takes for resampled tiles and their encoded form.
 func (p *Plan) resizeOnHost() int64 {
 	if p.Resize == nil {
@@ -71,7 +80,7 @@ func (p *Plan) resizeOnHost() int64 {
 	m := p.Source.mosaic
 	group := resizedAtATime(m)
 	bytes := p.resized() * int64(m.DType.Size())
-	each := 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.Tile, group)
+	each := p.weights() + 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.Tile, group)
 	if m.DType != dtype.Float32 {
 		each += 4*int64(group)*int64(m.Chunk[1])*int64(m.Chunk[2]) + bytes
 	}
@@ -164,7 +173,7 @@ func (p *Plan) resizeOnDevice() (host, device int64) {
 			kinds *= 2
 		}
 	}
-	return result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.Tile) + 1<<20
+	return p.weights() + result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.Tile) + 1<<20
 }
 
 // beginResizing allocates the memory and uploads the weights.

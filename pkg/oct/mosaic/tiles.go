@@ -72,7 +72,7 @@ func (w *writing) plan(layout oct.Layout) error {
 		}
 		fixed += filter.ResizerBytes(w.before, w.after, w.batch)
 		for d := range w.before {
-			fixed += 32*int64(w.after[d]) + 16*int64(w.before[d])
+			fixed += filter.WeightsBytes(w.before[d], w.after[d], filter.AntiAliasSigma(w.before[d], w.after[d]))
 		}
 	}
 	return w.fit(plane, fixed, unit)

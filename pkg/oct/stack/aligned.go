@@ -31,7 +31,7 @@ type stackTile struct {
 
 // chooseTiles selects, among the tiles that both slices cover, those in which the pictures agree most: tissue
 // instead of its surroundings.
-func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving picture, pictureBin [2]int) {
+func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving filter.Picture, pictureBin [2]int) {
 	d := m.displaced.believed()
 	var offset, lo, n, count [2]int
 	bin := s.tileBin()
@@ -73,15 +73,15 @@ func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving picture, pictureBin
 }
 
 // agreement returns the sum of the products of two pictures in a tile.
-func agreement(fixed, moving picture, t stackTile, bin [2]int) (sum float64) {
-	for y := t.start[0] / bin[0]; y < min(moving.ny, (t.start[0]+t.shape[0])/bin[0]); y++ {
+func agreement(fixed, moving filter.Picture, t stackTile, bin [2]int) (sum float64) {
+	for y := t.start[0] / bin[0]; y < min(moving.NY, (t.start[0]+t.shape[0])/bin[0]); y++ {
 		fy := y + (t.offset[0]-t.start[0])/bin[0]
-		if fy < 0 || fy >= fixed.ny {
+		if fy < 0 || fy >= fixed.NY {
 			continue
 		}
-		for x := t.start[1] / bin[1]; x < min(moving.nx, (t.start[1]+t.shape[1])/bin[1]); x++ {
-			if fx := x + (t.offset[1]-t.start[1])/bin[1]; fx >= 0 && fx < fixed.nx {
-				sum += float64(fixed.v[fy*fixed.nx+fx] * moving.v[y*moving.nx+x])
+		for x := t.start[1] / bin[1]; x < min(moving.NX, (t.start[1]+t.shape[1])/bin[1]); x++ {
+			if fx := x + (t.offset[1]-t.start[1])/bin[1]; fx >= 0 && fx < fixed.NX {
+				sum += float64(fixed.V[fy*fixed.NX+fx] * moving.V[y*moving.NX+x])
 			}
 		}
 	}

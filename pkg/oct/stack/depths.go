@@ -23,7 +23,7 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 		case m.transform.loaded && m.transform.offsets != nil:
 			m.movingZ = m.transform.offsets.MovingZ
 			m.overlap = max(0, m.fixed.shape[0]-m.transform.offsets.FixedZ)
-			m.blend, m.correlation, m.source = m.overlap, 1, "registration"
+			m.blend, m.correlation, m.source = m.overlap, m.transform.agreement, "registration"
 		default:
 			m.planSearch(o, interval, reach, res)
 		}

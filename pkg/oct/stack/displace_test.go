@@ -88,8 +88,14 @@ func registered(t *testing.T, in []Slice) string {
 		if err := os.Mkdir(pair, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Write(pair, "transform.tfm", "offsets.txt"); err != nil {
+		files, err := r.Files("transform.tfm", "offsets.txt")
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(pair, f.Name), f.Content, 0o666); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return dir

@@ -305,7 +305,10 @@ func oracleStack(sl []*oracleSlice, shifts map[[2]int][2]float64, voxel [3]float
 			source = "registration"
 			match.MovingZStart = t.offsets[1]
 			match.Overlap = max(0, f.z-t.offsets[0])
-			match.Blend, match.Correlation = match.Overlap, 1
+			match.Blend = match.Overlap
+			if t.metrics {
+				match.Correlation = t.zcorr
+			}
 		default:
 			source = "correlation"
 			d := min(f.z, m.z)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"strata/pkg/filter"
 	"strata/pkg/filter/bspline"
@@ -68,12 +67,6 @@ func (d *displacement) contradicts(voxel [3]float64) bool {
 	return d.shown() && d.best >= d.at+pictureMore && far > contradictionUM
 }
 
-// picture is the mean of some planes, reduced in size, relative to its local mean.
-type picture struct {
-	v      []float32
-	ny, nx int
-}
-
 // pictureBin returns how many pixels (y, x) of the slices form one pixel of a picture.
 func (p *stackPlan) pictureBin() (bin [2]int) {
 	for d := range bin {
@@ -101,7 +94,7 @@ func (s *surveyor) compare(ctx context.Context) error {
 		}
 		overlap = min(overlap, m.slice.shape[0]-m.movingZ, m.fixed.shape[0])
 		if overlap < 1 {
-			s.chooseTiles(m, picture{}, picture{}, bin)
+			s.chooseTiles(m, filter.Picture{}, filter.Picture{}, bin)
 			continue
 		}
 		n := min(overlap, picturePlanes)
@@ -120,18 +113,18 @@ func (s *surveyor) compare(ctx context.Context) error {
 	return nil
 }
 
-// picture makes a picture of n planes of a slice, resampled by its transform.
-func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *bspline.Motion) (picture, error) {
-	p := picture{ny: of.shape[1] / bin[0], nx: of.shape[2] / bin[1]}
-	if p.ny == 0 || p.nx == 0 {
-		return picture{}, nil
+// picture returns the mean of n planes of a slice, reduced in size, resampled by its transform and relative to its local mean.
+func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *bspline.Motion) (filter.Picture, error) {
+	p := filter.Picture{NY: of.shape[1] / bin[0], NX: of.shape[2] / bin[1]}
+	if p.NY == 0 || p.NX == 0 {
+		return filter.Picture{}, nil
 	}
-	sums := make([]float64, p.ny*p.nx)
+	sums := make([]float64, p.NY*p.NX)
 	strip := max(1, of.chunk[1]/bin[0]) // rows of the picture
 	planes := make([][]float32, n)
-	for y := 0; y < p.ny; y += strip {
-		h := min(strip, p.ny-y)
-		start, shape := [3]int{first, y * bin[0], 0}, [3]int{n, h * bin[0], p.nx * bin[1]}
+	for y := 0; y < p.NY; y += strip {
+		h := min(strip, p.NY-y)
+		start, shape := [3]int{first, y * bin[0], 0}, [3]int{n, h * bin[0], p.NX * bin[1]}
 		err := s.planes(ctx, of, start, shape, func(z int, v []float32) error {
 			planes[z] = filter.Binned(planes[z], v, shape[1], shape[2], bin)
 			return nil
@@ -140,30 +133,30 @@ func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bi
 			return p, err
 		}
 		for _, v := range planes {
-			filter.AddPlanes(sums[y*p.nx:][:h*p.nx], v[:h*p.nx])
+			filter.AddPlanes(sums[y*p.NX:][:h*p.NX], v[:h*p.NX])
 		}
 	}
-	p.v = make([]float32, p.ny*p.nx)
-	filter.Mean(p.v, sums, n)
+	p.V = make([]float32, p.NY*p.NX)
+	filter.Mean(p.V, sums, n)
 	if turn != nil {
-		p.v = turn.Binned(bin).Resample(p.v, p.ny, p.nx, [2]int{})
+		p.V = turn.Binned(bin).Resample(p.V, p.NY, p.NX, [2]int{})
 	}
-	filter.LocalContrast(p.v, p.v, p.ny, p.nx, micrometres(contrastUM, of.voxel[1]*float64(bin[0]))|1)
+	filter.LocalContrast(p.V, p.V, p.NY, p.NX, micrometres(contrastUM, of.voxel[1]*float64(bin[0]))|1)
 	return p, nil
 }
 
 // pictures finds the displacement at which two pictures match.
-func (d *displacement) pictures(phase *filter.Phase, fixed, moving picture, bin [2]int) {
-	if len(fixed.v) == 0 || len(moving.v) == 0 {
+func (d *displacement) pictures(phase *filter.Phase, fixed, moving filter.Picture, bin [2]int) {
+	if len(fixed.V) == 0 || len(moving.V) == 0 {
 		return
 	}
-	ny, nx := max(fixed.ny, moving.ny), max(fixed.nx, moving.nx)
-	match := phase.Match(fixed.within(ny, nx), moving.within(ny, nx), ny, nx)
+	ny, nx := max(fixed.NY, moving.NY), max(fixed.NX, moving.NX)
+	match := phase.Match(fixed.Within(ny, nx), moving.Within(ny, nx), ny, nx)
 	at := [2]int{match.DY, match.DX}
-	d.at = correlationAt(fixed, moving, [2]int{int(math.Round(d.recorded[0] / float64(bin[0]))), int(math.Round(d.recorded[1] / float64(bin[1])))})
-	d.best = correlationAt(fixed, moving, at)
+	d.at = fixed.CorrelationAt(moving, [2]int{int(math.Round(d.recorded[0] / float64(bin[0]))), int(math.Round(d.recorded[1] / float64(bin[1])))})
+	d.best = fixed.CorrelationAt(moving, at)
 	rest := [2]float64{}
-	a, b, h, w := shownByBoth(fixed, moving, at)
+	a, b, h, w := fixed.Common(moving, at)
 	if h > 0 {
 		d.least = max(pictureLeast, pictureChance/math.Sqrt(float64(h*w)/12))
 		if fit, ok := phase.SubPixel(a, b, h, w); ok && fit.Peak {
@@ -173,48 +166,6 @@ func (d *displacement) pictures(phase *filter.Phase, fixed, moving picture, bin 
 	for k := range 2 {
 		d.found[k] = (float64(at[k]) + rest[k]) * float64(bin[k])
 	}
-}
-
-// within returns the picture on a larger canvas, with NaN outside.
-func (p picture) within(ny, nx int) []float32 {
-	if ny == p.ny && nx == p.nx {
-		return p.v
-	}
-	out := slices.Repeat([]float32{float32(math.NaN())}, ny*nx)
-	for y := range p.ny {
-		copy(out[y*nx:], p.v[y*p.nx:][:p.nx])
-	}
-	return out
-}
-
-// shownByBoth returns the parts of both pictures that overlap when the moving one is displaced by d pixels from
-// the fixed one, as two planes of h × w pixels.
-func shownByBoth(fixed, moving picture, d [2]int) (a, b []float32, h, w int) {
-	y0, y1 := max(0, -d[0]), min(moving.ny, fixed.ny-d[0])
-	x0, x1 := max(0, -d[1]), min(moving.nx, fixed.nx-d[1])
-	if y0 >= y1 || x0 >= x1 {
-		return nil, nil, 0, 0
-	}
-	for y := y0; y < y1; y++ {
-		a = append(a, fixed.v[(y+d[0])*fixed.nx+x0+d[1]:][:x1-x0]...)
-		b = append(b, moving.v[y*moving.nx+x0:][:x1-x0]...)
-	}
-	return a, b, y1 - y0, x1 - x0
-}
-
-// commonLeast is the minimum fraction of a picture for a correlation.
-const commonLeast = 0.04
-
-// correlationAt returns the correlation of the overlapping parts, or 0 if they are too small.
-func correlationAt(fixed, moving picture, d [2]int) float64 {
-	a, b, h, w := shownByBoth(fixed, moving, d)
-	if float64(h*w) < commonLeast*float64(min(fixed.ny*fixed.nx, moving.ny*moving.nx)) || h == 0 {
-		return 0
-	}
-	if c := filter.NCC(a, b); c == c {
-		return c
-	}
-	return 0
 }
 
 // displaced returns the recorded displacement (y, x) of a slice from the one before it.

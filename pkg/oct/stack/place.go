@@ -10,7 +10,7 @@ import (
 )
 
 // place determines the recorded positions of the slices in the plane.
-func (p *stackPlan) place(in Input, res *oct.Resources) {
+func (p *stackPlan) place(in Input, res *oct.Resources) error {
 	first := p.slices[0]
 	ids := p.ids()
 	for _, id := range ids {
@@ -51,7 +51,16 @@ func (p *stackPlan) place(in Input, res *oct.Resources) {
 		}
 		p.centred = true
 	}
+	for _, s := range p.slices {
+		if at := p.position[s.id]; !(max(math.Abs(at[0]), math.Abs(at[1])) < farthest) {
+			return oct.BadInput("%s: slice %d lies at (%.3g, %.3g) pixels: wrong shifts, or wrong voxel sizes", cmp.Or(p.shifts, s.path), s.id, at[0], at[1])
+		}
+	}
+	return nil
 }
+
+// farthest bounds positions and the canvas, in pixels.
+const farthest = 1 << 40
 
 func (p *stackPlan) ids() (ids []int) {
 	for _, s := range p.slices {
@@ -81,6 +90,7 @@ func (p *stackPlan) layOut(res *oct.Resources) error {
 			res.Warnf("%s: planes of %d × %d are larger than the %d × %d of %s: cropped to the canvas of %d × %d",
 				s.path, s.shape[1], s.shape[2], first.shape[1], first.shape[2], first.path, p.canvas[0], p.canvas[1])
 		}
+		p.show(m, res)
 	}
 	return nil
 }
@@ -103,7 +113,7 @@ func (p *stackPlan) centre(ids []int) error {
 	}
 	for d := range 2 { // (x, y) to (y, x)
 		n := math.Ceil(hi[d] + float64(p.slices[0].shape[2-d]) - lo[d])
-		if !(n < 1<<40) {
+		if !(n < farthest) {
 			what := "shifts"
 			if p.opt.AccumulateTranslations {
 				what = "shifts and accumulated translations"

@@ -78,9 +78,12 @@ type pairTransform struct {
 	elastic    *bspline.Warp // displacements on top of it; nil: none
 	confidence float64
 	offsets    *registration.Offsets
+	file       string  // of rigid
+	agreement  float64 // correlation of the planes by the registration's own metrics; 0: not known
 
 	moves   bool // tx, ty and z correlation are known
 	tx, ty  float64
+	from    string // file or folder of tx and ty
 	zcorr   float64
 	trusted float64 // confidence that weights the translation
 }
@@ -115,10 +118,15 @@ func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, re
 	if err := p.loadTransforms(ctx, in, res); err != nil {
 		return nil, err
 	}
-	p.place(in, res)
+	if err := p.place(in, res); err != nil {
+		return nil, err
+	}
 	p.rotate()
 	p.compose()
 	p.displace(res)
+	if err := p.checkMotions(); err != nil {
+		return nil, err
+	}
 	p.overlaps(res)
 	return p, nil
 }

@@ -286,23 +286,6 @@ func TestStackCompose(t *testing.T) {
 	}
 }
 
-func TestStackMovingAverage(t *testing.T) {
-	raw := []float64{1, 2, 4, 8, 16}
-	for w, want := range map[int][]float64{
-		0: raw, 1: raw, 2: {1, 1.5, 3, 6, 16}, 3: {1, 7. / 3, 14. / 3, 28. / 3, 16},
-		4: {1, 2, 15. / 4, 8, 16}, 5: {1, 2, 31. / 5, 8, 16}, 9: {1, 2, 31. / 5, 8, 16},
-	} {
-		for i, got := range movingAverage(raw, w) {
-			if math.Abs(got-want[i]) > 1e-12 {
-				t.Errorf("window %d: value %d is %v, want %v", w, i, got, want[i])
-			}
-		}
-	}
-	if got := movingAverage(nil, 3); len(got) != 0 {
-		t.Errorf("nothing averaged is %v", got)
-	}
-}
-
 func TestStackAccumulate(t *testing.T) {
 	moves := func(tx, ty, zcorr, trusted float64) pairTransform {
 		return pairTransform{moves: true, tx: tx, ty: ty, zcorr: zcorr, trusted: trusted}
@@ -347,8 +330,10 @@ func TestStackOverlapSources(t *testing.T) {
 		return &registration.Offsets{FixedZ: fixed, MovingZ: moving}
 	}
 	loaded := func(o *registration.Offsets, conf float64) pairTransform {
-		return pairTransform{entry: true, loaded: true, offsets: o, confidence: conf}
+		return pairTransform{entry: true, loaded: true, offsets: o, confidence: conf, agreement: 0.75}
 	}
+	unmeasured := loaded(off(15, 7), 1)
+	unmeasured.agreement = 0
 	base := referenceOptions()
 	base.SlicingIntervalMM, base.MovingZFirstIndex, base.SearchRangeMM = 0.1, 2, 0.02
 	for name, c := range map[string]struct {
@@ -359,19 +344,20 @@ func TestStackOverlapSources(t *testing.T) {
 		source    string
 		searching [2]int // range; 0: nothing to search
 	}{
-		"expected":             {func(o *Options) { o.UseExpectedOverlap = true }, 20, loaded(off(1, 7), 1), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
-		"expected, thin":       {func(o *Options) { o.UseExpectedOverlap = true }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "expected", [2]int{}},
-		"registration":         {nil, 20, loaded(off(15, 7), 0.1), tables.Match{Overlap: 5, Blend: 5, MovingZStart: 7, Correlation: 1}, "registration", [2]int{}},
-		"registration, beyond": {nil, 20, loaded(off(25, 0), 1), tables.Match{Correlation: 1}, "registration", [2]int{}},
-		"search":               {nil, 20, loaded(nil, 1), tables.Match{MovingZStart: 2}, "", [2]int{8, 12}},
-		"search, clipped":      {nil, 11, pairTransform{}, tables.Match{MovingZStart: 2}, "", [2]int{1, 3}},
-		"search, one value":    {func(o *Options) { o.SearchRangeMM = 0; o.ZOverlapMinCorr = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "correlation", [2]int{}},
-		"search, empty":        {func(o *Options) { o.ZOverlapMinCorr = 0 }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "correlation", [2]int{}},
-		"search, one, gate":    {func(o *Options) { o.SearchRangeMM = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2, Fallback: true}, "correlation_fallback", [2]int{}},
-		"refined":              {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.5), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
-		"refined, from 1":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 9 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{1, 8}},
-		"refined, unsure":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.499), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
-		"refined, gated":       {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, pairTransform{entry: true, confidence: 1}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"expected":                 {func(o *Options) { o.UseExpectedOverlap = true }, 20, loaded(off(1, 7), 1), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"expected, thin":           {func(o *Options) { o.UseExpectedOverlap = true }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "expected", [2]int{}},
+		"registration":             {nil, 20, loaded(off(15, 7), 0.1), tables.Match{Overlap: 5, Blend: 5, MovingZStart: 7, Correlation: 0.75}, "registration", [2]int{}},
+		"registration, no metrics": {nil, 20, unmeasured, tables.Match{Overlap: 5, Blend: 5, MovingZStart: 7}, "registration", [2]int{}},
+		"registration, beyond":     {nil, 20, loaded(off(25, 0), 1), tables.Match{Correlation: 0.75}, "registration", [2]int{}},
+		"search":                   {nil, 20, loaded(nil, 1), tables.Match{MovingZStart: 2}, "", [2]int{8, 12}},
+		"search, clipped":          {nil, 11, pairTransform{}, tables.Match{MovingZStart: 2}, "", [2]int{1, 3}},
+		"search, one value":        {func(o *Options) { o.SearchRangeMM = 0; o.ZOverlapMinCorr = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "correlation", [2]int{}},
+		"search, empty":            {func(o *Options) { o.ZOverlapMinCorr = 0 }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "correlation", [2]int{}},
+		"search, one, gate":        {func(o *Options) { o.SearchRangeMM = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2, Fallback: true}, "correlation_fallback", [2]int{}},
+		"refined":                  {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.5), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
+		"refined, from 1":          {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 9 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{1, 8}},
+		"refined, unsure":          {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.499), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"refined, gated":           {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, pairTransform{entry: true, confidence: 1}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
 		"refined, any": {func(o *Options) {
 			o.UseExpectedOverlap, o.BlendZRefineVox, o.BlendZRefineMinConfidence = true, 3, 0
 		}, 20, pairTransform{entry: true}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},

@@ -52,6 +52,7 @@ type Options struct {
 	TranslationMinZCorr          float64 // 0: off
 	TranslationSmoothSigma       float64 // slices; 0: off
 	MaxCumulativeDriftPx         float64 // 0: off
+	AllowLargeMotion             bool    // transforms may move a slice by more than its own size
 
 	oct.Analysis // the pyramid
 }
@@ -131,6 +132,9 @@ type Result struct {
 func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
 	slices, err := openSlices(in.Slices)
 	if err != nil {
+		return nil, err
+	}
+	if err := opt.Check(slices[0].shape[:], slices[0].voxel, slices[0].path, layout, &res); err != nil { // before anything is read
 		return nil, err
 	}
 	p, err := planStack(ctx, in, opt, slices, &res)
@@ -239,6 +243,9 @@ func openSlices(in []Slice) ([]*stackSlice, error) {
 		if at := s.Image.Levels[0]; len(at.Translation) == 3 {
 			for d := range o.origin {
 				o.origin[d] = at.Translation[d+1] / at.Scale[d+1]
+				if v := o.origin[d]; !(math.Abs(v) < farthest) {
+					return nil, oct.BadInput("%s: translation along %c is %v, %.3g voxels: want a position of the slice", s.Path, "yx"[d], at.Translation[d+1], v)
+				}
 			}
 		}
 		if voxels*8 > math.MaxInt64 {

@@ -37,8 +37,8 @@ func (s *surveyor) close() error {
 	return s.mem.Close()
 }
 
-// micrometres converts a length to pixels of the given size, at least 1.
-func micrometres(um, pixel float64) int { return max(1, int(math.Round(um/pixel))) }
+// micrometres converts a length to pixels of the given size, from 1 to more than any slice has.
+func micrometres(um, pixel float64) int { return max(1, int(math.Round(min(um/pixel, 1<<30)))) }
 
 // planes reads a box of a slice, as many planes at a time as fit into memory, and calls look with each plane and
 // its index in the box. Several workers call look concurrently, in no order.

@@ -57,10 +57,11 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 		t.entry = auto.Transform != nil
 		t.confidence, t.trusted = auto.Confidence(), 1
 		if m := auto.Metrics; m != nil && !skip {
-			t.moves, t.tx, t.ty, t.zcorr = true, m.TX, m.TY, m.ZCorrelation
+			t.moves, t.tx, t.ty, t.zcorr, t.from = true, m.TX, m.TY, m.ZCorrelation, auto.Folder
 		}
 		if t.loaded = auto.Transform != nil && !skip && o.admits(auto.Metrics); t.loaded {
-			t.rigid, t.elastic, t.offsets, t.trusted = *auto.Transform, auto.Elastic, auto.Offsets, t.confidence
+			t.rigid, t.elastic, t.offsets, t.trusted, t.file = *auto.Transform, auto.Elastic, auto.Offsets, t.confidence, auto.File
+			t.agreement = auto.Agreement()
 		}
 	}
 	if manual != nil && manual.Transform != nil {
@@ -69,6 +70,7 @@ func (o *Options) transform(auto, manual *registration.Pair, skip bool) (t pairT
 		if manual.Offsets != nil {
 			t.offsets = manual.Offsets
 		}
+		t.file, t.from, t.agreement = manual.File, manual.Folder, manual.Agreement()
 		t.moves, t.tx, t.ty, t.zcorr = true, t.rigid.TX, t.rigid.TY, 1
 		if m := manual.Metrics; m != nil {
 			t.tx, t.ty, t.zcorr = m.TX, m.TY, m.ZCorrelation
@@ -88,6 +90,18 @@ func (o *Options) admits(m *registration.Metrics) bool {
 	return !(m.Status == "error" && o.SkipErrorTransforms || m.Status == "warning" && o.SkipWarningTransforms)
 }
 
+// counted returns the translation that is counted in the sums.
+func (t *pairTransform) counted(o *Options) (tx, ty float64) {
+	if tx, ty = t.tx, t.ty; !t.moves || o.TranslationMinZCorr > 0 && t.zcorr < o.TranslationMinZCorr ||
+		o.MaxPairwiseTranslation > 0 && math.Hypot(tx, ty) >= 0.95*o.MaxPairwiseTranslation {
+		return 0, 0
+	}
+	if o.ConfidenceWeightTranslations {
+		tx, ty = tx*t.trusted, ty*t.trusted
+	}
+	return tx, ty
+}
+
 // accumulate returns the running sums of the pairs' translations (x, y), to be subtracted from the positions of
 // the moving slices.
 func (p *stackPlan) accumulate() [][2]float64 {
@@ -95,17 +109,8 @@ func (p *stackPlan) accumulate() [][2]float64 {
 	var sum [2]float64
 	acc := make([][2]float64, len(p.moving))
 	for i, m := range p.moving {
-		t := m.transform
-		if t.moves && !(o.TranslationMinZCorr > 0 && t.zcorr < o.TranslationMinZCorr) {
-			tx, ty := t.tx, t.ty
-			if o.MaxPairwiseTranslation > 0 && math.Hypot(tx, ty) >= 0.95*o.MaxPairwiseTranslation {
-				tx, ty = 0, 0
-			}
-			if o.ConfidenceWeightTranslations {
-				tx, ty = tx*t.trusted, ty*t.trusted
-			}
-			sum = [2]float64{sum[0] + tx, sum[1] + ty}
-		}
+		tx, ty := m.transform.counted(o)
+		sum = [2]float64{sum[0] + tx, sum[1] + ty}
 		acc[i] = sum
 	}
 	if o.TranslationSmoothSigma > 0 && len(acc) >= 3 {
@@ -154,7 +159,7 @@ func (p *stackPlan) rotate() {
 			raw = append(raw, clamp(m.transform.rigid.Angle))
 		}
 	}
-	angles := movingAverage(raw, o.SmoothWindow)
+	angles := filter.MovingAverage(raw, o.SmoothWindow)
 	for _, m := range p.moving {
 		m.action = "none"
 	}
@@ -193,22 +198,4 @@ func (p *stackPlan) compose() {
 			m.laid, m.resampled = sum, sum.Angle != 0 || sum.TX != 0 || sum.TY != 0
 		}
 	}
-}
-
-// movingAverage averages over a window of min(w, n) values; an even window has one more value before the centre
-// than after it. The first and last ⌊w/2⌋ values stay unchanged. A window of 0 or 1 changes nothing.
-func movingAverage(raw []float64, w int) []float64 {
-	w = min(w, len(raw))
-	out := slices.Clone(raw)
-	if w < 2 {
-		return out
-	}
-	for i := w / 2; i < len(raw)-w/2; i++ {
-		sum := 0.0
-		for _, v := range raw[i-w/2 : i-w/2+w] {
-			sum += v
-		}
-		out[i] = sum / float64(w)
-	}
-	return out
 }
