@@ -33,10 +33,10 @@ func ByHierarchy(ctx context.Context) atomic.Foreign {
 func Hierarchy(ctx context.Context, dir string) (string, error) {
 	st := store.Folder(dir)
 	h, err := open(ctx, st)
+	if errors.Is(err, fs.ErrNotExist) {
+		return other(dir)
+	}
 	if what := unreadable(err); what != "" {
-		if empty, e := isEmpty(dir); empty || e != nil {
-			return "", e
-		}
 		return what, nil
 	}
 	if err != nil {
@@ -81,12 +81,18 @@ func unreadable(err error) string {
 	return ""
 }
 
-func isEmpty(dir string) (bool, error) {
+// other describes a folder without a Zarr hierarchy by its first entry; "" for an empty one.
+func other(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.Type().IsRegular() || !store.Litter(e.Name()) }), nil
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !store.Litter(e.Name()) {
+			return fmt.Sprintf("%q, and no Zarr", e.Name()), nil
+		}
+	}
+	return "", nil
 }
 
 // hierarchy holds the nodes of a Zarr hierarchy that may be replaced with it, by their path; a group is nil.

@@ -150,7 +150,7 @@ func TestKindsAndRecord(t *testing.T) {
 		"document is a folder": {"", nil, func(dir string) error {
 			return replaceBy(filepath.Join(dir, "zarr.json"), func(p string) error { return os.Mkdir(p, 0o777) })
 		}, "no readable Zarr ("},
-		"no document": {"", nil, func(dir string) error { return os.Remove(filepath.Join(dir, "zarr.json")) }, "other things, and no Zarr"},
+		"no document": {"", nil, func(dir string) error { return os.Remove(filepath.Join(dir, "zarr.json")) }, `"0", and no Zarr`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := image(t, 3, "/", c.record, c.others...)
