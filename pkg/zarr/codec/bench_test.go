@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -25,6 +26,13 @@ func BenchmarkChunk(b *testing.B) {
 	names := []string{"blosc-zstd:1", "blosc-zstd:5", "blosc-lz4:5", "zstd:1", "zstd:3", "lz4", "gzip:1"}
 	for _, name := range names {
 		if chains[name], err = FromFlag(name, dtype.Float32, 3); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, format := range map[string]int{"blosc-zstd:1 crc32c": 3, "zstd:1 crc32c": 3, "zstd:1 own checksum": 2} {
+		names = append(names, name)
+		flag, _, _ := strings.Cut(name, " ")
+		if chains[name], err = FromFlag(flag+ChecksumSuffix, dtype.Float32, format); err != nil {
 			b.Fatal(err)
 		}
 	}
