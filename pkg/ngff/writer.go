@@ -65,7 +65,10 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	for k, g := range geo {
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, g.shape)})
 	}
-	var err error
+	err := w.scale.readable()
+	if err != nil {
+		return nil, err
+	}
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
 		return nil, err
 	}

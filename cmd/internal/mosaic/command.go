@@ -76,10 +76,13 @@ func Command() *cli.Command {
 	}
 }
 
-// checkResolution accepts a voxel size, or −1.
+// checkResolution accepts a voxel size that microscopes have, or −1.
 func checkResolution(v any) error {
-	if f := v.(float64); !(f > 0 || f == -1) {
-		return fmt.Errorf("must be above 0, or -1 for the voxels of the tiles")
+	if v.(float64) == -1 {
+		return nil
+	}
+	if err := cli.VoxelSize(v); err != nil {
+		return fmt.Errorf("%w, or -1 for the voxels of the tiles", err)
 	}
 	return nil
 }
