@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
 	"strata/pkg/work"
@@ -61,8 +62,14 @@ func (j *job) workers(bytes int64, what string) (int, error) {
 	return int(n), nil
 }
 
+// columnBytes is the memory that is used for each column between passes.
+const columnBytes = 16
+
 // plan divides the volume for each pass, and returns an error if there is too little memory for one of them.
 func (j *job) plan() (err error) {
+	if need := int64(mem.Product(j.grid[0], j.grid[1], columnBytes)); need > j.res.Mem {
+		return j.res.TooLittle(need, "%s: keeping account of %d × %d columns", j.v.Where, j.grid[0], j.grid[1])
+	}
 	kernels, r := j.kernels()
 	stencil := filter.NewStencil[float32](kernels, [3][]float64{})
 	if j.smoothing, err = j.v.Cut(blocks.Plan{Size: j.size, Halo: [3]int{0, r[1], r[2]}, Fixed: 4*j.wide(r) + 8*int64(j.voxels()) + stencil.Bytes(j.size), Work: "smoothing columns"}, j.res); err != nil {
