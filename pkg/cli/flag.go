@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -86,6 +87,14 @@ func Between(low, high float64) func(any) error {
 		}
 		return nil
 	}
+}
+
+// VoxelSize is a check for numbers that are sides of voxels in µm.
+func VoxelSize(v any) error {
+	if units.CheckVoxel(number(v)) != nil {
+		return errors.New(units.VoxelLimits) // the value is named before
+	}
+	return nil
 }
 
 func number(v any) float64 {

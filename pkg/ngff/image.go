@@ -196,42 +196,32 @@ func (im *Image) checkLevels(f *findings) error {
 	return nil
 }
 
-// measure computes the voxel size in micrometres. It guesses a missing or unknown unit for the whole image,
-// following the programs that omit it: millimetres if the first space component is below 1, otherwise
-// micrometres.
+// measure computes the voxel size in micrometres, and warns of units that are guessed or spelt in another way.
 func (im *Image) measure(f *findings) {
 	ms := &im.Metadata.Multiscales[0]
 	scale := ms.Datasets[0].Transform.then(ms.Transform).Scale
 	im.VoxelSize = append([]float64(nil), scale...)
 	im.Unit = make([]string, len(im.Axes))
-	guess, first, unknown, said := "", true, "", map[string]bool{}
-	for d, a := range im.Axes {
-		if a.Type != TypeSpace {
+	guessed, said := false, map[string]bool{}
+	for d, l := range measureAxes(im.Axes, scale) {
+		if l.um == 0 {
 			continue
 		}
-		if first {
-			if guess, first = "micrometer", false; scale[d] < 1 {
-				guess = "millimeter"
-			}
+		a := im.Axes[d]
+		switch field := fmt.Sprintf("%saxes[%d].unit", im.prefix(), d); {
+		case !l.stated && guessed, l.stated && l.unit == a.Unit, said[a.Unit]:
+		case !l.stated && a.Unit == "":
+			guessed = true
+			f.warn(field, "missing; a first component of %v is taken as %s", im.firstSpace(scale), l.unit)
+		case !l.stated:
+			guessed = true
+			f.warn(field, "unknown unit %q; a first component of %v is taken as %s", a.Unit, im.firstSpace(scale), l.unit)
+		default:
+			said[a.Unit] = true // of several axes with the same spelling once
+			f.warn(field, "%q is read as %q", a.Unit, l.unit)
 		}
-		um, unit, ok := Micrometres(a.Unit)
-		switch {
-		case !ok:
-			if unit = guess; unknown == "" {
-				unknown = fmt.Sprintf("%saxes[%d].unit", im.prefix(), d)
-				if a.Unit == "" {
-					f.warn(unknown, "missing; a first component of %v is taken as %s", im.firstSpace(scale), guess)
-				} else {
-					f.warn(unknown, "unknown unit %q; a first component of %v is taken as %s", a.Unit, im.firstSpace(scale), guess)
-				}
-			}
-			um = micrometres[guess]
-		case unit != a.Unit && !said[a.Unit]: // of several axes with the same spelling once
-			said[a.Unit] = true
-			f.warn(fmt.Sprintf("%saxes[%d].unit", im.prefix(), d), "%q is read as %q", a.Unit, unit)
-		}
-		im.Unit[d] = unit
-		im.VoxelSize[d] = scale[d] * um
+		im.Unit[d] = l.unit
+		im.VoxelSize[d] = scale[d] * l.um
 	}
 	if !ms.ExplicitScale && ms.Datasets[0].Transform.Scale != nil {
 		f.warn(fmt.Sprintf("%sversion", im.prefix()), "NGFF %s states no voxel size; it is taken as 1", im.Version)

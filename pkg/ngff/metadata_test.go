@@ -116,7 +116,7 @@ func TestProblems(t *testing.T) {
 		{"axis order", image04(`[{"name":"y","type":"space","unit":"micrometer"},{"name":"c","type":"channel"}]`, two, ""), flat, "multiscales[0].axes[1].type", Error, "channel after space", true},
 		{"time after channel", image04(`[{"name":"c","type":"channel"},{"name":"t","type":"time"}]`, two, ""), flat, "multiscales[0].axes[1].type", Error, "time after channel", true},
 		{"two channels", image04(`[{"name":"c","type":"channel"},{"name":"k","type":"channel"}]`, two, ""), flat, "multiscales[0].axes[1].type", Error, "a second axis of type", true},
-		{"space axes", image04(`[{"name":"c","type":"channel"},{"name":"x","type":"space","unit":"meter"}]`, two, ""), flat, "multiscales[0].axes", Error, "1 space axes", true},
+		{"space axes", image04(`[{"name":"c","type":"channel"},{"name":"x","type":"space","unit":"micrometer"}]`, two, ""), flat, "multiscales[0].axes", Error, "1 space axes", true},
 		{"unit unknown", image04(strings.ReplaceAll(yx, "micrometer", "pixel"), two, ""), flat, "multiscales[0].axes[0].unit", Warning, "not a space unit", true},
 		{"unit alias", image04(strings.ReplaceAll(yx, "micrometer", "um"), two, ""), flat, "multiscales[0].axes[0].unit", Warning, `"micrometer"`, true},
 		{"datasets empty", image04(yx, `[]`, ""), flat, "multiscales[0].datasets", Error, "empty", false},

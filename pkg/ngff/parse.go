@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"strata/pkg/units"
 )
 
 // versions that are read; 0.1 to 0.3 with the assumptions that parseAxes and
@@ -175,7 +177,42 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 			}
 		}
 	}
+	ms.checkVoxels(ds.field, f)
 	return ms
+}
+
+// readable returns an error if [Open] would refuse the voxel sizes of a multiscale that is to be written.
+func (ms *Multiscale) readable() error {
+	var f findings
+	if ms.checkVoxels("datasets", &f); len(f.list) > 0 {
+		return fmt.Errorf("%s: %s", f.list[0].Field, f.list[0].Message)
+	}
+	return nil
+}
+
+// checkVoxels reports voxel sizes that no microscope has, of any level; scales that are no numbers are reported before.
+func (ms *Multiscale) checkVoxels(field string, f *findings) {
+	if len(ms.Datasets) == 0 || len(ms.Datasets[0].Transform.Scale) != len(ms.Axes) {
+		return
+	}
+	lengths := measureAxes(ms.Axes, ms.Datasets[0].Transform.then(ms.Transform).Scale)
+	for i, d := range ms.Datasets {
+		if len(d.Transform.Scale) != len(ms.Axes) {
+			continue
+		}
+		for j, s := range d.Transform.then(ms.Transform).Scale {
+			if lengths[j].um == 0 || !finitePositive(s) {
+				continue
+			}
+			if err := units.CheckVoxel(s * lengths[j].um); err != nil {
+				guessed := ""
+				if !lengths[j].stated {
+					guessed = fmt.Sprintf("; its unit is %s and taken as %s", describeUnit(ms.Axes[j].Unit), lengths[j].unit)
+				}
+				f.fatal(fmt.Sprintf("%s[%d].coordinateTransformations", field, i), "axis %q: %v%s", ms.Axes[j].Name, err, guessed)
+			}
+		}
+	}
 }
 
 func parseAxes(v value, version string, f *findings) []Axis {

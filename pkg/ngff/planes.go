@@ -114,6 +114,12 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	if made {
 		w.shape, w.whole = [3]int(levels[0]), true
 	}
+	for k, l := range levels {
+		scale.Datasets = append(scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(Transform{spec.Scale, spec.Translation}, spec.Shape, l)})
+	}
+	if err := scale.readable(); err != nil {
+		return nil, err
+	}
 	from := w.shape
 	for k, l := range levels {
 		g := geometry{shape: l}
@@ -128,7 +134,6 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 		if k == 0 {
 			from = p.shape
 		}
-		scale.Datasets = append(scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(Transform{spec.Scale, spec.Translation}, spec.Shape, l)})
 		w.levels = append(w.levels, p)
 		a := arraySpec(&spec, g)
 		var err error

@@ -145,6 +145,9 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 // least returns the memory for making one unit from stored data, without which there is no way on.
 func (p *pyramid) least() int64 { return int64(pages(p.spare.in) + pages(p.spare.out)) }
 
+// leastTables is the memory that tables may take whatever the budget is: those of axes of 200,000 voxels.
+const leastTables = 32 << 20
+
 // checkTables refuses axes whose tables (see [taps]) do not fit into memory, since their length is a number
 // in a header.
 func (p *pyramid) checkTables(axes []Axis, budget int64) error {
@@ -152,7 +155,10 @@ func (p *pyramid) checkTables(axes []Axis, budget int64) error {
 	if err != nil {
 		return err
 	}
-	budget = max(budget, defaultBudget)
+	if budget <= 0 {
+		budget = defaultBudget
+	}
+	budget = max(budget, leastTables)
 	total := int64(0)
 	for k, l := range p.levels[1:] {
 		for d, n := range l.shape {

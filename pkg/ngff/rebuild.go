@@ -148,6 +148,9 @@ func (r *rebuild) plan() (err error) {
 		}
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{name, levelTransform(first.Transform, r.spec.Shape, shape)})
 	}
+	if err := w.scale.readable(); err != nil {
+		return fmt.Errorf("%s: %w", r.where(), err)
+	}
 	budget := r.options.Budget
 	if budget > 0 {
 		budget -= int64(readers(r.base, r.options) * chunkBytes(r.base))

@@ -1,6 +1,9 @@
 package ngff
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // micrometres per unit: the space units of NGFF (UDUNITS-2 names) that a
 // microscope can meet.
@@ -27,6 +30,42 @@ var unitAliases = map[string]string{
 	"m": "meter", "cm": "centimeter", "mm": "millimeter", "nm": "nanometer", "pm": "picometer",
 	"um": "micrometer", "\u00b5m": "micrometer", "\u03bcm": "micrometer", "micron": "micrometer",
 	"\u00e5": "angstrom", "\u212b": "angstrom", "in": "inch", "ft": "foot",
+}
+
+// axisLength says what the scale of an axis means.
+type axisLength struct {
+	um     float64 // µm of its unit; 0: the axis is no axis of space
+	unit   string  // NGFF's name of the unit, stated or guessed
+	stated bool
+}
+
+// measureAxes returns what the scale of each axis means. It guesses a missing or unknown unit for the whole image,
+// following the programs that omit it: millimetres if the first space component is below 1, otherwise micrometres.
+func measureAxes(axes []Axis, scale []float64) []axisLength {
+	lengths, guess := make([]axisLength, len(axes)), ""
+	for d, a := range axes {
+		if a.Type != TypeSpace {
+			continue
+		}
+		if guess == "" {
+			if guess = "micrometer"; scale[d] < 1 {
+				guess = "millimeter"
+			}
+		}
+		l := &lengths[d]
+		if l.um, l.unit, l.stated = Micrometres(a.Unit); !l.stated {
+			l.um, l.unit = micrometres[guess], guess
+		}
+	}
+	return lengths
+}
+
+// describeUnit names a unit that is guessed.
+func describeUnit(unit string) string {
+	if unit == "" {
+		return "missing"
+	}
+	return fmt.Sprintf("unknown (%.100q)", unit)
 }
 
 // Micrometres returns the length of a space unit in micrometres. Beyond the names of NGFF it accepts their

@@ -55,6 +55,9 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
+	if err := countable(&spec); err != nil {
+		return nil, err
+	}
 	base := Transform{spec.Scale, spec.Translation}
 	w := &Writer{where: st.Location(path), format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
 	geo := spec.geometry()
@@ -65,15 +68,15 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	for k, g := range geo {
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, g.shape)})
 	}
-	var err error
+	err := w.scale.readable()
+	if err != nil {
+		return nil, err
+	}
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
 		return nil, err
 	}
 	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
-	if err = countable(&spec); err == nil {
-		err = w.createNodes(ctx, st, path, &spec, geo)
-	}
-	if err != nil {
+	if err = w.createNodes(ctx, st, path, &spec, geo); err != nil {
 		w.pyramid.close()
 		return nil, err
 	}
@@ -96,6 +99,9 @@ func (s *ImageSpec) geometry() (geo []geometry) {
 // LeastBudget returns the smallest Budget with which [Create] makes the image.
 func (s *ImageSpec) LeastBudget() (int64, error) {
 	if err := s.check(); err != nil {
+		return 0, err
+	}
+	if err := countable(s); err != nil {
 		return 0, err
 	}
 	p, err := newPyramid(s.DType, s.Axes, s.geometry(), 0, nil)

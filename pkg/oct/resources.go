@@ -19,6 +19,7 @@ import (
 type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
 	Mem      int64                // limit of the buffers, in bytes
+	Besides  int64                // bytes of --mem that are in use besides Mem, for messages; see [Resources.Less]
 	Device   *gpu.Device          // device that computes; nil: the CPU
 	Backend  string               // how chunks reach the device, in the syntax of the flag --backend; "": auto
 	Files    *gds.Pool            // reads and writes files on the device, directly if possible; may be nil
@@ -83,8 +84,14 @@ func (r *Resources) Each(ctx context.Context) func(n int, f func(i int)) error {
 	}
 }
 
-// TooLittle returns an error that work needs more memory, in bytes, than Mem grants. work and args are formatted
-// like fmt.Sprintf.
+// Less returns the resources without n bytes of memory, which the caller uses for as long as what it passes them to runs.
+func (r Resources) Less(n int64) Resources {
+	r.Mem, r.Besides = r.Mem-n, r.Besides+n
+	return r
+}
+
+// TooLittle returns an error that work needs more memory, in bytes, than Mem grants. What is used besides counts on both sides.
+// work and args are formatted like fmt.Sprintf.
 func (r *Resources) TooLittle(need int64, work string, args ...any) error {
-	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(work, args...), need>>20+1, r.Mem>>20)
+	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(work, args...), (need+r.Besides)>>20+1, (r.Mem+r.Besides)>>20)
 }

@@ -96,11 +96,9 @@ func arrange(v *volume, o *Options) *layout {
 		return lay.size.X <= o.MaxSize && lay.size.Y <= o.MaxSize
 	}
 	if low := lay.pixel; !fits(low) {
-		high := low
-		for range 128 { // until every panel is a pixel wide, at the latest
-			if high *= 2; fits(high) {
-				break
-			}
+		high, most := 2*low, max(extent[0], extent[1], extent[2])
+		for !fits(high) && high < most { // with a pixel of most, every panel is one pixel wide
+			high *= 2
 		}
 		for range 40 {
 			if mid := (low + high) / 2; fits(mid) {

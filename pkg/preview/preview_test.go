@@ -399,6 +399,19 @@ func TestMaxSize(t *testing.T) {
 	}
 }
 
+// A picture has a size whatever the proportions of voxels are: files are refused before, numbers of a program's own are not.
+func TestSizeOfAnyProportions(t *testing.T) {
+	for _, size := range [][3]float64{{1, 1, 1e-300}, {1e-300, 1, 1}, {1e300, 1e-300, 1}, {1e6, 1e-3, 1e-3}, {5e-324, 1, 1e6}} {
+		v := &volume{}
+		v.Shape, v.Size = [3]int{16, 32, 1 << 40}, size
+		o := Defaults()
+		lay := arrange(v, &o)
+		if lay.size.X < 1 || lay.size.Y < 1 || lay.size.X > o.MaxSize || lay.size.Y > o.MaxSize {
+			t.Errorf("voxels of %v µm: a picture of %v, at most %d is wanted", size, lay.size, o.MaxSize)
+		}
+	}
+}
+
 // Pictures of few voxels are magnified by whole numbers, to about 900 pixels, by two
 // to at most 1200.
 func TestMagnified(t *testing.T) {

@@ -107,6 +107,9 @@ type unit struct {
 // rawPiece is the number of voxels of an uncompressed chunk that are read at a time.
 const rawPiece = 1 << 20
 
+// mostUnits limits the units of a plane: chunks may be as small as a voxel.
+const mostUnits = 1 << 17
+
 // units cuts the planes into pieces.
 func (r *reading) units() (list []unit, largest int64) {
 	v := r.volume
@@ -118,6 +121,14 @@ func (r *reading) units() (list []unit, largest int64) {
 		if len(v.Array.Codecs()) == 0 {
 			step[1] = max(1, min(step[1], rawPiece/p.step[1]))
 			step[0] = max(1, min(step[0], rawPiece/(p.step[0]*step[1]*p.step[1])))
+		}
+		along := func(k int) int { return (p.n[k]-1)/step[k] + 1 }
+		for along(0)*along(1) > mostUnits {
+			if along(0) > along(1) {
+				step[0] *= 2
+			} else {
+				step[1] *= 2
+			}
 		}
 		for i := 0; i < p.n[0]; i += step[0] {
 			for j := 0; j < p.n[1]; j += step[1] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"strata/pkg/record"
 )
@@ -27,11 +26,11 @@ func (r *Report) checkTogether(ctx context.Context, lists map[string][]found) er
 			if wrote[name] == nil || filepath.Base(filepath.Dir(f.path)) == "previews" {
 				continue
 			}
-			d, err := record.Digest(ctx, f.path)
+			same, err := record.Wrote(ctx, f.path, wrote[name])
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err == nil && !slices.Contains(wrote[name], d) { // what cannot be read is said elsewhere
+			if err == nil && !same { // what cannot be read is said elsewhere
 				r.Problems = append(r.Problems, fmt.Sprintf("%s: is not what %s wrote by the records: one of them is of another run, or was changed", f.path, by[name]))
 			}
 		}

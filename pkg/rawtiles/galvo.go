@@ -2,6 +2,7 @@ package rawtiles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -150,6 +151,9 @@ func RollCamera(aip []float32, lines, shift int) {
 // projectBytes is about how much Project reads at a time.
 const projectBytes = 1 << 20
 
+// ErrMemory is wrapped by errors of too little memory, which are not the tiles' fault.
+var ErrMemory = errors.New("too little memory")
+
 // Project returns the mean over z of all frames, those that repeat a place averaged: shape (frame, A-line). Voxels that
 // are NaN or infinite are left out. Buffers of more than mem bytes are an error.
 func (f *Frames) Project(mem int64) ([]float32, error) {
@@ -157,7 +161,7 @@ func (f *Frames) Project(mem int64) ([]float32, error) {
 	frames := f.n / i.Repeat
 	block := max(1, min(f.n, projectBytes/(4*f.FrameLen())))
 	if need := 4 * (int64(frames)*int64(lines) + int64(block)*int64(f.FrameLen())); need > mem {
-		return nil, fmt.Errorf("%s: projecting %d frames of %d A-lines needs %d MiB of buffers, there are %d MiB", f.files[0].path, frames, lines, need>>20+1, mem>>20)
+		return nil, fmt.Errorf("%s: projecting %d frames of %d A-lines needs %d MiB of buffers, there are %d MiB: %w", f.files[0].path, frames, lines, need>>20+1, mem>>20, ErrMemory)
 	}
 	aip := make([]float32, frames*lines)
 	sums, counts := make([]float64, lines), make([]int, lines)

@@ -1,14 +1,18 @@
 package record
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"strata/pkg/document"
 )
@@ -33,15 +37,31 @@ type Provenance struct {
 	Nodes   []string `json:"nodes,omitempty"`   // groups and arrays in the image besides its levels, sorted
 }
 
-// Digest returns a hash of the content of a file, or of all files below a folder with their names.
-func Digest(ctx context.Context, path string) (string, error) {
+// Digest returns a hash of the content of a file, or of all files below a folder with their names. Of metrics it leaves
+// out when they were written and where input and output lie, so that the same run has the same digest again.
+func Digest(ctx context.Context, path string) (string, error) { return digest(ctx, path, settled) }
+
+// Wrote reports whether a file or folder is one whose digests a run noted. Runs up to version 0.10.0 noted the time of
+// metrics too.
+func Wrote(ctx context.Context, path string, digests []string) (bool, error) {
+	for _, content := range []func(io.Reader, string) (io.Reader, error){settled, unchanged} {
+		d, err := digest(ctx, path, content)
+		if err != nil || slices.Contains(digests, d) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// digest hashes what content makes of each file.
+func digest(ctx context.Context, path string, content func(io.Reader, string) (io.Reader, error)) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
 	if !info.IsDir() {
-		err = addFile(ctx, h, path)
+		err = addFile(ctx, h, path, content)
 	} else {
 		tree := os.DirFS(path)
 		err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -49,7 +69,7 @@ func Digest(ctx context.Context, path string) (string, error) {
 				return err
 			}
 			each := sha256.New()
-			if err := addFile(ctx, each, path+"/"+name); err != nil {
+			if err := addFile(ctx, each, path+"/"+name, content); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(h, "%q %x\n", name, each.Sum(nil))
@@ -62,12 +82,45 @@ func Digest(ctx context.Context, path string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func addFile(ctx context.Context, h hash.Hash, path string) error {
+func addFile(ctx context.Context, h hash.Hash, path string, content func(io.Reader, string) (io.Reader, error)) error {
 	f, err := document.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(h, f)
+	r, err := content(f, path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(h, r)
 	return err
+}
+
+func unchanged(r io.Reader, _ string) (io.Reader, error) { return r, nil }
+
+// metricsBegin are the first bytes of a file of metrics as package metrics writes it.
+const metricsBegin = "{\n  \"step_name\": "
+
+// settled returns a file without what differs between two runs that are the same: of metrics, JSON in which members are sorted,
+// without the time and the paths of input and output.
+func settled(r io.Reader, name string) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if begin, err := buffered.Peek(len(metricsBegin)); err != nil || string(begin) != metricsBegin {
+		return buffered, nil // reading on has the error again
+	}
+	text, err := document.All(buffered, name)
+	if err != nil {
+		return nil, err
+	}
+	var step, values map[string]json.RawMessage
+	if json.Unmarshal(text, &step) != nil || json.Unmarshal(step["metrics"], &values) != nil {
+		return bytes.NewReader(text), nil // somebody changed it, which its digest shows
+	}
+	delete(step, "timestamp")
+	delete(values, "input_volume")
+	delete(values, "output_volume")
+	if step["metrics"], err = json.Marshal(values); err == nil {
+		text, err = json.Marshal(step)
+	}
+	return bytes.NewReader(text), err
 }

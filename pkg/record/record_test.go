@@ -1,6 +1,8 @@
 package record
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -115,4 +117,48 @@ func FuzzRead(f *testing.F) {
 			t.Error("a record without a tool")
 		}
 	})
+}
+
+// The digest of metrics is that of what a run found: another time or place gives the same, another number does not. What version
+// 0.10.0 noted is recognised.
+func TestDigestOfMetrics(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	digest := func(path string) string {
+		d, err := Digest(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	text := func(time, out, number string) string {
+		return "{\n  \"step_name\": \"s\",\n  \"timestamp\": \"" + time + "\",\n  \"metrics\": {\"output_volume\": {\"value\": \"" + out + "\"}, \"mean\": {\"value\": " + number + "}}\n}\n"
+	}
+	first := digest(write("a", text("2026-01-02", "o", "1.0")))
+	if again := digest(write("b", text("2026-01-03", "p", "1.0"))); again != first {
+		t.Errorf("%s at another time and place, %s before", again, first)
+	}
+	for _, other := range []string{text("2026-01-02", "o", "1.5"), strings.Replace(text("2026-01-02", "o", "1.0"), `"s"`, `"t"`, 1), text("2026-01-02", "o", "1.0")[1:],
+		text("2026-01-02", "o", "1.0") + "x"} {
+		if digest(write("c", other)) == first {
+			t.Errorf("the same digest for %s", other)
+		}
+	}
+	plain := write("d", "{\n  \"time\": 1}")
+	sum := sha256.Sum256([]byte("{\n  \"time\": 1}"))
+	if d := digest(plain); d != "sha256:"+hex.EncodeToString(sum[:]) {
+		t.Errorf("a file that is no metrics: %s", d)
+	}
+	old := sha256.Sum256([]byte(text("2026-01-02", "o", "1.0")))
+	for d, want := range map[string]bool{first: true, "sha256:" + hex.EncodeToString(old[:]): true, "sha256:00": false} {
+		if got, err := Wrote(t.Context(), filepath.Join(dir, "a"), []string{"sha256:01", d}); got != want || err != nil {
+			t.Errorf("%s: %v, %v", d, got, err)
+		}
+	}
 }

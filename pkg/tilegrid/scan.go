@@ -20,6 +20,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/registration"
+	"strata/pkg/units"
 	"strata/pkg/work"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -109,8 +110,11 @@ func (s *Scan) check() error {
 		return fmt.Errorf("tiles of %v pixels with %d times, %d channels (%d at a time) and %d planes", s.Tile, s.Times, s.Channels, s.together(), s.Planes)
 	}
 	for d, v := range s.Voxel {
-		if (d > 0 || s.Planes > 0) && !(v > 0 && !math.IsInf(v, 0)) {
-			return fmt.Errorf("voxel size %v µm along %c: must be a positive number", v, "zyx"[d])
+		if d == 0 && s.Planes == 0 {
+			continue
+		}
+		if err := units.CheckVoxel(v); err != nil {
+			return fmt.Errorf("axis %c: %w", "zyx"[d], err)
 		}
 	}
 	return nil

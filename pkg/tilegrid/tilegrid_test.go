@@ -144,8 +144,8 @@ func TestBadScans(t *testing.T) {
 		"tiles of [4 0] pixels":              func(s *Scan, _ *Storage) { s.Tile[1] = 0 },
 		"tiles of [2097152 4] pixels":        func(s *Scan, _ *Storage) { s.Tile[0] = 2 << 20 },
 		"3 channels (2 at a time)":           func(s *Scan, _ *Storage) { s.Channels, s.Together = 3, 2 },
-		"voxel size 0 µm along x":            func(s *Scan, _ *Storage) { s.Voxel[2] = 0 },
-		"voxel size 0 µm along z":            func(s *Scan, _ *Storage) { s.Planes = 2 },
+		"axis x: voxel size 0 µm":            func(s *Scan, _ *Storage) { s.Voxel[2] = 0 },
+		"axis z: voxel size 0 µm":            func(s *Scan, _ *Storage) { s.Planes = 2 },
 		"there are no tiles":                 func(s *Scan, _ *Storage) { s.Positions = nil },
 		"MiB of buffers, --mem grants 0 MiB": func(_ *Scan, st *Storage) { st.Mem = 32 },
 		failed.Error(): func(s *Scan, _ *Storage) {

@@ -209,6 +209,15 @@ const (
 )
 
 var hostiles = map[string]hostile{
+	"chunks of a voxel": {make: func(t *testing.T, path string) {
+		imageV2(t, path, []int{64, 2000000, 2000000}, []int{1, 1, 1}, nil, nil)
+	}, lines: []string{aipLine, "focal in.ome.zarr out.ome.zarr -j 4", "stitch in.ome.zarr out.ome.zarr --overlap 0.2", "flatfield in.ome.zarr out.ome.zarr",
+		"normalize in.ome.zarr out.ome.zarr", "beam-profile in.ome.zarr out.ome.zarr", "attenuation in.ome.zarr out.ome.zarr"},
+		want: outcome{1, `MiB of buffers, --mem grants|too many to keep account of`}},
+	"four thousand million tiles": {make: func(t *testing.T, path string) {
+		imageV2(t, path, []int{4, 1 << 24, 1 << 24}, []int{4, 256, 256}, nil, nil)
+	}, lines: []string{"stitch in.ome.zarr out.ome.zarr --overlap 0.2", "stitch in.ome.zarr out.ome.zarr --estimate", "flatfield in.ome.zarr out.ome.zarr",
+		"focal in.ome.zarr out.ome.zarr", "normalize in.ome.zarr out.ome.zarr"}, want: outcome{1, `MiB of buffers, --mem grants|too many to keep account of`}},
 	"300 filters": {make: func(t *testing.T, path string) {
 		imageV2(t, path, []int{8, 1024, 1024}, []int{8, 1024, 1024}, repeated(300, delta), object{"id": "zlib"})
 		file(t, path+"/0/0.0.0", encoded(t, codec.Zlib(1), 8<<20), 0)

@@ -25,7 +25,7 @@ func makeCommand() *cli.Command {
 			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
 			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
 			{Name: "n_levels", Kind: cli.Int, Note: "until a level fits into one tile", Check: cli.Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
-			{Name: "pixel_size", Kind: cli.Float, Default: "0.25", Value: "UM", Check: cli.Above(0), Usage: "width and height of a pixel of level 0, in µm"},
+			{Name: "pixel_size", Kind: cli.Float, Default: "0.25", Value: "UM", Check: cli.VoxelSize, Usage: "width and height of a pixel of level 0, in µm"},
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the random numbers, from 0; another seed makes another image"},
 			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "content of the image: stained tissue on white, which compresses like a slide (tissue); noise, which does not compress; or smooth, which compresses very well"},
 		},

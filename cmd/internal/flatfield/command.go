@@ -5,7 +5,6 @@ package flatfield
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -160,9 +159,6 @@ func diagnostics(r *cli.Run) (metrics, picture *atomic.Output, err error) {
 	}
 	if id == "" {
 		id = strings.TrimSuffix(path.Base(out), path.Ext(out))
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, nil, err
 	}
 	if metrics, err = r.OutputFile(filepath.Join(dir, id+"_metrics.json")); err != nil {
 		return nil, nil, err

@@ -4,7 +4,6 @@ package mosaic
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -76,10 +75,13 @@ func Command() *cli.Command {
 	}
 }
 
-// checkResolution accepts a voxel size, or −1.
+// checkResolution accepts a voxel size that microscopes have, or −1.
 func checkResolution(v any) error {
-	if f := v.(float64); !(f > 0 || f == -1) {
-		return fmt.Errorf("must be above 0, or -1 for the voxels of the tiles")
+	if v.(float64) == -1 {
+		return nil
+	}
+	if err := cli.VoxelSize(v); err != nil {
+		return fmt.Errorf("%w, or -1 for the voxels of the tiles", err)
 	}
 	return nil
 }
@@ -116,9 +118,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	for _, m := range made {
 		path := in.out
 		if r.Bool("all") {
-			if path, err = within(in.out, mosaic.Name(m.Slice.ID)+".ome.zarr"); err != nil {
-				return err
-			}
+			path = within(in.out, mosaic.Name(m.Slice.ID)+".ome.zarr")
 		}
 		out, err := zarrout.Create(ctx, r, path)
 		if err != nil {
@@ -127,6 +127,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		outputs = append(outputs, out)
 	}
 	task := r.Progress("mosaic", total)
+	for _, m := range made { // before the first is made
+		if err := m.Enough(stage.Layout(r), stage.Resources(r, task)); err != nil {
+			return stage.Failed(err)
+		}
+	}
 	var rolled []string
 	for i, m := range made {
 		result, err := m.Write(ctx, outputs[i].Store, stage.Layout(r), stage.Resources(r, task))
@@ -146,10 +151,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// within returns the path of an image in a folder or bucket. The folder is made.
-func within(dir, name string) (string, error) {
+// within returns the path of an image in a folder or bucket. The output makes the folder, and takes it back if the run fails.
+func within(dir, name string) string {
 	if cli.InBucket(dir) {
-		return strings.TrimSuffix(dir, "/") + "/" + name, nil
+		return strings.TrimSuffix(dir, "/") + "/" + name
 	}
-	return filepath.Join(dir, name), os.MkdirAll(dir, 0o777)
+	return filepath.Join(dir, name)
 }

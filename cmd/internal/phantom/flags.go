@@ -31,7 +31,7 @@ func outputFlags() []cli.Flag {
 		{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.Between(1, 1<<14), Usage: "size of a tile in voxels"},
 		{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels to cut off from the last row (y) and the last column (x) of tiles"},
 		{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "data type of the voxels"},
-		{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
+		{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.VoxelSize, Usage: "voxel size in µm"},
 		{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit in which the metadata state the voxel size"},
 		{Name: "gain", Kind: cli.Float, Note: "a tenth of the data type's range; 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
 		{Name: "czi", Kind: cli.Bool, Usage: "write slide scans (CZI) instead of mosaic grids; changes the defaults to --tile 1,512,512 --dtype uint16 --speckle 0.02 --water 0 --relief 0 --curvature 0"},

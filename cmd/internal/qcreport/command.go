@@ -133,9 +133,6 @@ func summaries(r *cli.Run, report *qc.Report) error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	for _, m := range report.MultiQC(strings.TrimPrefix(report.Title, titlePrefix)) {
 		out, err := r.OutputFile(filepath.Join(dir, m.Name))
 		if err != nil {

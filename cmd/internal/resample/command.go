@@ -26,7 +26,7 @@ func Command() *cli.Command {
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{
-			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
+			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.VoxelSize, Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
 			{Name: "sampling", Default: "centre", Choices: []string{"centre", "corner"},
 				Usage: "where to sample a tile: at the centres of equal parts (centre), or from its first voxel to its last (corner), as linumpy does, which distorts distances by some percent"},
 			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "number of tiles in flight if storage is slower than the workers, at least 1; --mem can lower it"},

@@ -23,7 +23,7 @@ func analyzeCommand() *cli.Command {
 		Args:   []cli.Arg{tableArg("IN"), {Name: "DIR", Usage: "folder to write into"}},
 		Shared: cli.Outputs,
 		Flags: []cli.Flag{
-			cli.Bind(&o.Resolution, cli.Flag{Name: "resolution", Check: cli.Above(0), Value: "UM", Usage: "voxel size in µm, for drifts in pixels"}),
+			cli.Bind(&o.Resolution, cli.Flag{Name: "resolution", Check: cli.VoxelSize, Value: "UM", Usage: "voxel size in µm, for drifts in pixels"}),
 			cli.Bind(&o.IQRMultiplier, cli.Flag{Name: "iqr_multiplier", Check: cli.AtLeast(0), Usage: "number of interquartile ranges above the third quartile at which outliers begin"}),
 		},
 		Examples: []cli.Example{

@@ -8,7 +8,7 @@ import (
 // Pyramid returns the flags of a stage that writes a pyramid for analysis; of names what the volume is made from.
 func Pyramid(a *oct.Analysis, of string) []cli.Flag {
 	return []cli.Flag{
-		cli.Bind(&a.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the pyramid levels, in µm; sizes finer than " + of + " are left out"}),
+		cli.Bind(&a.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.VoxelSize, Value: "UM", Usage: "voxel sizes of the pyramid levels, in µm; sizes finer than " + of + " are left out"}),
 		cli.Bind(&a.MakeIsotropic, cli.Flag{Name: "make_isotropic", Aliases: []string{"isotropic"}, Usage: "give each pyramid level the same voxel size along all axes; otherwise voxels keep their proportions"}),
 	}
 }

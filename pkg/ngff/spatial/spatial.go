@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 )
 
@@ -68,8 +69,8 @@ func (l *Level) place(im *ngff.Image, from ngff.Level) error {
 		if from.Translation != nil {
 			l.Origin[i] = from.Translation[d] * um
 		}
-		if !(l.Size[i] > 0 && l.Size[i] < 1e18) {
-			return fmt.Errorf("%s: voxel size %v along %s: want a positive number", l.Array.Location(), from.Scale[d], im.Axes[d].Name)
+		if err := units.CheckVoxel(l.Size[i]); err != nil { // an axis named x that is no axis of space
+			return fmt.Errorf("%s: axis %q: %w", l.Array.Location(), im.Axes[d].Name, err)
 		}
 	}
 	return nil

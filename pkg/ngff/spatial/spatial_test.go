@@ -114,7 +114,7 @@ func TestRefused(t *testing.T) {
 	im := create(t, ngff.ImageSpec{Axes: ngff.SpaceAxes("zyx", ""), Shape: []int{2, 2, 2}, Chunks: []int{2, 2, 2}, DType: dtype.Uint8, Scale: []float64{1, 1, 1}})
 	im.Levels[0].Scale = []float64{1, 1e300, 1}
 	im.VoxelSize = []float64{1, 1e300, 1}
-	if _, err := Levels(im); err == nil || !strings.Contains(err.Error(), "voxel size 1e+300 along y") {
+	if _, err := Levels(im); err == nil || !strings.Contains(err.Error(), `axis "y": voxel size 1e+300 µm`) {
 		t.Errorf("a huge voxel: %v", err)
 	}
 	im.Axes = []ngff.Axis{{Name: "z"}, {Name: "a"}, {Name: "x"}}

@@ -81,18 +81,42 @@ func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, r
 	j = &job{Options: o, layout: layout, size: columnSize(v, layout), result: &Result{Threshold: math.NaN(), MedianGain: 1, MaxGain: 1}}
 	j.grid = [2]int{(v.Shape[1] + j.size[1] - 1) / j.size[1], (v.Shape[2] + j.size[2] - 1) / j.size[2]}
 	if o.Method == Li {
-		res.Mem -= filter.QuantileBytes
+		res = res.Less(filter.QuantileBytes)
 	}
+	// what needs least memory comes last
+	for _, way := range []struct{ inFile, unheld bool }{{false, false}, {false, true}, {true, true}} {
+		var held *blocks.Holding
+		if held, err = j.prepare(v, way.inFile, way.unheld, res); err != nil {
+			continue
+		}
+		done = func() { held.Release(); j.scratch.close() }
+		if err = held.Load(ctx); err != nil {
+			done()
+			break
+		}
+		return j, done, nil
+	}
+	return nil, nil, err
+}
+
+// prepare makes room for what is kept between passes, and plans all of them.
+func (j *job) prepare(v *blocks.Volume, inFile, unheld bool, res oct.Resources) (h *blocks.Holding, err error) {
 	var left oct.Resources
-	if j.scratch, left, err = newScratch(j.columns(), j.size, o.Scratch, res); err != nil {
-		return nil, nil, err
+	if j.scratch, left, err = newScratch(j.columns(), j.size, j.Scratch, inFile, res); err != nil {
+		return nil, err
 	}
-	var release func()
-	if j.v, j.res, release, err = v.Hold(ctx, left); err != nil {
-		j.scratch.close()
-		return nil, nil, err
+	if h = v.Unheld(left); !unheld {
+		h, err = v.Reserve(left)
 	}
-	return j, func() { release(); j.scratch.close() }, nil
+	if err == nil {
+		j.v, j.res = h.Volume, h.Left
+		if err = j.plan(); err == nil {
+			return h, nil
+		}
+		h.Release()
+	}
+	j.scratch.close()
+	return nil, err
 }
 
 // mostColumn is the number of voxels of a column of A-lines from which on it is divided, unless the layout says what the chunks of the

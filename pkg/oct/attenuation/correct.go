@@ -15,18 +15,13 @@ const gainBins = 1 << 16
 // correct writes the volume divided by what is left of the light in each voxel.
 func (j *job) correct(ctx context.Context, out store.Writer) (*ngff.Image, error) {
 	row := words(j.size)
-	fixed := j.fillerBytes() + 8*int64(j.size[0]*j.size[1]*row) + 8*int64(j.size[1]*j.size[2]) + 8*gainBins
-	c, err := j.v.Cut(blocks.Plan{Size: j.size, Fixed: fixed, Work: "correcting columns"}, j.res)
-	if err != nil {
-		return nil, err
-	}
 	type worker struct {
 		filler *filler
 		set    []uint64
 		gains  gains
 	}
 	workers := make([]worker, max(1, j.res.Workers))
-	image, err := c.Map(ctx, out, j.layout, j.spec(), func(_ context.Context, b *blocks.Block) error {
+	image, err := j.correcting.Map(ctx, out, j.layout, j.spec(), func(_ context.Context, b *blocks.Block) error {
 		w := &workers[b.Worker]
 		if w.filler == nil {
 			w.filler, w.set = j.newFiller(), make([]uint64, j.size[0]*j.size[1]*row)

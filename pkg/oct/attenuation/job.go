@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
 	"strata/pkg/work"
@@ -23,6 +24,8 @@ type job struct {
 	grid    [2]int // columns along y and x
 	scratch *scratch
 	result  *Result
+
+	smoothing, medianing, correcting *blocks.Cut // the passes over voxels; see plan
 
 	least, most float32 // of the smoothed voxels above 0
 	positive    int64   // their number
@@ -43,29 +46,76 @@ func (j *job) voxels() int { return j.size[0] * j.size[1] * j.size[2] }
 
 // each calls run once per worker with the pieces 0…n−1 that it works on; each worker needs so many bytes.
 func (j *job) each(ctx context.Context, n int, bytes int64, what string, run func(ctx context.Context, pieces iter.Seq[int]) error) error {
-	workers := min(int64(j.res.Workers), j.res.Mem*3/4/max(1, bytes))
-	if workers < 1 {
-		return j.res.TooLittle(bytes*4/3+1, "%s: %s of %v voxels", j.v.Where, what, j.size)
+	workers, err := j.workers(bytes, what)
+	if err != nil {
+		return err
 	}
-	return work.Share(ctx, int(workers), n, func(ctx context.Context, _ int, pieces iter.Seq[int]) error { return run(ctx, pieces) })
+	return work.Share(ctx, workers, n, func(ctx context.Context, _ int, pieces iter.Seq[int]) error { return run(ctx, pieces) })
+}
+
+// workers returns how many workers fit into memory if each needs so many bytes.
+func (j *job) workers(bytes int64, what string) (int, error) {
+	n := min(int64(j.res.Workers), j.res.Mem*3/4/max(1, bytes))
+	if n < 1 {
+		return 0, j.res.TooLittle(bytes*4/3+1, "%s: %s of %v voxels", j.v.Where, what, j.size)
+	}
+	return int(n), nil
+}
+
+// columnBytes is the memory that is used for each column between passes.
+const columnBytes = 16
+
+// plan divides the volume for each pass, and returns an error if there is too little memory for one of them.
+func (j *job) plan() (err error) {
+	if need := int64(mem.Product(j.grid[0], j.grid[1], columnBytes)); need > j.res.Mem {
+		return j.res.TooLittle(need, "%s: keeping account of %d × %d columns", j.v.Where, j.grid[0], j.grid[1])
+	}
+	kernels, r := j.kernels()
+	stencil := filter.NewStencil[float32](kernels, [3][]float64{})
+	if j.smoothing, err = j.v.Cut(blocks.Plan{Size: j.size, Halo: [3]int{0, r[1], r[2]}, Fixed: 4*j.wide(r) + 8*int64(j.voxels()) + stencil.Bytes(j.size), Work: "smoothing columns"}, j.res); err != nil {
+		return err
+	}
+	k := j.Radius
+	mask, area := 8*int64(j.size[0]*j.size[1]*words(j.size)), int64(j.size[1]*j.size[2])
+	fixed := 4*int64(j.size[1]+2*k)*int64(j.size[2]+2*k) + 4*int64(j.voxels()) + mask + 4*area
+	if j.medianing, err = j.v.Cut(blocks.Plan{Size: j.size, Halo: [3]int{0, k, k}, Fixed: fixed + filter.NewPlaneMedian(k).Bytes(j.size[1], j.size[2]), Work: "medians of columns"}, j.res); err != nil {
+		return err
+	}
+	fixed = j.fillerBytes() + mask + 8*area + 8*gainBins
+	if j.correcting, err = j.v.Cut(blocks.Plan{Size: j.size, Fixed: fixed, Work: "correcting columns"}, j.res); err != nil {
+		return err
+	}
+	if err = j.correcting.ForMap(j.layout, j.spec()); err != nil {
+		return err
+	}
+	// the passes over what is kept: no other needs more than these
+	if _, err = j.workers(max(j.fillerBytes(), 4*int64(j.voxels())+mask+4*area+j.scratch.offsets[heights+1]-j.scratch.offsets[heights]), "filling columns"); err != nil {
+		return err
+	}
+	plane, extra := filter.BitPlaneBytes(j.v.Shape[1], j.v.Shape[2])
+	_, err = j.workers(plane+extra, "planes of the mask")
+	return err
+}
+
+// kernels returns the Gaussians along z, y and x by which the volume is smoothed, and their radii.
+func (j *job) kernels() (kernels [3][]float64, r [3]int) {
+	for d, sigma := range [3]float64{1, j.MaskSigma, j.MaskSigma} {
+		kernels[d] = filter.GaussianKernel(sigma, 0)
+		r[d] = len(kernels[d]) / 2
+	}
+	return kernels, r
+}
+
+// wide returns the number of voxels of a column with r more on each side.
+func (j *job) wide(r [3]int) int64 {
+	return int64(j.size[0]+2*r[0]) * int64(j.size[1]+2*r[1]) * int64(j.size[2]+2*r[2])
 }
 
 // smooth keeps the volume smoothed by a Gaussian of a voxel along z and of MaskSigma along y and x, mirrored at its ends, and finds the
 // range of what is above 0.
 func (j *job) smooth(ctx context.Context) error {
-	sigma := [3]float64{1, j.MaskSigma, j.MaskSigma}
-	var kernels [3][]float64
-	var r [3]int
-	for d := range kernels {
-		kernels[d] = filter.GaussianKernel(sigma[d], 0)
-		r[d] = len(kernels[d]) / 2
-	}
-	wide := int64(j.size[0]+2*r[0]) * int64(j.size[1]+2*r[1]) * int64(j.size[2]+2*r[2])
-	stencil := filter.NewStencil[float32](kernels, [3][]float64{})
-	c, err := j.v.Cut(blocks.Plan{Size: j.size, Halo: [3]int{0, r[1], r[2]}, Fixed: 4*wide + 8*int64(j.voxels()) + stencil.Bytes(j.size), Work: "smoothing columns"}, j.res)
-	if err != nil {
-		return err
-	}
+	kernels, r := j.kernels()
+	wide, c := j.wide(r), j.smoothing
 	type worker struct {
 		stencil         *filter.Stencil[float32]
 		src, dst, share []float32

@@ -26,8 +26,9 @@ const (
 	parts
 )
 
-// newScratch makes room for n columns of up to size voxels (z, y, x). It returns what is left of the resources.
-func newScratch(n int, size [3]int, folder string, res oct.Resources) (*scratch, oct.Resources, error) {
+// newScratch makes room for n columns of up to size voxels (z, y, x), inFile says in any case in a file. It returns what is left of the
+// resources.
+func newScratch(n int, size [3]int, folder string, inFile bool, res oct.Resources) (*scratch, oct.Resources, error) {
 	s := &scratch{}
 	sides := mem.Product(4, 4, size[0], max(size[1], size[2]))
 	for i, bytes := range [parts]int{numbers: mem.Product(4, size[0], size[1], size[2]), bits: mem.Product(8, size[0], size[1], words(size)), heights: sides, levels: sides} {
@@ -35,12 +36,11 @@ func newScratch(n int, size [3]int, folder string, res oct.Resources) (*scratch,
 	}
 	total := int64(mem.Product(n, int(s.offsets[parts])))
 	var err error
-	if total <= res.Mem/2 {
+	if total <= res.Mem/2 && !inFile {
 		if s.raw, err = mem.Alloc(int(total)); err != nil {
 			return nil, res, err
 		}
-		res.Mem -= total
-		return s, res, nil
+		return s, res.Less(total), nil
 	}
 	if s.file, err = os.CreateTemp(folder, ".strata-scratch-*"); err != nil {
 		return nil, res, err

@@ -16,12 +16,7 @@ const floorPlanes = 5
 // median keeps the medians of the volume, and counts those that show the noise.
 func (j *job) median(ctx context.Context) error {
 	k := j.Radius
-	wide := int64(j.size[1]+2*k) * int64(j.size[2]+2*k)
-	fixed := 4*wide + 4*int64(j.voxels()) + 8*int64(j.size[0]*j.size[1]*words(j.size)) + 4*int64(j.size[1]*j.size[2])
-	c, err := j.v.Cut(blocks.Plan{Size: j.size, Halo: [3]int{0, k, k}, Fixed: fixed + filter.NewPlaneMedian(k).Bytes(j.size[1], j.size[2]), Work: "medians of columns"}, j.res)
-	if err != nil {
-		return err
-	}
+	wide, c := int64(j.size[1]+2*k)*int64(j.size[2]+2*k), j.medianing
 	if j.Method == Li {
 		j.medians = filter.NewQuantiles(50)
 	}

@@ -126,11 +126,15 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, opt Options, lay
 	if err := p.planMemory(w); err != nil {
 		return nil, err
 	}
-	var release func()
-	if p.Volume, p.res, release, err = v.Hold(ctx, p.res); err != nil {
+	h, err := v.Reserve(p.res)
+	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer h.Release()
+	if err := h.Load(ctx); err != nil {
+		return nil, err
+	}
+	p.Volume, p.res = h.Volume, h.Left
 	if err := p.survey(ctx); err != nil {
 		return nil, err
 	}

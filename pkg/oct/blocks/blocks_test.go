@@ -153,13 +153,17 @@ func TestDown(t *testing.T) {
 // A volume in memory has the voxels of the array; one that is too large stays where it is.
 func TestHold(t *testing.T) {
 	v := ramp[int16](t, []int{7, 21, 18}, []int{3, 8, 5})
-	held, left, release, err := v.Hold(octtest.Ctx, octtest.Small())
+	h, err := v.Reserve(octtest.Small())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
-	if want := octtest.Small().Mem - 4*7*21*18; left.Mem != want {
-		t.Errorf("%d bytes are left, want %d", left.Mem, want)
+	defer h.Release()
+	if err := h.Load(octtest.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	held := h.Volume
+	if want := octtest.Small().Mem - 4*7*21*18; h.Left.Mem != want || h.Left.Besides != 4*7*21*18 {
+		t.Errorf("%d bytes are left, want %d; %d are used besides", h.Left.Mem, want, h.Left.Besides)
 	}
 	start, shape := [3]int{1, 3, 4}, [3]int{5, 11, 9}
 	n := 5 * 11 * 9
@@ -168,9 +172,9 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	octtest.SameBits(t, got, want)
-	same, left, _, err := v.Hold(octtest.Ctx, oct.Resources{Workers: 1, Mem: 20000})
-	if err != nil || same != v || left.Mem != 20000 {
-		t.Errorf("a volume that is too large: %v, %d", err, left.Mem)
+	h, err = v.Reserve(oct.Resources{Workers: 1, Mem: 20000})
+	if err != nil || h.Volume != v || h.Left.Mem != 20000 || h.Held() {
+		t.Errorf("a volume that is too large: %v, %d", err, h.Left.Mem)
 	}
 }
 

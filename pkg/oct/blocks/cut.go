@@ -87,7 +87,8 @@ func (c *Cut) workers(outBytes int) (int, error) {
 	each := mem.Sum(int(c.extra), mem.Product(4, c.most), c.spare(outBytes), int(c.Array.ScratchBytes(false)))
 	n := (c.res.Mem - c.pyramid) / max(1, int64(each))
 	if n < 1 {
-		return 0, c.res.TooLittle(int64(mem.Sum(each, int(c.pyramid))), "%s: %s of %v voxels", c.Where, c.Work, c.Size)
+		need := max(mem.Sum(each, int(c.pyramid)), mem.Sum(each, each/3, 4)) // the pyramid has a quarter of more memory, too
+		return 0, c.res.TooLittle(int64(need), "%s: %s of %v voxels", c.Where, c.Work, c.Size)
 	}
 	units, _ := c.units()
 	return min(int(n), c.res.Workers, max(1, units)), nil
@@ -188,10 +189,22 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 	})
 }
 
+// ForMap returns an error if [Cut.Map] would have too little memory to write such an image, or cannot lay it out.
+func (c *Cut) ForMap(layout oct.Layout, spec ngff.ImageSpec) error {
+	c.pyramid = max(c.pyramid, LeastPyramid(spec, layout))
+	if err := layout.Check(Piece(c.Size, c.Shape, layout)); err != nil {
+		return err
+	}
+	_, err := c.workers(max(4, spec.DType.Size()))
+	return err
+}
+
 // Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the same place,
 // rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks divide blocks.
 func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
-	c.pyramid = max(c.pyramid, LeastPyramid(spec, layout))
+	if err := c.ForMap(layout, spec); err != nil {
+		return nil, err
+	}
 	spec.Budget = max(c.pyramid, 1)
 	w, err := oct.Create(ctx, out, layout, spec, Piece(c.Size, c.Shape, layout), c.res)
 	if err != nil {

@@ -9,25 +9,49 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Hold returns the volume with its voxels in memory as float32 if they fit into half of what res grants, and what it then grants
-// still. A stage that reads a small volume several times decodes it once that way. Otherwise both are as they were. The memory
-// belongs to the caller, who calls release in the end.
-func (v *Volume) Hold(ctx context.Context, res oct.Resources) (held *Volume, left oct.Resources, release func(), err error) {
+// A Holding is a volume and where its voxels will be when they are needed. It is planned before they are read, so that whoever has too
+// little memory for a later pass learns it first.
+type Holding struct {
+	Volume *Volume       // reads from memory if there is room for it
+	Left   oct.Resources // what there is besides
+	from   *Volume
+	memory []byte
+}
+
+// Reserve returns the volume with room for its voxels in memory as float32 if they fit into half of what res grants. A stage that reads a
+// small volume several times decodes it once that way. Otherwise it is like [Volume.Unheld]. The caller calls Load, and Release in the end.
+func (v *Volume) Reserve(res oct.Resources) (*Holding, error) {
 	bytes := int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
 	if bytes > res.Mem/2 {
-		return v, res, func() {}, nil
+		return v.Unheld(res), nil
 	}
-	left = res
-	left.Mem -= bytes
 	raw, err := mem.Alloc(int(bytes))
 	if err != nil {
-		return nil, res, nil, err
+		return nil, err
 	}
-	if held, err = v.HoldIn(ctx, raw, left, nil); err != nil {
-		mem.Free(raw)
-		return nil, res, nil, err
+	return &Holding{Volume: v.in(dtype.Slice[float32](raw)), Left: res.Less(bytes), from: v, memory: raw}, nil
+}
+
+// Unheld returns the volume as it is: each pass reads it.
+func (v *Volume) Unheld(res oct.Resources) *Holding { return &Holding{Volume: v, Left: res, from: v} }
+
+// Held reports whether the voxels have a place in memory.
+func (h *Holding) Held() bool { return h.memory != nil }
+
+// Load reads the voxels if they have a place in memory.
+func (h *Holding) Load(ctx context.Context) (err error) {
+	if h.Held() {
+		_, err = h.from.HoldIn(ctx, h.memory, h.Left, nil)
 	}
-	return held, left, func() { mem.Free(raw) }, nil
+	return err
+}
+
+// Release gives the memory back. It may be called again.
+func (h *Holding) Release() {
+	if h.Held() {
+		mem.Free(h.memory)
+		h.memory = nil
+	}
 }
 
 // HoldIn returns the volume with its voxels in memory of 4 bytes for each, which the caller provides. As they are read, see gets all of

@@ -6,13 +6,13 @@ package blocks
 
 import (
 	"context"
-	"math"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 )
 
@@ -38,8 +38,8 @@ func Open(in *ngff.Image) (*Volume, error) {
 	}
 	v := &Volume{Image: in, Array: in.Levels[0].Array, Where: m.Where, DType: m.DType, Shape: m.Shape, Chunk: m.Chunk}
 	for d, size := range in.VoxelSize {
-		if !(size > 0) || math.IsInf(size, 0) {
-			return nil, oct.BadInput("%s: voxel size %v µm along %s: must be a positive number", v.Where, size, in.Axes[d].Name)
+		if err := units.CheckVoxel(size); err != nil { // an axis named x that is no axis of space
+			return nil, oct.BadInput("%s: axis %q: %w", v.Where, in.Axes[d].Name, err)
 		}
 		v.Voxel[d] = size
 	}

@@ -89,6 +89,9 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err := layout.Check(p.piece(m.Shape[0], layout)); err != nil { // what cannot be written, before anything is read
 		return nil, p.metrics, err
 	}
+	if err := p.enough(); err != nil { // nor what needs more memory than there is
+		return nil, p.metrics, err
+	}
 	if err := p.find(ctx); err != nil {
 		return nil, p.metrics, err
 	}
@@ -155,9 +158,33 @@ func (p *cropper) workers(each, reserved int64) (int, error) {
 	return int(min(int64(p.res.Workers), (p.res.Mem-reserved)/each)), nil
 }
 
+// enough returns an error if there is too little memory for the search, or for the fewest planes that it may find.
+func (p *cropper) enough() error {
+	depth := max(1, math.RoundToEven(p.c.Depth/p.voxel))
+	fewest := int(min(depth, float64(p.Mosaic.Shape[0])))
+	if p.c.BeforeInterface { // which may be one of the last
+		fewest = min(fewest, p.Mosaic.Shape[0]-min(p.metrics.SearchPlanes, p.Mosaic.Shape[0]-1))
+	}
+	_, each, pyramid := p.output(0, fewest)
+	if _, err := p.workers(each, pyramid); err != nil {
+		return err
+	}
+	if p.res.Device != nil { // whose plan of the search begins to use it
+		return nil
+	}
+	s, depths := p.search()
+	return surface.Check(p.Mosaic, s, p.res, int64(depths)*8*1024, true)
+}
+
+// search returns the search without the magnitude at which it clips, and the number of depths of gradients that it may find.
+func (p *cropper) search() (s filter.InterfaceSearch, depths int) {
+	s = filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log, Planes: p.metrics.SearchPlanes}
+	return s, s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
+}
+
 // find searches the interface and fills in the metrics.
 func (p *cropper) find(ctx context.Context) error {
-	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
+	s, depths := p.search()
 	if p.c.PercentileMax < 100 {
 		clip, err := p.percentile(ctx)
 		if err != nil {
@@ -165,8 +192,6 @@ func (p *cropper) find(ctx context.Context) error {
 		}
 		s.Clip, p.metrics.Clip = clip, float64(clip)
 	}
-	s.Planes = p.metrics.SearchPlanes
-	depths := s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
 	reserved := int64(depths) * 8 * 1024
 	g := filter.NewGradients(depths)
 	take := func(_ context.Context, _ oct.Rectangle, depth []int32, gradient []float32) error {
@@ -278,26 +303,38 @@ func (p *cropper) piece(planes int, layout oct.Layout) []int {
 	return piece
 }
 
+// chunks returns the chunks of an output of so many planes.
+func (p *cropper) chunks(planes int) []int {
+	m := p.Mosaic
+	if m.Chunk[0] == m.Shape[0] { // tiles stay whole
+		return []int{planes, m.Chunk[1], m.Chunk[2]}
+	}
+	return []int{min(m.Chunk[0], planes), m.Chunk[1], m.Chunk[2]}
+}
+
+// output returns the bytes of a buffer for a tile of so many planes from the first on, of all that a worker needs, and of the pyramid.
+func (p *cropper) output(first, planes int) (buffer, each, pyramid int64) {
+	m := p.Mosaic
+	area := int64(m.Chunk[1]) * int64(m.Chunk[2]) * int64(m.DType.Size())
+	tile := int64(planes) * area
+	pyramid = max(p.res.Mem/4, 2*int64(p.chunks(planes)[0])*area+64<<10)
+	buffer, scratch := tile, p.Scratch
+	switch {
+	case p.Whole() && m.Chunk[0] == m.Shape[0]: // a decoded tile, of which a part is kept
+		buffer = max(tile+int64(first)*area, m.TileBytes())
+	case p.Whole():
+		scratch += int64(m.Chunk[0]) * area // likewise
+	}
+	return buffer, buffer + max(scratch, tile) + 1<<20, pyramid
+}
+
 // write copies the kept planes. It works on the host even with a device: nothing is computed, so an upload would
 // be wasted.
 func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout) error {
 	m, r := p.Mosaic, &p.metrics
 	level := m.Image.Levels[0]
-	chunks := []int{min(m.Chunk[0], r.Planes), m.Chunk[1], m.Chunk[2]}
-	if m.Chunk[0] == m.Shape[0] {
-		chunks[0] = r.Planes // tiles stay whole
-	}
-	area := int64(m.Chunk[1]) * int64(m.Chunk[2]) * int64(m.DType.Size())
-	tile := int64(r.Planes) * area
-	pyramid := max(p.res.Mem/4, 2*int64(chunks[0])*area+64<<10)
-	buffer, scratch := tile, p.Scratch
-	switch {
-	case p.Whole() && m.Chunk[0] == m.Shape[0]: // a decoded tile, of which a part is kept
-		buffer = max(tile+int64(r.First)*area, m.TileBytes())
-	case p.Whole():
-		scratch += int64(m.Chunk[0]) * area // likewise
-	}
-	each := buffer + max(scratch, tile) + 1<<20
+	chunks := p.chunks(r.Planes)
+	buffer, each, pyramid := p.output(r.First, r.Planes)
 	workers, err := p.workers(each, pyramid)
 	if err != nil {
 		return err

@@ -98,6 +98,10 @@ func (f *fitting) field(z int) filter.FlatField {
 
 // run estimates the fields.
 func (f *fitting) run(ctx context.Context) error {
+	group, err := f.group()
+	if err != nil {
+		return err
+	}
 	f.fields = make([][]float32, f.scopes())
 	f.usable = make([]bool, len(f.planes)*f.tiles())
 	f.index = make([]int, f.Shape[0])
@@ -116,10 +120,6 @@ func (f *fitting) run(ctx context.Context) error {
 			return err
 		}
 	}
-	group, err := f.group()
-	if err != nil {
-		return err
-	}
 	for first := 0; first < len(f.planes); first += group {
 		if err := f.estimate(ctx, first, min(first+group, len(f.planes))); err != nil {
 			return err
@@ -132,6 +132,9 @@ func (f *fitting) run(ctx context.Context) error {
 // group returns how many planes are estimated from at a time: all, unless each has a field of its own.
 func (f *fitting) group() (int, error) {
 	together := f.tiles()
+	if images := int64(mem.Product(imageBytes, together)); images > f.res.Mem {
+		return 0, f.res.TooLittle(images, "%s: the flat-field of %s", f.Where, units.Count(together, "tile"))
+	}
 	if f.how.Solver == BasicPy && !f.how.PerZ {
 		together *= len(f.planes)
 	}

@@ -34,6 +34,10 @@ type Result struct {
 // again. The voxels do not depend on workers or memory.
 func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
 	result := &Result{}
+	w := &writing{Mosaic: m, res: res, contents: make([]oct.Content, len(m.Infos))}
+	if err := w.plan(layout); err != nil {
+		return nil, err
+	}
 	if m.how.Galvo && m.Infos[0].Extra > 0 {
 		var err error
 		result.Galvo, err = rawtiles.DetectGalvo(ctx, m.Slice, func(i int) (rawtiles.Info, error) { return m.Infos[i], nil },
@@ -44,10 +48,7 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 		result.Shift = result.Galvo.Applied(m.how.GalvoThreshold)
 		m.tell(result, res)
 	}
-	w := &writing{Mosaic: m, res: res, shift: result.Shift, contents: make([]oct.Content, len(m.Infos))}
-	if err := w.plan(layout); err != nil {
-		return nil, err
-	}
+	w.shift = result.Shift
 	spec := ngff.ImageSpec{
 		Format: 3, Name: Name(m.Slice.ID), Shape: m.Shape[:], DType: dtype.Float32, Chunks: w.chunks, OmitFill: true, Budget: w.pyramid,
 		Axes: ngff.SpaceAxes("zyx", "millimeter"),
@@ -79,6 +80,11 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 	w.warnEmpty()
 	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return result, err
+}
+
+// Enough returns an error if [Mosaic.Write] would have too little memory.
+func (m *Mosaic) Enough(layout oct.Layout, res oct.Resources) error {
+	return (&writing{Mosaic: m, res: res}).plan(layout)
 }
 
 // warnEmpty names tiles that show nothing, as those of a detector that did not record.
@@ -118,7 +124,7 @@ func (m *Mosaic) tell(r *Result, res oct.Resources) {
 
 // inputFault marks errors of reading tiles, which name files, as those of the input.
 func inputFault(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, rawtiles.ErrMemory) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return oct.InputFault(err)

@@ -7,6 +7,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/units"
 )
 
 // regrid describes how the axes of a mosaic change.
@@ -69,11 +70,8 @@ func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
 			return nil, oct.BadInput("%s: axis %s is not an axis of space: its voxel size is not known", m.Where, name)
 		}
 		size := m.Image.VoxelSize[d]
-		if !(size > 0) || math.IsInf(size, 0) {
-			return nil, oct.BadInput("%s: voxel size %v µm along %s: must be a positive number", m.Where, size, name)
-		}
-		if r := resolution[d]; !(r > 0) || math.IsInf(r, 0) {
-			return nil, oct.LayoutErrorf("--resolution %v µm along %s: must be a positive number", r, name)
+		if err := units.CheckVoxel(resolution[d]); err != nil {
+			return nil, oct.LayoutErrorf("--resolution along %s: %w", name, err)
 		}
 		a := &g.axes[d]
 		a.n, a.tile = m.Shape[d], m.Chunk[d]

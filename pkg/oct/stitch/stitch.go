@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/canvas"
@@ -185,8 +186,14 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 	return min(mem/4, row/3+12*chunk+64<<10)
 }
 
+// tileBytes is the least memory that is used for a tile, its pairs and its place, whatever its voxels are.
+const tileBytes = 512
+
 func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
 	g := gridOf(m)
+	if need := int64(mem.Product(g.ny, g.nx, tileBytes)); need > res.Mem {
+		return nil, nil, res.TooLittle(need, "%s: planning %d × %d tiles", m.Where, g.ny, g.nx)
+	}
 	s := newStitching(m, g, opt)
 	pairs, err := g.neighbouring(opt.Transform)
 	if err != nil {
@@ -204,6 +211,9 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	spec, layout, unit, err := stitchSpec(m, s, layout, res)
 	if err != nil {
 		return nil, nil, err
+	}
+	if need := canvas.Bytes(size, unit); need > res.Mem {
+		return nil, nil, res.TooLittle(need, "%s: planning a slice of %d × %d pixels", m.Where, size[0], size[1])
 	}
 	c := canvas.Canvas{Mosaic: m, Places: places, Size: size, Blending: opt.Blending, Coded: layout.CodecFlag() != "raw", Res: res}
 	if opt.Seams {

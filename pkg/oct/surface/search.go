@@ -28,6 +28,15 @@ func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceS
 	return p.run(ctx)
 }
 
+// Check returns an error if [FindInterfaces] would have too little memory.
+func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool) error {
+	p, err := plan(m, search, &res, reserved, gradients)
+	if err == nil {
+		p.Close()
+	}
+	return err
+}
+
 // interfaceMap is a running search. The mosaic is loaded piece by piece, but the mean filter reaches across their
 // borders by half its window. A-lines whose windows lie in one piece are searched when it is loaded. Along a
 // border, the pieces on both sides copy what the windows cover into a seam, and the worker with the last of them

@@ -35,31 +35,42 @@ func (s *Stage) Run(ctx context.Context, v *blocks.Volume, out store.Writer, lay
 	if s.Need > res.Mem/2 {
 		return nil, res.TooLittle(2*s.Need, "%s: the statistics of %v voxels", v.Where, v.Shape)
 	}
-	res.Mem -= s.Need
-	held, left, release, err := v.Hold(ctx, res)
+	h, c, err := s.plan(v, layout, res.Less(s.Need))
 	if err != nil {
 		return nil, err
 	}
-	freed := false
-	free := func() {
-		if !freed {
-			release()
-		}
-		freed = true
+	defer h.Release()
+	if err := h.Load(ctx); err != nil {
+		return nil, err
 	}
-	defer free()
-	if err := s.Measure(ctx, held, left); err != nil {
+	if err := s.Measure(ctx, h.Volume, h.Left); err != nil {
 		return nil, err
 	}
 	if res.Device != nil {
-		free()
-		held, left = v, res
-	}
-	c, err := New(held, s.Type, s.Work, layout, left)
-	if err != nil {
-		return nil, err
+		h.Release()
 	}
 	return c.Run(ctx, out, s.Change)
+}
+
+// plan plans the change before a voxel is read, and whether voxels are kept in memory: not where that leaves too little for the change.
+func (s *Stage) plan(v *blocks.Volume, layout oct.Layout, res oct.Resources) (*blocks.Holding, *Change, error) {
+	h, err := v.Reserve(res)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.Held() && res.Device == nil {
+		if c, err := New(h.Volume, s.Type, s.Work, layout, h.Left); err == nil {
+			return h, c, nil
+		}
+		h.Release()
+		h = v.Unheld(res)
+	}
+	c, err := New(v, s.Type, s.Work, layout, res) // a device reads voxels itself, when those in memory are released
+	if err != nil {
+		h.Release()
+		return nil, nil, err
+	}
+	return h, c, nil
 }
 
 // A Change is planned: it changes each voxel of a volume.
@@ -91,6 +102,9 @@ func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oc
 		return nil, err
 	}
 	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid}
+	if err := layout.Check(blocks.Piece(c.box, v.Shape, layout)); err != nil { // what cannot be written
+		return nil, err
+	}
 	return c, c.plan.Change(&machine.Changing{Volume: v, Type: of, Box: c.box})
 }
 

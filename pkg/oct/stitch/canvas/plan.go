@@ -2,7 +2,9 @@ package canvas
 
 import (
 	"slices"
+	"unsafe"
 
+	"strata/pkg/mem"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/fusion"
 )
@@ -23,6 +25,11 @@ type schedule struct {
 	blocks  []int // first column (along x) of each block, and the end
 	slab    int   // units along z at a time
 	bytes   int64 // maximum memory of columns
+}
+
+// Bytes returns the least memory for the columns of a canvas of that size (y, x), with chunks of unit.
+func Bytes(size [2]int, unit [3]int) int64 {
+	return int64(mem.Product((size[0]-1)/unit[1]+1, (size[1]-1)/unit[2]+1, int(unsafe.Sizeof(fusion.Column{}))))
 }
 
 // makeColumns divides a canvas into columns.
