@@ -3,7 +3,6 @@ package datasets
 
 import (
 	"math"
-	"slices"
 
 	"strata/pkg/address"
 	"strata/pkg/ngff"
@@ -34,8 +33,7 @@ func Describe(a *zarr.Array, path string) record.Dataset {
 	return d
 }
 
-// DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by. Voxel sizes
-// for which JSON has no form are left out: metres of 1e305 are more µm than a number can be.
+// DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by.
 func DescribeImage(im *ngff.Image, path string) record.Dataset {
 	d := Describe(im.Levels[0].Array, path)
 	d.Levels = len(im.Levels)
@@ -43,9 +41,6 @@ func DescribeImage(im *ngff.Image, path string) record.Dataset {
 		if axis.Type == ngff.TypeSpace {
 			d.VoxelSize = append(d.VoxelSize, im.VoxelSize[i])
 		}
-	}
-	if slices.ContainsFunc(d.VoxelSize, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) }) {
-		d.VoxelSize = nil
 	}
 	return d
 }

@@ -268,7 +268,7 @@ func TestWhole(t *testing.T) {
 func TestBad(t *testing.T) {
 	in, to := imageOf(t, [3]int{20, 24, 28}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return specimen(2*z, 2*y, 2*x) }), template(t)
 	zero := imageOf(t, [3]int{8, 8, 8}, [3]float64{100, 100, 100}, 0, func(z, y, x int) float64 { return 0 })
-	huge := imageOf(t, [3]int{8, 8, 8}, [3]float64{1e9, 1e9, 1e9}, 0, func(z, y, x int) float64 { return float64(z + 2*y + 3*x) })
+	huge := imageOf(t, [3]int{8, 8, 8}, [3]float64{1e6, 1e6, 1e6}, 0, func(z, y, x int) float64 { return float64(z + 2*y + 3*x) })
 	for name, c := range map[string]struct {
 		in, to *ngff.Image
 		with   func(o *Options)
