@@ -24,6 +24,7 @@ var memoryLines = map[string]string{
 	"register":            "register in/slices/slice_z00.ome.zarr in/slices/slice_z01.ome.zarr o/pair",
 	"common-space":        "common-space in/slices in/shifts_xy.csv o/common",
 	"interpolate":         "interpolate in/slices/slice_z00.ome.zarr in/slices/slice_z02.ome.zarr o/out.ome.zarr",
+	"align":               "align in/slices/slice_z00.ome.zarr o/out.ome.zarr --template in/slices/slice_z01.ome.zarr --max_iterations 2",
 	"assess":              "slices assess in/slices o/config.csv",
 	"mosaic":              "mosaic raw o/out.ome.zarr --slice 0",
 	"mosaic of all tiles": "mosaic raw o/all --all --resolution 4",

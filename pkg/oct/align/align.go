@@ -96,6 +96,11 @@ func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Op
 	if r.orientations[1], err = parseOrientation("template_orientation", opt.TemplateOrientation); err != nil {
 		return nil, err
 	}
+	if out != nil && opt.Grid == OfTemplate {
+		if err := r.enough(ctx, v, t, opt, layout, res); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.register(ctx, v, t, opt, res); err != nil || out == nil {
 		return r, err
 	}
@@ -108,6 +113,29 @@ func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Op
 	}
 	r.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return r, err
+}
+
+// enough returns an error if memory is too small to resample the volume on the template's grid, before the volume is registered: as it
+// lies, because tiles of a volume that is turned need more.
+func (r *Result) enough(ctx context.Context, v, t *blocks.Volume, opt Options, layout oct.Layout, res oct.Resources) error {
+	res.Warn, res.Debug = nil, nil // for the run itself
+	still := &Result{orientations: r.orientations, Transform: &mattes.Result{}}
+	g, err := still.grid(v, t, opt.Grid)
+	if err != nil {
+		return err
+	}
+	spec := g.spec()
+	levels, err := opt.Analysis.Apply(&spec, g.size, "the volume", layout, &res)
+	if err != nil {
+		return err
+	}
+	w, err := ngff.CreatePlanes(ctx, store.Memory(), "", spec, levels)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	_, _, _, err = g.plan(w, res)
+	return err
 }
 
 // register finds the transform.
