@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/registration"
+	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
 
@@ -55,6 +56,12 @@ func TestAnalysisBudget(t *testing.T) {
 		}
 		var w *ngff.PlaneWriter
 		took := allocated(func() { w, err = ngff.CreatePlanes(t.Context(), store.Memory(), "", spec, levels) })
+		if units.CheckVoxel(c.voxel[0]) != nil { // no image has such voxels, however little memory they take
+			if err == nil || !strings.Contains(err.Error(), "voxel size") {
+				t.Errorf("%v voxels of %v: %v", c.shape, c.voxel, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%v voxels of %v: %v", c.shape, c.voxel, err)
 			continue
