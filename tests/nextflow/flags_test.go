@@ -110,6 +110,8 @@ var withoutParameter = map[string]string{
 	"align --store_transform_only": "makes no volume",
 	"align --n_levels":             "stack_pyramid_resolutions says which",
 
+	"stack --nominal_correlation": "what linumpy's name does",
+
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",
 	"register --out_transform": "stack knows the name",

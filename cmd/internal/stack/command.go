@@ -41,7 +41,7 @@ func Command() *cli.Command {
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false"}}},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true"}}},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
@@ -103,6 +103,7 @@ func flags(o *stack.Options) []cli.Flag {
 		{Name: "output_z_matches", Value: "FILE", Usage: "write the overlap found between each two slices to FILE, as CSV"},
 		{Name: "output_shifts", Value: "FILE", Usage: "write the shifts between slices, as recorded and as pictures show them, to FILE, as CSV"},
 		{Name: "output_stacking_decisions", Value: "FILE", Usage: "write what was done with each slice (overlap, transform, confidence) to FILE, as CSV"},
+		{Name: "nominal_correlation", Kind: cli.Bool, Usage: "give registered pairs the correlation 1 in these tables, as linumpy does, in place of register's own measure"},
 	})
 }
 
@@ -157,6 +158,9 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		return stage.Failed(err)
 	}
 	task.Done()
+	if r.Bool("nominal_correlation") {
+		nominal(result)
+	}
 	if err := matches.Write(func(w io.Writer) error { return tables.WriteMatches(w, result.Matches) }); err != nil {
 		return err
 	}
@@ -234,4 +238,20 @@ func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err e
 		total += datasets.Bytes(image.Levels[0].Array)
 	}
 	return in, total, nil
+}
+
+// nominal gives registered pairs the correlation 1.
+func nominal(result *stack.Result) {
+	for i := range result.Decisions {
+		d := &result.Decisions[i]
+		if d.Source != "registration" {
+			continue
+		}
+		d.Correlation = 1
+		for k := range result.Matches {
+			if result.Matches[k].MovingID == d.SliceID {
+				result.Matches[k].Correlation = 1
+			}
+		}
+	}
 }
