@@ -25,7 +25,7 @@ func (f *fixtures) place(dir string, s *step, occupied bool) (path string, befor
 		return path, nil, nil
 	}
 	if filepath.Ext(s.out) == ".png" {
-		err = os.WriteFile(path, []byte("a picture that was there"), 0o666)
+		err = os.WriteFile(path, []byte("\x89PNG\r\n\x1a\na picture that was there"), 0o666)
 	} else {
 		err = copyTree(f.old, path)
 	}
