@@ -46,6 +46,9 @@ var Skip = []string{
 var Strip = []string{
 	"etc/cron.*", "etc/init.d", "etc/kernel", "etc/update-motd.d",
 	"usr/bin/bashbug", "usr/bin/iconv", "usr/bin/localedef", "usr/games", "usr/include",
+	"usr/lib/*/awk", "usr/share/awk", // gawk's examples
+	"usr/lib/*/libformw.so*", "usr/lib/*/libmenuw.so*", "usr/lib/*/libpanelw.so*", // ncurses, beside what top needs
+	"usr/lib/*/libBrokenLocale.so*", "usr/lib/*/libc_malloc_debug.so*", "usr/lib/*/libmemusage.so*", "usr/lib/*/libpcprofile.so*", "usr/lib/*/libthread_db.so*",
 	"usr/lib/*/libmvec.so*", "usr/sbin/iconvconfig", "usr/sbin/ldconfig", "usr/sbin/zic",
 	"usr/lib/*/gconv", "usr/lib/init", "usr/lib/systemd", "usr/lib/sysctl.d", "usr/lib/tmpfiles.d",
 	"usr/share/bash-completion", "usr/share/bug", "usr/share/gdb", "usr/share/info", "usr/share/lintian", "usr/share/locale",
