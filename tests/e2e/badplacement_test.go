@@ -41,7 +41,8 @@ func TestBadPlacements(t *testing.T) {
 		{"correction that is the mosaic itself", volume{}, "", "focal in.ome.zarr out.ome.zarr --correction in.ome.zarr", outcome{3, `in\.ome\.zarr.*correction|correction.*in\.ome\.zarr`}},
 		{"crop below the end", volume{}, "", "crop in.ome.zarr out.ome.zarr --depth 100000", outcome{0, `warning: .*ends .* planes before`}},
 		{"pad to terabytes", volume{}, "", "crop in.ome.zarr out.ome.zarr --depth 1e12 --pad_after", outcome{2, `--depth .* TiB`}},
-		{"resample to nanometres", volume{}, "", "resample in.ome.zarr out.ome.zarr --resolution 0.0001", outcome{2, `--resolution.*must be from 0\.001`}},
+		{"resample to parts of a nanometre", volume{}, "", "resample in.ome.zarr out.ome.zarr --resolution 0.0001", outcome{2, `--resolution.*must be from 0\.001`}},
+		{"resample to nanometres", volume{}, "", "resample in.ome.zarr out.ome.zarr --resolution 0.001", outcome{2, `--resolution .* TiB|--resolution .* voxels`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
