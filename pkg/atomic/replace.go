@@ -144,15 +144,15 @@ func (a *access) group(dir string) {
 	}
 }
 
-// give gives a new file or folder the old one's owner, as far as the system allows it, and mode. The mode of a file whose owner
-// or group cannot be kept loses no meaning: its group bits go to a group that the run's user is in.
+// give gives a new file or folder the old one's owner and mode, as far as the system allows it. If the group cannot be kept, the
+// permissions of the old group are not given to another one.
 func (a *access) give(path string) error {
 	if a == nil {
 		return nil
 	}
 	mode := a.mode
 	if os.Lchown(path, a.uid, a.gid) != nil && os.Lchown(path, -1, a.gid) != nil {
-		mode &^= fs.ModeSetgid // of another group
+		mode &^= fs.ModeSetgid | 0o070&^(mode<<3) // another group may do what all others may
 	}
 	return os.Chmod(path, mode)
 }

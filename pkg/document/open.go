@@ -77,7 +77,7 @@ func (f *File) Close() error {
 	return f.f.Close()
 }
 
-// awaited is how long a pipe without a writer is waited for. Tests shorten it.
+// awaited limits the wait for a writer of a pipe. Tests shorten it.
 var awaited = 5 * time.Second
 
 // awaitWriter waits until a writer has opened the other end of a pipe; before that, reads would find it

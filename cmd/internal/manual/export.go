@@ -140,7 +140,7 @@ func writePairs(out io.Writer, pairs []*pair) error {
 	return w.Error()
 }
 
-// scriptHead is what the script begins with.
+// scriptHead begins the script.
 const scriptHead = "#!/usr/bin/env bash\n# Opens each pair of slices in view,"
 
 // writeScript writes the script that opens pairs in view. It finds slices and transforms from folder, where it will lie: it still does when

@@ -22,7 +22,7 @@ func DefaultDir() string {
 	return filepath.Join(shared(), "strata-lease")
 }
 
-// memory is where shared memory lies; tests have another.
+// memory names the folder of shared memory; tests have another.
 var memory = "/dev/shm"
 
 // shared returns a folder of the node in which every user may make files.
