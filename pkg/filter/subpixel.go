@@ -58,11 +58,30 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 		return Fit{}, false
 	}
 	f.DY, f.DX = (f.XX*gy-f.YX*gx)/det, (f.YY*gx-f.YX*gy)/det
-	// a ridge has its top far away: along it nothing is known
-	f.DY, f.DX = min(max(f.DY, -0.75), 0.75), min(max(f.DX, -0.75), 0.75)
+	if max(math.Abs(f.DY), math.Abs(f.DX)) > 0.75 {
+		f.ridge(gy, gx)
+	}
 	f.Correlation = min(c[1][1]+(gy*f.DY+gx*f.DX)/2, 1)
 	f.Peak, f.Contrast = true, contrast
 	return f, true
+}
+
+// ridge fits a ridge, whose top is far away: along it nothing is known. Across it, it has its top where the derivatives
+// gy and gx put it, and all of its curvature.
+func (f *Fit) ridge(gy, gx float64) {
+	half, mean := (f.YY-f.XX)/2, (f.YY+f.XX)/2
+	sharp := mean + math.Hypot(half, f.YX)
+	// the direction across
+	y, x := f.YX, sharp-f.YY
+	if math.Abs(sharp-f.XX) > math.Abs(x) {
+		y, x = sharp-f.XX, f.YX
+	}
+	n := math.Hypot(y, x)
+	y, x = y/n, x/n
+	top := min(max((gy*y+gx*x)/sharp, -0.75), 0.75)
+	f.DY, f.DX = top*y, top*x
+	const faint = 1e-6 // so that it can be inverted
+	f.YY, f.YX, f.XX = sharp*(y*y+faint), sharp*y*x, sharp*(x*x+faint)
 }
 
 // fitMargin is the largest of the nine shifts.

@@ -100,3 +100,20 @@ func orthogonal(n, degree int) [][]float64 {
 	}
 	return p
 }
+
+// RemovePolynomial subtracts from a plane of height × width pixels the polynomial in (y, x) of a total degree that fits
+// it best.
+func RemovePolynomial(v []float32, height, width, degree int) {
+	wide := make([]float64, len(v))
+	for i, f := range v {
+		wide[i] = float64(f)
+	}
+	fit := newSurface(wide, height, width, degree)
+	var row []float64
+	for y := range height {
+		row = fit.row(row, y)
+		for x, p := range row {
+			v[y*width+x] = float32(wide[y*width+x] - p)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package stitch
 import (
 	"context"
 	"io"
+	"math"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -44,7 +45,7 @@ func Command() *cli.Command {
 			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate the 2×2 matrix of the tile positions from the overlaps of the mosaic"}),
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate the 2×2 matrix of the tile positions from all mosaics given, write it to FILE as JSON, and stitch nothing"},
 			{Name: "save_transform", Value: "FILE", Usage: "also write the 2×2 matrix of the tile positions to FILE, as JSON"},
-			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none"}),
+			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none; with --estimate the default is as far as they show"}),
 			{Name: "positions", Value: "FILE", Usage: "place tiles where the stage recorded them: JSON of zarr-tool import --tiles or stitch --save_positions, or CSV with the columns row, column, y_um, x_um"},
 			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
 				Usage: "how far, in µm, the displacement of two tiles may differ from that of --positions; 0 keeps the recorded positions"}),
@@ -87,7 +88,10 @@ func overlap(v any) error {
 }
 
 func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
-	opt.Seams = r.IsSet("save_positions")
+	opt.Seams, opt.Check = r.IsSet("save_positions"), true
+	if opt.Estimate && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
+		opt.MaxRefinement = math.Inf(1)
+	}
 	refine(r, &opt)
 	if err := together(r); err != nil {
 		return err
@@ -151,6 +155,9 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return stage.Failed(err)
 	}
 	task.Done()
+	if opt.Estimate {
+		r.Log.Info().Msg(s.Transform.Summary())
+	}
 	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}
@@ -245,5 +252,6 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return stage.Failed(err)
 	}
 	task.Done()
+	r.Log.Info().Msg(t.Summary())
 	return out.Write(func(w io.Writer) error { return stitch.WriteTransform(w, t) })
 }

@@ -153,6 +153,7 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return stage.Failed(err)
 	}
 	task.Done()
+	r.Log.Info().Msg(t.Summary())
 	tile := stitch.TileSize(all[0])
 	if err := diagnostics.Write(func(w io.Writer) error {
 		text, err := json.MarshalIndent(map[string]any{"mosaics": paths, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": linum.PerTile(t.Matrix, tile, opt.Overlap),

@@ -6,24 +6,34 @@ import (
 	"slices"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct/stitch/consensus"
 )
 
 // TooFar is the reason not to use a pair that lies farther from its expected displacement than is allowed.
 const TooFar = "too far from where it should be"
+
+// Outlier is the reason not to use a pair that contradicts the others.
+const Outlier = "contradicts the other pairs"
+
+// noTexture is the reason not to use a pair that shows nothing that both tiles have.
+const noTexture = "no texture in common"
 
 // measure is the result of comparing two neighbours.
 type measure struct {
 	pair
 	d           [2]float64 // displacement of b from a
 	correlation float64
-	precision   sym     // of d, 1/px²
-	contrast    float64 // of what was compared
+	precision   consensus.Sym // of d, 1/px²
+	contrast    float64       // of what was compared
 	reason      string
+	sure        bool // the pair says enough to be believed alone
+	emptyA      bool // all of tile a is zero
+	emptyB      bool
 }
 
 const (
 	// leastOverlap is the minimum width in pixels of an overlap that is compared.
-	leastOverlap = 8
+	leastOverlap = 6
 	// leastCorrelation is the minimum correlation for a vote; without tissue, chance reaches it on small areas only.
 	leastCorrelation = 0.2
 	// chance is the number of standard deviations of an accidental correlation by which a correlation must exceed
@@ -31,6 +41,8 @@ const (
 	chance = 5
 	// independent is the number of pixels of a smoothed projection that count as one independent pixel.
 	independent = 12
+	// unlike is the least part of the variance that two tiles do not share, due to light, optics and interpolation.
+	unlike = 0.005
 	// exactness is the smallest standard deviation in px assumed for a measurement, due to interpolation and the
 	// parabola.
 	exactness = 0.03
@@ -41,7 +53,8 @@ const (
 func compare(p *filter.Phase, light *shading, n neighbours, expects expectation, reach, more int) measure {
 	expected := expects(n.pair)
 	m := measure{pair: n.pair, d: expected}
-	if n.va.v == nil || n.vb.v == nil {
+	m.emptyA, m.emptyB = n.va.v == nil, n.vb.v == nil
+	if m.emptyA || m.emptyB {
 		m.reason = "empty"
 		return m
 	}
@@ -84,17 +97,16 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 	m.correlation, m.contrast = f.Correlation, f.Contrast
 	area := float64(s.ny*s.nx) / independent
 	if m.correlation < max(leastCorrelation, chance/math.Sqrt(area)) {
-		m.reason = "no tissue in common"
-		return m
-	}
-	if e := math.Hypot(m.d[0]-expected[0], m.d[1]-expected[1]); e > float64(reach)+1.5 {
-		m.reason = TooFar
+		m.reason = noTexture
 		return m
 	}
 	// the likelihood of two noisy planes: its curvature is that of the correlation
-	c := min(m.correlation, 0.9999)
-	m.precision = sym{f.YY, f.YX, f.XX}.scaled(area * c / (1 - c*c))
-	m.precision = m.precision.inverse().add(sym{exactness * exactness, 0, exactness * exactness}).inverse()
+	c := m.correlation
+	m.precision = consensus.Sym{YY: f.YY, YX: f.YX, XX: f.XX}.Scaled(area * c / max(1-c*c, unlike))
+	m.precision = m.precision.Inverse().Add(consensus.Diagonal(exactness * exactness)).Inverse()
+	if e := math.Hypot(m.d[0]-expected[0], m.d[1]-expected[1]); e > float64(reach)+1.5 {
+		m.reason = TooFar
+	}
 	return m
 }
 
@@ -120,16 +132,16 @@ func silenceFaint(all []measure) {
 	least := faint * contrasts[len(contrasts)*3/4]
 	for i := range all {
 		if m := &all[i]; m.reason == "" && m.contrast < least && m.correlation < faintCorrelation {
-			m.reason = "no tissue in common"
+			m.reason = noTexture
 		}
 	}
 }
 
 // compareAll compares all neighbours of a mosaic: see compare.
-func (a *aligner) compareAll(ctx context.Context, expected expectation, reach, more int) ([]measure, error) {
+func (a *aligner) compareAll(ctx context.Context, expected expectation, reach func(pair) int, more int) ([]measure, error) {
 	var out []measure
 	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {
-		return compare(p, a.shading, n, expected, reach, more)
+		return compare(p, a.shading, n, expected, reach(n.pair), more)
 	}, func(_ neighbours, m measure) { out = append(out, m) })
 	silenceFaint(out)
 	return out, err

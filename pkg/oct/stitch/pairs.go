@@ -8,6 +8,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/work"
 )
 
@@ -28,20 +29,25 @@ func byAxis(expected [2][2]float64) expectation {
 // aligner compares the neighbouring tiles of a mosaic by their projections. If memory does not hold the
 // projections of all tiles, it recomputes them for each step, some tiles at a time.
 type aligner struct {
-	mosaic  *oct.Mosaic
-	grid    grid
-	overlap float64
-	res     oct.Resources
-	pairs   []pair            // by b, then a
-	strip   func(pair) strips // required parts of the two tiles; nil: all
-	batch   int               // tiles projected at a time
-	workers int               // workers that compare
-	in      *projector        // of this pass over the pairs; nil: not needed yet
-	kept    [][]float32       // by tile; nil: not kept
-	keep    bool              // all of them
-	empty   []bool            // tiles known to be empty
-	counted []bool            // tiles reported as progress
-	shading *shading          // divides the projections; nil: none yet
+	mosaic   *oct.Mosaic
+	grid     grid
+	overlap  float64
+	res      oct.Resources
+	pairs    []pair              // by b, then a
+	strip    func(pair) strips   // required parts of the two tiles; nil: all
+	batch    int                 // tiles projected at a time
+	workers  int                 // workers that compare
+	in       *projector          // of this pass over the pairs; nil: not needed yet
+	kept     [][]float32         // by tile; nil: not kept
+	keep     bool                // all of them
+	empty    []bool              // tiles known to be empty
+	counted  []bool              // tiles reported as progress
+	units    map[pair]float64    // chance's standard deviation of evidence
+	chance   [2]consensus.Chance // what chance reaches, by axis
+	overview *overview           // takes what is projected; nil: not needed
+	common   *pattern            // likewise; nil: not needed, or too large
+	pattern  []float32           // multiplies the projections of whole tiles; nil: not known
+	shading  *shading            // divides the projections, pattern included; nil: none yet
 }
 
 func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
@@ -129,13 +135,14 @@ func (a *aligner) flying() int64 {
 	return most + a.plane()*int64(a.batch)
 }
 
-// planes returns the projections of tiles first … first+n−1, nil if there is no tile or it is empty.
-func (a *aligner) planes(ctx context.Context, first, n int) ([][]float32, error) {
+// planes returns the projections of those of the tiles first … first+n−1 that are wanted, nil if there is no tile or it
+// is empty.
+func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) bool) ([][]float32, error) {
 	out := make([][]float32, n)
 	var missing []int
 	for k := range out {
 		t := first + k
-		if out[k] = a.kept[t]; out[k] == nil && !a.empty[t] && a.grid.has(t) {
+		if out[k] = a.kept[t]; out[k] == nil && !a.empty[t] && a.grid.has(t) && wanted(t) {
 			missing = append(missing, t)
 		}
 	}
@@ -159,7 +166,33 @@ func (a *aligner) planes(ctx context.Context, first, n int) ([][]float32, error)
 			a.kept[t] = planes[k]
 		}
 	}
-	return out, nil
+	return out, a.survey(ctx, missing, planes)
+}
+
+// survey takes what overview and pattern need from the projections of tiles, once.
+func (a *aligner) survey(ctx context.Context, tiles []int, planes [][]float32) error {
+	o := a.overview
+	if o == nil {
+		return nil
+	}
+	seen := make([]bool, len(tiles))
+	if err := work.Each(ctx, a.workers, len(tiles), func(_, k int) error {
+		start := time.Now()
+		defer a.res.Meter.Since(meter.Compute, start)
+		t := tiles[k]
+		if planes[k] != nil && o.tile[t] == nil && a.grid.extentOf(t) == a.grid.tile {
+			o.tile[t], seen[k] = o.reduce(planes[k], a.grid.tile[1]), true
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for k, t := range tiles {
+		if seen[k] && a.common != nil {
+			a.common.add(planes[k], o.tile[t], o.n)
+		}
+	}
+	return nil
 }
 
 // view is a box of a tile's projection.
@@ -212,7 +245,7 @@ func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase
 	next := 0
 	for first := 0; first < len(a.kept); first += a.batch {
 		n := min(a.batch, len(a.kept)-first)
-		planes, err := a.planes(ctx, first, n)
+		planes, err := a.planes(ctx, first, n, func(t int) bool { return len(with[t]) > 0 })
 		if err != nil {
 			return err
 		}

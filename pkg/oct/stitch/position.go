@@ -2,7 +2,6 @@ package stitch
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"strata/pkg/oct"
@@ -25,15 +24,29 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 			return nil, err
 		}
 		if opt.Estimate {
-			if measures, err = estimateFor(ctx, all, opt, s, res); err != nil {
+			e, err := estimate(ctx, all, opt, res)
+			if err != nil {
 				return nil, err
 			}
-		}
-		if opt.MaxRefinement > 0 {
-			if measures, residuals, err = measureResiduals(ctx, all, opt, s); err != nil {
-				return nil, err
+			s.Transform, measures = e.transform, e.measures
+			residuals = rounded(e.arrangement.Residuals(g.nominals(e.transform.Matrix, opt.Overlap)))
+			if e.failed != nil {
+				res.Warnf("%s: %v: the tiles stay where the matrix %v puts them; --transform FILE sets another", m.Where, e.failed, opt.Transform)
+			} else {
+				g.warn(e.arrangement.Fit, measures, "the matrix puts them", m.Where, res)
 			}
+		} else if measures, residuals, err = measureResiduals(ctx, all, opt, s); err != nil {
+			return nil, err
 		}
+	}
+	if opt.Check && opt.Positions == nil && !opt.Measures() {
+		// what fails here fails again, or does not matter, when the tiles are put together
+		if err := checkOverlap(ctx, m, opt, res); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	if opt.Positions == nil {
+		limit(residuals, opt.MaxRefinement, m.Where, res)
 	}
 	positions := make([][2]float64, g.ny*g.nx)
 	for t := range positions {
@@ -51,35 +64,36 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 	return positions, nil
 }
 
-// estimateFor estimates a mosaic's own matrix. If its tiles have nothing in common, the initial matrix stays, with
-// a warning.
-func estimateFor(ctx context.Context, all []*aligner, opt Options, s *Result, res oct.Resources) ([]measure, error) {
-	t, measures, err := estimateTransform(ctx, all, opt, res)
-	switch {
-	case errors.Is(err, errNothingCommon):
-		res.Warnf("%s: %v: the tiles stay where the matrix %v puts them", all[0].mosaic.Where, err, opt.Transform)
-	case err != nil:
-		return nil, err
-	default:
-		s.Transform = t
-	}
-	return measures, nil
-}
-
 // measureResiduals determines the deviation of each tile from the position given by the matrix.
 func measureResiduals(ctx context.Context, all []*aligner, opt Options, s *Result) ([]measure, [][2]float64, error) {
 	g := &all[0].grid
 	expected := byAxis([2][2]float64{g.expected(s.Transform.Matrix, opt.Overlap, 0), g.expected(s.Transform.Matrix, opt.Overlap, 1)})
-	if err := findShading(ctx, all, expected); err != nil {
+	if err := findShading(ctx, all, []expectation{expected}); err != nil {
 		return nil, nil, err
 	}
 	reach := min(int(math.Ceil(2*opt.MaxRefinement)), max(g.tile[0], g.tile[1]))
-	measures, err := all[0].compareAll(ctx, expected, reach, 0)
+	measures, err := all[0].compareAll(ctx, expected, func(pair) int { return reach }, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	how := refinement{farthest: 2*opt.MaxRefinement + 1, limit: opt.MaxRefinement}
-	return measures, refine(g.ny*g.nx, expected, measures, how), nil
+	at := g.nominals(s.Transform.Matrix, opt.Overlap)
+	f := refine(at, measures, refinement{farthest: 2*opt.MaxRefinement + 1, most: opt.MaxRefinement})
+	return measures, rounded(f.Residuals(at)), nil
+}
+
+// limit shortens the residuals that exceed a limit in px, with a warning.
+func limit(residuals [][2]float64, most float64, where string, res oct.Resources) {
+	n, farthest := 0, 0.0
+	for t, r := range residuals {
+		if l := far(r); l > most {
+			n, farthest = n+1, max(farthest, l)
+			residuals[t] = [2]float64{milli(r[0] * most / l), milli(r[1] * most / l)}
+		}
+	}
+	if n > 0 && most > 0 {
+		res.Warnf("%s: %d of %d tiles fit their neighbours up to %.1f px from where the matrix puts them, but were moved by %g px: leave out --max_refinement_px, or allow more",
+			where, n, len(residuals), farthest, most)
+	}
 }
 
 // vote records the results of comparing pairs of tiles.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 
+	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/canvas"
+	"strata/pkg/oct/stitch/consensus"
 )
 
 // DefaultTolerance is the default of [Options].Tolerance in µm: microscope stages err by a few micrometres.
@@ -78,15 +80,49 @@ func measureRecorded(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Re
 		return nil, nil, err
 	}
 	expected := a.grid.byRecord(opt.Transform)
-	if err := findShading(ctx, []*aligner{a}, expected); err != nil {
+	surveyed([]*aligner{a})
+	if err := findShading(ctx, []*aligner{a}, []expectation{expected}); err != nil {
 		return nil, nil, err
 	}
-	measures, err := a.compareAll(ctx, expected, reach, reach)
+	if err := prepare(ctx, []*aligner{a}, res.Workers); err != nil {
+		return nil, nil, err
+	}
+	found, err := a.lookAround(ctx, expected, a.typical(expected), res.Mem/2)
 	if err != nil {
 		return nil, nil, err
 	}
-	how := refinement{farthest: tolerance + 1, limit: math.Inf(1), record: tolerance}
-	return measures, refine(len(a.kept), expected, measures, how), nil
+	for axis := range a.chance {
+		a.chance[axis] = consensus.ChanceOf(found.strangers, axis)
+	}
+	measures, err := a.compareAll(ctx, expected, func(pair) int { return reach }, reach)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range measures {
+		a.doubt(&measures[i], leastEvidence)
+	}
+	at := a.grid.nominals(opt.Transform, 0)
+	f := refine(at, measures, refinement{farthest: tolerance + 1, most: tolerance, recorded: true})
+	a.grid.warn(f.Fit, measures, "the stage recorded them", m.Where, res)
+	return measures, rounded(f.Residuals(at)), nil
+}
+
+// typical returns the median displacements along the axes.
+func (a *aligner) typical(expected expectation) (steps consensus.Steps) {
+	for axis := range steps {
+		for k := range 2 {
+			var v []float64
+			for _, p := range a.pairs {
+				if p.axis == axis {
+					v = append(v, expected(p)[k])
+				}
+			}
+			if v != nil {
+				steps[axis][k] = filter.MedianOf(v)
+			}
+		}
+	}
+	return steps
 }
 
 // stripMargin is the width in px by which strips exceed the search range, since a fit may climb beyond it.

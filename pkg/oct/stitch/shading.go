@@ -55,15 +55,15 @@ const shadingStep = 3
 // The fit minimises the squared errors of the logarithms of these ratios in all overlaps. The displacements of
 // neighbours need to be known to a few pixels only, because their errors average out. Samples are weighted by
 // their squared brightness, so that the detector's floor does not count.
-func findShading(ctx context.Context, all []*aligner, expected expectation) error {
+func findShading(ctx context.Context, all []*aligner, expected []expectation) error {
 	var sum normal
 	g := &all[0].grid
-	for _, a := range all {
+	for i, a := range all {
 		err := eachPair(ctx, a, func(_ *filter.Phase, n neighbours) *normal {
 			if n.va.v == nil || n.vb.v == nil {
 				return nil
 			}
-			return a.grid.ratios(n, n.expected(expected))
+			return a.grid.ratios(n, n.expected(expected[i]))
 		}, func(_ neighbours, m *normal) {
 			if m == nil {
 				return
@@ -80,7 +80,7 @@ func findShading(ctx context.Context, all []*aligner, expected expectation) erro
 		}
 	}
 	c, ok := sum.solve()
-	if !ok {
+	if !ok && all[0].pattern == nil {
 		return nil
 	}
 	s := &shading{width: g.tile[1], inverse: make([]float32, g.tile[0]*g.tile[1])}
@@ -90,7 +90,11 @@ func findShading(ctx context.Context, all []*aligner, expected expectation) erro
 			for k, t := range g.terms(y, x) {
 				v += float64(c[k] * t)
 			}
-			s.inverse[y*s.width+x] = float32(math.Exp(-min(max(v, -3), 3)))
+			i := y*s.width + x
+			s.inverse[i] = float32(math.Exp(-min(max(v, -3), 3)))
+			if p := all[0].pattern; p != nil {
+				s.inverse[i] *= p[i]
+			}
 		}
 	}
 	for _, a := range all {

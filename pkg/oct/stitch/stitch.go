@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"strata/pkg/mem"
@@ -27,7 +28,7 @@ type Options struct {
 	// Estimate estimates M by phase correlation of neighbouring tiles.
 	Estimate bool
 	// MaxRefinement is the maximum distance in px by which a tile may be moved from the position given by M to fit its
-	// neighbours; 0: none.
+	// neighbours; 0: none; with Estimate, +Inf: as far as they show.
 	MaxRefinement float64
 	// Positions holds the tiles' positions as recorded by the microscope's stage; nil: the positions follow from the
 	// grid and Overlap. Transform is applied to them. They exclude Estimate and MaxRefinement.
@@ -35,6 +36,9 @@ type Options struct {
 	// Tolerance is the maximum difference in µm of two neighbours' displacement from the recorded one, to fit what
 	// they show; 0: tiles stay at their recorded positions.
 	Tolerance float64
+	// Check warns if tiles in the middle do not fit where Overlap and Transform put them. Without effect if tiles are
+	// compared anyway or have recorded positions.
+	Check bool
 	// Channel is the channel from which positions are determined. All channels are stitched.
 	Channel int
 	// Interpolate puts tiles at fractional positions by linear interpolation, instead of rounding to whole voxels.
@@ -57,7 +61,7 @@ func (o *Options) check() error {
 	if !(o.Overlap >= 0 && o.Overlap < 1) {
 		return oct.BadInput("--overlap %g must be within 0…1, 1 excluded", o.Overlap)
 	}
-	if !(o.MaxRefinement >= 0 && o.MaxRefinement <= 1e6) {
+	if !(o.MaxRefinement >= 0 && (o.MaxRefinement <= 1e6 || o.Estimate && math.IsInf(o.MaxRefinement, 1))) {
 		return oct.BadInput("--max_refinement_px %g must be a number of pixels, at least 0", o.MaxRefinement)
 	}
 	if !(o.Tolerance >= 0 && o.Tolerance <= 1e6) {

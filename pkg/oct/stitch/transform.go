@@ -47,6 +47,7 @@ type Transform struct {
 	Matrix  Matrix  `json:"matrix"`          // acts on (y, x)
 	Overlap float64 `json:"overlap"`         // overlap of the positions that it acts on; negative: unknown
 	Pairs   int     `json:"pairs,omitempty"` // number of pairs of neighbouring tiles in the estimate
+	Of      int     `json:"of,omitempty"`    // number of pairs that were compared
 	Spread  float64 `json:"spread_px,omitempty"`
 	// Voxel is the size (y, x) in micrometres of the pixels on which the matrix was estimated; zero: unknown.
 	Voxel [2]float64 `json:"voxel_um,omitzero"`
@@ -65,6 +66,30 @@ func (t Transform) On(voxel [2]float64) Matrix {
 	m[0][1], m[1][0] = m[0][1]*k, m[1][0]/k
 	return m
 }
+
+// Overlaps returns the parts (y, x) of a tile that its neighbours also cover.
+func (t Transform) Overlaps() [2]float64 {
+	m, n := t.Matrix, 1-t.Overlap
+	return [2]float64{1 - n*math.Hypot(m[0][0], m[1][0]), 1 - n*math.Hypot(m[0][1], m[1][1])}
+}
+
+// Summary says in one line what was estimated.
+func (t Transform) Summary() string {
+	if t.Pairs == 0 {
+		return fmt.Sprintf("tiles overlap by %s as stated: 0 of %d pairs show by how much", percent(t.Overlap), t.Of)
+	}
+	o := t.Overlaps()
+	text := "tiles overlap by " + percent(o[0])
+	if math.Abs(o[0]-o[1]) >= 0.01 {
+		text += " along y and " + percent(o[1]) + " along x"
+	}
+	if max(math.Abs(o[0]-t.Overlap), math.Abs(o[1]-t.Overlap)) >= 0.01 {
+		text += ", not " + percent(t.Overlap)
+	}
+	return fmt.Sprintf("%s: %d of %d pairs, spread %.2g px", text, t.Pairs, t.Of, t.Spread)
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.3g %%", math.Round(1000*v)/10) }
 
 // MarshalJSON omits an unknown overlap.
 func (t Transform) MarshalJSON() ([]byte, error) {
@@ -128,6 +153,7 @@ func parseTransform(b []byte) (Transform, error) {
 			Matrix  [][]float64 `json:"matrix"`
 			Overlap *float64    `json:"overlap"`
 			Pairs   int         `json:"pairs"`
+			Of      int         `json:"of"`
 			Spread  float64     `json:"spread_px"`
 			Voxel   []float64   `json:"voxel_um"`
 		}
@@ -138,7 +164,7 @@ func parseTransform(b []byte) (Transform, error) {
 			return t, errors.New(`no "matrix": want {"matrix": [[a, b], [c, d]]} or the bare rows`)
 		}
 		rows = file.Matrix
-		t.Pairs, t.Spread = file.Pairs, file.Spread
+		t.Pairs, t.Of, t.Spread = file.Pairs, file.Of, file.Spread
 		if v := file.Voxel; v != nil {
 			if len(v) != 2 || !(min(v[0], v[1]) > 0 && max(v[0], v[1]) < 1e9) {
 				return t, fmt.Errorf("voxel_um %v: want two positive numbers", v)

@@ -1,0 +1,83 @@
+package stitch
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/consensus"
+)
+
+const (
+	// checkedSide is the number of rows and columns of tiles in the middle of a mosaic whose overlaps are checked, and
+	// checkedLarge that of a mosaic of largeMosaic tiles and more.
+	checkedSide, checkedLarge, largeMosaic = 2, 3, 36
+	// leastDifference is the least difference of an overlap, as a part of a tile, that is told.
+	leastDifference = 0.02
+)
+
+// checkOverlap warns if tiles in the middle of a mosaic do not fit where the matrix and the overlap put them.
+func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) error {
+	res.Progress, res.Device = nil, nil // tiles come again, and count once; few are not worth a device
+	all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)
+	if err != nil {
+		return nil // what is stitched without measuring needs no memory for it
+	}
+	a := all[0]
+	a.pairs = a.grid.middle()
+	wanted := map[int]bool{}
+	for _, p := range a.pairs {
+		wanted[p.a], wanted[p.b] = true, true
+	}
+	surveyed(all)
+	a.common = nil
+	for first := 0; first < len(a.kept); first += a.batch {
+		if _, err := a.planes(ctx, first, min(a.batch, len(a.kept)-first), func(t int) bool { return wanted[t] }); err != nil {
+			return err
+		}
+	}
+	if err := prepare(ctx, all, res.Workers); err != nil {
+		return err
+	}
+	e := newEstimator(all, opt, res)
+	found, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, res.Mem/2)
+	if err != nil {
+		return err
+	}
+	alone := consensus.ChanceOf(nil, 0)
+	steps, verdicts := consensus.Vote(found.pairs, [2]consensus.Chance{alone, alone}, e.grid.Expected, float64(max(a.overview.step[0], a.overview.step[1], 2)))
+	t := Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
+	differs := false
+	for axis, v := range verdicts {
+		if v.Votes < leastVotes {
+			return nil
+		}
+		d, at := steps[axis], e.grid.Expected[axis]
+		differs = differs || math.Hypot(d[0]-at[0], d[1]-at[1]) > leastDifference*float64(a.grid.tile[axis])+2*v.Scatter
+		for k := range 2 {
+			t.Matrix[k][axis] = d[k] / (float64(a.grid.tile[axis]) * (1 - opt.Overlap))
+		}
+	}
+	if o := t.Overlaps(); differs {
+		res.Warnf("%s: tiles in the middle overlap by about %s along y and %s along x and do not fit where %s puts them: add --estimate", m.Where, percent(o[0]), percent(o[1]), a.grid.distance(opt.Overlap))
+	}
+	return nil
+}
+
+// middle returns the neighbours among the tiles in the middle of the grid.
+func (g *grid) middle() (out []pair) {
+	side := checkedSide
+	if g.ny*g.nx >= largeMosaic {
+		side = checkedLarge
+	}
+	within := func(t int) bool {
+		i, j := t/g.nx-(g.ny-side)/2, t%g.nx-(g.nx-side)/2
+		return min(i, j) >= 0 && max(i, j) < side
+	}
+	for _, p := range g.pairs() {
+		if within(p.a) && within(p.b) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+package consensus
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Pair is two neighbouring tiles with the displacements at which they may overlap.
+type Pair struct {
+	A, B       int
+	Axis       int         // 0: B is below A; 1: right of it
+	Candidates []Candidate // best first
+	Area       float64     // in which they were looked for, px²
+	Unit       float64     // chance's standard deviation of what scores are made of
+}
+
+// Candidate is a displacement of a pair's second tile from the first.
+type Candidate struct {
+	D     [2]float64 // (y, x) in px
+	Score float64    // by how many standard deviations of chance the tiles agree there
+}
+
+// Steps are the displacements (y, x) in px of neighbouring tiles along the axes of the grid.
+type Steps [2][2]float64
+
+// Chance holds the scores that tiles reach which do not overlap.
+type Chance struct{ Half, Most float64 } // by half of them; by nearly all
+
+// ChanceOf returns the scores that chance reaches, given what was found for tiles that do not overlap.
+func ChanceOf(strangers []Pair, axis int) Chance {
+	var s []float64
+	for _, p := range votersOf(strangers, axis) {
+		s = append(s, p.Candidates[0].Score)
+	}
+	if len(s) == 0 {
+		return Chance{2.5, leastScoreAlone}
+	}
+	slices.Sort(s)
+	return Chance{s[len(s)/2], max(leastScore, 1.2*s[len(s)*9/10])}
+}
+
+// leastScore is the least score of a candidate that says something alone, and leastScoreAlone where no strangers are
+// there to compare with.
+const leastScore, leastScoreAlone = 3, 4.5
+
+const (
+	// mostVoters is the maximum number of pairs along an axis that vote for the common displacement.
+	mostVoters = 200
+	// mostHypotheses is the maximum number of displacements along an axis that are voted for.
+	mostHypotheses = 600
+	// finalists is the maximum number of displacements along an axis of which pairs (y, x) are formed.
+	finalists = 12
+	// honest is the part of the pairs that are thought to have their true displacement among their candidates.
+	honest = 0.8
+)
+
+// Verdict is the common displacement along an axis.
+type Verdict struct {
+	Votes   float64 // logarithm of the likelihood ratio against pairs that agree by chance
+	Scatter float64 // standard deviation of the pairs from it, px along an axis
+}
+
+// Vote finds the common displacements along both axes from the candidates of all pairs: those that make the candidates
+// most likely, if the true ones scatter normally around the common one and all others evenly. The displacements of the
+// two axes should belong to one rotation and scale of the expected ones (axes of microscopes are alike within 2 % and
+// square within 2°), and rather to those expected. least is the least scatter in px.
+func Vote(pairs []Pair, chance [2]Chance, expected Steps, least float64) (Steps, [2]Verdict) {
+	var best [2][]hypothesis
+	for axis := range best {
+		best[axis] = hypotheses(thinned(votersOf(pairs, axis), mostVoters), chance[axis], least)
+	}
+	top := math.Inf(-1)
+	steps, verdicts := expected, [2]Verdict{}
+	for _, y := range orExpected(best[0], expected[0]) {
+		for _, x := range orExpected(best[1], expected[1]) {
+			known := [2]bool{y.votes > 0, x.votes > 0}
+			s := y.votes + x.votes - strain(Steps{y.d, x.d}, expected, known)
+			if s > top {
+				top, steps = s, Steps{y.d, x.d}
+				for axis, h := range []hypothesis{y, x} {
+					verdicts[axis] = Verdict{h.votes, h.scatter}
+				}
+			}
+		}
+	}
+	return steps, verdicts
+}
+
+// hypothesis is a common displacement.
+type hypothesis struct {
+	d       [2]float64
+	scatter float64
+	votes   float64
+}
+
+func orExpected(h []hypothesis, expected [2]float64) []hypothesis {
+	return append(h, hypothesis{d: expected})
+}
+
+// votersOf returns the pairs of an axis that have candidates.
+func votersOf(pairs []Pair, axis int) (out []Pair) {
+	for _, p := range pairs {
+		if p.Axis == axis && len(p.Candidates) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// thinned returns at most n elements, evenly spread.
+func thinned[T any](all []T, n int) []T {
+	if len(all) <= n {
+		return all
+	}
+	out := make([]T, n)
+	for k := range out {
+		out[k] = all[k*len(all)/n]
+	}
+	return out
+}
+
+// votes returns the probability of each candidate of a pair to be the true one: by the squares of their scores, and
+// less in all where the best is no better than chance.
+func (p *Pair) votes(chance Chance) []float64 {
+	out := make([]float64, len(p.Candidates))
+	best, sum := p.Candidates[0].Score, 0.0
+	for k, c := range p.Candidates {
+		out[k] = (c.Score / best) * (c.Score / best)
+		sum += out[k]
+	}
+	weight := min(max((best-chance.Half)/(chance.Most-chance.Half+0.5), 0.05), 1) / sum
+	for k := range out {
+		out[k] *= weight
+	}
+	return out
+}
+
+// hypotheses returns the displacements of an axis with the most votes, none within the scatter of a better one.
+func hypotheses(voters []Pair, chance Chance, least float64) (out []hypothesis) {
+	var centres [][2]float64
+	votes := make([][]float64, len(voters))
+	for i := range voters {
+		votes[i] = voters[i].votes(chance)
+		for _, c := range voters[i].Candidates {
+			centres = append(centres, c.D)
+		}
+	}
+	var tried []hypothesis
+	for _, d := range thinned(centres, mostHypotheses) {
+		best := hypothesis{d: d}
+		for scatter := least; scatter < 20*least; scatter *= 2 {
+			if h := (hypothesis{d, scatter, likelihood(voters, votes, d, scatter)}); h.votes > best.votes {
+				best = h
+			}
+		}
+		if best.votes > 0 {
+			tried = append(tried, best)
+		}
+	}
+	slices.SortStableFunc(tried, func(a, b hypothesis) int { return cmp.Compare(b.votes, a.votes) })
+	for _, h := range tried {
+		near := slices.ContainsFunc(out, func(o hypothesis) bool {
+			return math.Hypot(o.d[0]-h.d[0], o.d[1]-h.d[1]) < 2*o.scatter
+		})
+		if !near && len(out) < finalists {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// likelihood returns the logarithm of how much likelier the candidates are with a common displacement than without.
+func likelihood(voters []Pair, votes [][]float64, d [2]float64, scatter float64) float64 {
+	sum := 0.0
+	for i := range voters {
+		p, weight := 0.0, 0.0
+		for j, c := range voters[i].Candidates {
+			weight += votes[i][j]
+			y, x := c.D[0]-d[0], c.D[1]-d[1]
+			if far := (y*y + x*x) / (scatter * scatter); far < 25 {
+				p += votes[i][j] * math.Exp(-far/2)
+			}
+		}
+		sum += math.Log(1 - honest*weight + honest*p*voters[i].Area/(2*math.Pi*scatter*scatter))
+	}
+	return sum
+}
+
+// strain returns how unlikely steps are of a microscope: minus the logarithm of a probability, up to a constant.
+func strain(s, expected Steps, known [2]bool) float64 {
+	// (scale, turn) of each axis against what is expected
+	var of [2][2]float64
+	for axis := range of {
+		e, d := expected[axis], s[axis]
+		n := e[0]*e[0] + e[1]*e[1]
+		if !(n > 0) {
+			return 0
+		}
+		of[axis] = [2]float64{(d[0]*e[0] + d[1]*e[1]) / n, (d[1]*e[0] - d[0]*e[1]) / n}
+	}
+	out := 0.0
+	if known[0] && known[1] {
+		scale, turn := (of[0][0]-of[1][0])/alike, (of[0][1]-of[1][1])/square
+		out += min(20, (scale*scale+turn*turn)/2)
+	}
+	for axis := range of {
+		if known[axis] {
+			scale, turn := (of[axis][0]-1)/usual, of[axis][1]/usual
+			out += min(3, (scale*scale+turn*turn)/2)
+		}
+	}
+	return out
+}
+
+// Choose returns for each pair the candidate to believe, or −1: of those that agree nearly as well as the best, the
+// nearest to where tiles are thought to be. One that is no better than chance counts only within near px of there.
+func Choose(pairs []Pair, chance [2]Chance, near float64, where func(p *Pair) [2]float64) []int {
+	out := make([]int, len(pairs))
+	for i := range pairs {
+		p := &pairs[i]
+		out[i] = -1
+		nearest := math.Inf(1)
+		at := where(p)
+		for k, c := range p.Candidates {
+			far := math.Hypot(c.D[0]-at[0], c.D[1]-at[1])
+			sure := c.Score > chance[p.Axis].Most && c.Score > rival*p.Candidates[0].Score
+			if far < nearest && (sure || far < near && c.Score > rival/2*p.Candidates[0].Score) {
+				out[i], nearest = k, far
+			}
+		}
+	}
+	return out
+}
+
+// rival is the score, relative to the best, of a candidate that may be the true one: texture that repeats itself agrees
+// nearly as well a period away.
+const rival = 0.6

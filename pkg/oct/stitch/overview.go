@@ -1,0 +1,341 @@
+package stitch
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/work"
+)
+
+// overview holds reduced pictures of the tiles of a mosaic, by which neighbours are looked for wherever they may
+// overlap. What all tiles show alike at the same pixels (shading, dust, columns of the detector) is taken out, since
+// it agrees best where tiles do not move.
+type overview struct {
+	n    [2]int      // pixels (y, x)
+	step [2]int      // pixels of a tile for each
+	tile [][]float32 // by tile; nil: there is none, or it is empty or cut off
+}
+
+// overviewSide is the number of pixels to which the sides of tiles are reduced, about.
+const overviewSide = 128
+
+// overviewBlur is the scale, as a part of an overview's side, above which brightness counts as shading.
+const overviewBlur = 1. / 32
+
+// mostOverviewed is the number of pixels of all overviews from which on they are smaller.
+const mostOverviewed = 8 << 20
+
+// newOverview returns an overview without tiles for one of several mosaics with so many tiles in all.
+func newOverview(g *grid, tiles int) *overview {
+	o := &overview{tile: make([][]float32, g.ny*g.nx)}
+	for side := overviewSide; ; side -= side / 4 {
+		for k, n := range g.tile {
+			o.step[k] = max(1, (n+side/2)/side)
+			o.n[k] = n / o.step[k]
+		}
+		if side <= overviewSide/4 || float64(o.n[0])*float64(o.n[1])*float64(tiles) <= mostOverviewed {
+			return o
+		}
+	}
+}
+
+// surveyed makes the aligners of mosaics acquired alike take overviews of their tiles, and what these have in common.
+func surveyed(all []*aligner) {
+	tiles := 0
+	for _, a := range all {
+		tiles += len(a.kept)
+	}
+	var common *pattern
+	if first := all[0]; patternPlanes*first.plane() <= first.res.Mem/4 {
+		common = &pattern{n: first.grid.tile}
+	}
+	for _, a := range all {
+		a.overview, a.common = newOverview(&a.grid, tiles), common
+	}
+}
+
+// overviews makes the overviews of mosaics acquired alike, in one pass over their projections.
+func overviews(ctx context.Context, all []*aligner, res oct.Resources) error {
+	surveyed(all)
+	for _, a := range all {
+		for first := 0; first < len(a.kept); first += a.batch {
+			if _, err := a.planes(ctx, first, min(a.batch, len(a.kept)-first), func(int) bool { return true }); err != nil {
+				return err
+			}
+		}
+		a.in = nil
+	}
+	return prepare(ctx, all, res.Workers)
+}
+
+// reduce returns the means of a plane's blocks. Pixels that are not finite do not count.
+func (o *overview) reduce(plane []float32, width int) []float32 {
+	out := make([]float32, o.n[0]*o.n[1])
+	for y := range o.n[0] {
+		for x := range o.n[1] {
+			sum, count := 0.0, 0.0
+			for dy := range o.step[0] {
+				for _, f := range plane[(y*o.step[0]+dy)*width+x*o.step[1]:][:o.step[1]] {
+					if v := float64(f); v-v == 0 {
+						sum, count = sum+v, count+1
+					}
+				}
+			}
+			if count > 0 {
+				out[y*o.n[1]+x] = float32(sum / count)
+			}
+		}
+	}
+	return out
+}
+
+// prepare turns the brightness of overviews into contrast, which does not depend on how bright a place is, and takes
+// out the pattern that is common to all tiles.
+func prepare(ctx context.Context, aligners []*aligner, workers int) error {
+	var all []*overview
+	for _, a := range aligners {
+		all = append(all, a.overview)
+		if a.common != nil {
+			a.pattern = a.common.inverse()
+		}
+	}
+	sum, low, count := 0.0, 0.0, 0.0
+	for _, o := range all {
+		for _, t := range o.tile {
+			for _, f := range t {
+				if !(f > 0) {
+					low++
+				}
+				sum, count = sum+float64(f), count+1
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	// of what has its zero elsewhere, as decibels, the logarithm says nothing
+	floor, logarithmic := sum/count, low < 0.05*count && sum > 0
+	for _, o := range all {
+		if err := work.Each(ctx, workers, len(o.tile), func(_, t int) error {
+			v := o.tile[t]
+			if v == nil {
+				return nil
+			}
+			if logarithmic {
+				for i, f := range v {
+					v[i] = float32(math.Log(max(float64(f), 0)/floor + 1))
+				}
+			}
+			flattened(v, o.n)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	takePattern(all)
+	return nil
+}
+
+// flattened smooths a picture by (1, 2, 1)/4 and subtracts its shading: a polynomial of fourth degree and the local mean.
+func flattened(v []float32, n [2]int) {
+	filter.RemovePolynomial(v, n[0], n[1], shadingDegree)
+	copy(v, boxMean(boxMean(v, n, [2]int{1, 1}), n, [2]int{1, 1}))
+	mean := v
+	for range 2 {
+		mean = boxMean(mean, n, [2]int{max(1, int(overviewBlur*float64(n[0]))), max(1, int(overviewBlur*float64(n[1])))})
+	}
+	for i, f := range mean {
+		v[i] -= f
+	}
+}
+
+// boxMean returns the means over boxes of 2r+1 pixels. Beyond its border a picture goes on as its reflection at the
+// point there, so that what rises goes on rising.
+func boxMean(v []float32, n, r [2]int) []float32 {
+	a, b := make([]float32, len(v)), make([]float32, len(v))
+	for y := range n[0] {
+		lineMean(a[y*n[1]:], v[y*n[1]:], 1, n[1], r[1])
+	}
+	for x := range n[1] {
+		lineMean(b[x:], a[x:], n[1], n[0], r[0])
+	}
+	return b
+}
+
+// lineMean computes the means along one of n pixels, stride apart.
+func lineMean(dst, src []float32, stride, n, r int) {
+	at := func(k int) float64 {
+		switch {
+		case k < 0:
+			return 2*float64(src[0]) - float64(src[min(-k, n-1)*stride])
+		case k >= n:
+			return 2*float64(src[(n-1)*stride]) - float64(src[max(2*n-2-k, 0)*stride])
+		}
+		return float64(src[k*stride])
+	}
+	sum := 0.0
+	for k := -r; k < r; k++ {
+		sum += at(k)
+	}
+	for k := range n {
+		sum += at(k + r)
+		dst[k*stride] = float32(sum / float64(2*r+1))
+		sum -= at(k - r)
+	}
+}
+
+// takePattern subtracts the mean of all tiles, weighted so that tiles without texture say most, as far as two halves
+// of the tiles have it in common (Spearman and Brown's formula).
+func takePattern(all []*overview) {
+	var mean [2][]float64
+	var weights [2]float64
+	size := all[0].n[0] * all[0].n[1]
+	for k := range mean {
+		mean[k] = make([]float64, size)
+	}
+	var variances []float64
+	for _, o := range all {
+		for _, t := range o.tile {
+			if t != nil {
+				variances = append(variances, meanSquare(t))
+			}
+		}
+	}
+	if len(variances) < 4 {
+		return
+	}
+	least := 0.02 * filter.MedianOf(variances)
+	k, half := 0, 0
+	for _, o := range all {
+		for _, t := range o.tile {
+			if t == nil {
+				continue
+			}
+			w := 1 / (variances[k] + least + 1e-30)
+			half = k % 2
+			k++
+			for i, f := range t {
+				mean[half][i] += w * float64(f)
+			}
+			weights[half] += w
+		}
+	}
+	var aa, bb, ab float64
+	for i := range size {
+		a, b := mean[0][i]/weights[0], mean[1][i]/weights[1]
+		aa, bb, ab = aa+float64(a*a), bb+float64(b*b), ab+float64(a*b)
+	}
+	if !(aa > 0 && bb > 0) {
+		return
+	}
+	common := max(0, ab/math.Sqrt(aa*bb))
+	common = 2 * common / (1 + common)
+	for _, o := range all {
+		for _, t := range o.tile {
+			for i := range t {
+				t[i] -= float32(common * (mean[0][i] + mean[1][i]) / (weights[0] + weights[1]))
+			}
+		}
+	}
+}
+
+func meanSquare(v []float32) float64 {
+	s := 0.0
+	for _, f := range v {
+		s += float64(f) * float64(f)
+	}
+	return s / float64(len(v))
+}
+
+const (
+	// candidates is the maximum number of displacements of a pair that are considered.
+	candidates = 6
+	// leastShare is the smallest overlap that is looked for, as a part of a tile, and mostShare the largest, unless a
+	// larger one is expected.
+	leastShare, mostShare = 0.03, 0.6
+	// sideways is how far tiles of a row or column may lie beside it, as a part of a tile.
+	sideways = 0.2
+	// leastPixels is the minimum overlap in pixels of an overview.
+	leastPixels = 60
+)
+
+// region returns the displacements, in pixels of the overview, at which a neighbour is looked for.
+func (o *overview) region(expected [2]float64) (r filter.Displacements) {
+	var e [2]float64
+	for k := range e {
+		e[k] = expected[k] / float64(o.step[k])
+	}
+	main := 0
+	if math.Abs(e[1])/float64(o.n[1]) > math.Abs(e[0])/float64(o.n[0]) {
+		main = 1
+	}
+	for k := range e {
+		n := float64(o.n[k])
+		if k != main {
+			centre := 0.0
+			if math.Abs(e[k]) > sideways/2*n {
+				centre = e[k]
+			}
+			r.First[k], r.Last[k] = int(math.Floor(centre-sideways*n)), int(math.Ceil(centre+sideways*n))
+			continue
+		}
+		share := min(max(mostShare, 1-math.Abs(e[k])/n+0.15), 0.95)
+		near, far := int(math.Floor((1-share)*n)), int(math.Ceil((1-leastShare)*n))-1
+		if e[k] < 0 {
+			near, far = -far, -near
+		}
+		r.First[k], r.Last[k] = near, far
+	}
+	for k := range e {
+		r.First[k], r.Last[k] = max(r.First[k], 1-o.n[k]), min(r.Last[k], o.n[k]-1)
+	}
+	return r
+}
+
+// look returns the displacements in px at which tile b may lie against tile a, best first, with by how many standard
+// deviations of all displacements they stand out; unit is that standard deviation.
+func (o *overview) look(c *filter.Correlator, a, b *filter.Spectrum, r filter.Displacements) (out []consensus.Candidate, unit float64) {
+	v := c.Correlate(a, b, r, leastPixels)
+	n := r.Size()
+	var far []float64
+	for i, f := range v {
+		if f != 0 {
+			z := o.evidence(float64(f), [2]int{r.First[0] + i/n[1], r.First[1] + i%n[1]})
+			v[i] = float32(z)
+			far = append(far, math.Abs(z))
+		}
+	}
+	if len(far) == 0 {
+		return nil, 0
+	}
+	unit = filter.MedianOf(far) / 0.6745
+	for _, p := range r.Peaks(v, candidates, 3) {
+		out = append(out, consensus.Candidate{D: [2]float64{float64(p.D[0] * o.step[0]), float64(p.D[1] * o.step[1])}, Score: p.Value / unit})
+	}
+	return out, unit
+}
+
+// evidence returns what a correlation at a displacement says: what chance reaches shrinks with the square root of the
+// common area.
+func (o *overview) evidence(c float64, d [2]int) float64 {
+	common := float64(max(o.n[0]-max(d[0], -d[0]), 0) * max(o.n[1]-max(d[1], -d[1]), 0))
+	return math.Atanh(min(max(c, -0.999), 0.999)) * math.Sqrt(common)
+}
+
+// evidenceAt returns the largest evidence within a pixel of a displacement in px of tile b against tile a.
+func (o *overview) evidenceAt(a, b int, d [2]float64) float64 {
+	best := 0.0
+	for k := range 9 {
+		s := [2]int{int(math.Round(d[0]/float64(o.step[0]))) + k/3 - 1, int(math.Round(d[1]/float64(o.step[1]))) + k%3 - 1}
+		in, ok := displaced(o.n, o.n, s, 0, 2)
+		if !ok || o.tile[a] == nil || o.tile[b] == nil {
+			continue
+		}
+		c := filter.NCC(cutOut(o.tile[a], o.n[1], in.a, in.ny, in.nx), cutOut(o.tile[b], o.n[1], in.b, in.ny, in.nx))
+		best = max(best, o.evidence(c, s))
+	}
+	return best
+}
