@@ -81,7 +81,7 @@ one_slice() { # NUMBER
   rm -rf "$work/mosaic.ome.zarr"
   run "$slice" focal "$work/resampled.ome.zarr" "$work/flat.ome.zarr" --n_levels 0 --no-use_gpu
   run "$slice" flatfield "$work/flat.ome.zarr" "$work/even.ome.zarr" --n_levels 0
-  run "$slice" stitch "$work/even.ome.zarr" "$work/stitched.ome.zarr" --transform "$dir/transform.json" --max_refinement_px 4 --n_levels 0 --no-use_gpu
+  run "$slice" stitch "$work/even.ome.zarr" "$work/stitched.ome.zarr" --transform "$dir/transform.json" --estimate --n_levels 0 --no-use_gpu
   run "$slice" beam-profile "$work/stitched.ome.zarr" "$work/beam.ome.zarr" --n_levels 0
   run "$slice" crop "$work/beam.ome.zarr" "$work/cropped.ome.zarr" --depth 320 --crop_before_interface --n_levels 0 --no-use_gpu
   run "$slice" attenuation "$work/cropped.ome.zarr" "$work/bright.ome.zarr" --n_levels 0

@@ -93,7 +93,7 @@ for name in "${names[@]}"; do
     measured flatfield "$slice" "$mosaic" "$work/even.ome.zarr" --fit_max_samples "$samples" --per_z_fit
     mosaic=$work/even.ome.zarr cropped=$work/cropped.ome.zarr
   fi
-  run stitch "$slice" "$mosaic" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 \
+  run stitch "$slice" "$mosaic" "$work/stitched.ome.zarr" --transform "$results/stitch/transform.json" --estimate \
     --save_positions "$results/stitch/$slice.json" --n_levels 0 --no-use_gpu --overwrite
   stitched=$work/stitched.ome.zarr
   if [ -n "$raw" ]; then

@@ -24,7 +24,7 @@ process STITCH {
     mkdir -p stitched stitch reports
     stitch '${Inputs.where(mosaic, fingerprint)}' 'stitched/${name}.ome.zarr' --save_positions 'stitch/${name}.json' --metrics \\
         --report 'reports/${name}.stitch.json' \\
-        ${transform ? "--transform '${transform}'" : ''} \\
+        ${transform ? "--transform '${transform}'" : ''} ${params.stitch_estimate && params.stitch_max_refinement_px != 0 ? '--estimate' : ''} \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
     printf '%s:\\n  stitch: "%s"\\n' '${task.process}' "\$(stitch --version | sed 's/^stitch //')" > versions.yml
     """

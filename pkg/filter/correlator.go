@@ -91,7 +91,9 @@ func (c *Correlator) box(t []float64, y0, y1, x0, x1 int) float64 {
 type Displacements struct{ First, Last [2]int }
 
 // Size returns the number of displacements along y and x.
-func (r Displacements) Size() [2]int { return [2]int{r.Last[0] - r.First[0] + 1, r.Last[1] - r.First[1] + 1} }
+func (r Displacements) Size() [2]int {
+	return [2]int{r.Last[0] - r.First[0] + 1, r.Last[1] - r.First[1] + 1}
+}
 
 // Correlate returns the normalised cross-correlation of the overlap, b displaced by (dy, dx) against a, for all
 // displacements of r in C order: b(y, x) is compared with a(y+dy, x+dx). It is 0 where fewer than least pixels overlap

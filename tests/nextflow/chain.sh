@@ -48,7 +48,7 @@ by_hand() {
   "$REAL_BIN/stitch" "$in"/mosaic_grid_3d_z0{0,2,3}.ome.zarr --estimate_only "$work/transform.json" -q &&
     cmp "$work/transform.json" "$results/stitch/transform.json" || return 1
   for i in 0 1 2 3; do
-    "$REAL_BIN/stitch" "$work/f$i.ome.zarr" "$work/s$i.ome.zarr" --transform "$work/transform.json" --max_refinement_px 4 --n_levels 0 -q &&
+    "$REAL_BIN/stitch" "$work/f$i.ome.zarr" "$work/s$i.ome.zarr" --transform "$work/transform.json" --estimate --n_levels 0 -q &&
       "$REAL_BIN/crop" "$work/s$i.ome.zarr" "$work/slices/slice_z0$i.ome.zarr" --depth 160 --crop_before_interface --n_levels 0 -q &&
       same_image "$work/slices/slice_z0$i.ome.zarr" "$results/slices/slice_z0$i.ome.zarr" || return 1
   done

@@ -241,7 +241,7 @@ var otherDefault = map[string]string{
 
 	"slices_n_levels": "what another stage reads needs no pyramid",
 
-	"stitch_max_refinement_px": "makes the better volume",
+	"stitch_max_refinement_px": "--estimate moves tiles as far as they show",
 	"stack_blend":              "makes the better volume",
 }
 

@@ -67,7 +67,7 @@ by_hand() {
   mkdir "$work" &&
     "$REAL_BIN/mosaic" "$tmp/raw" "$work/m.ome.zarr" --slice 1 --resolution -1 -q && "$REAL_BIN/resample" "$work/m.ome.zarr" "$work/r.ome.zarr" --resolution 4 --n_levels 0 -q &&
     "$REAL_BIN/flatfield" "$work/r.ome.zarr" "$work/f.ome.zarr" --n_levels 0 -q &&
-    "$REAL_BIN/stitch" "$work/f.ome.zarr" "$work/s.ome.zarr" --transform "$results/stitch/transform.json" --max_refinement_px 4 --n_levels 0 -q &&
+    "$REAL_BIN/stitch" "$work/f.ome.zarr" "$work/s.ome.zarr" --transform "$results/stitch/transform.json" --estimate --n_levels 0 -q &&
     "$REAL_BIN/beam-profile" "$work/s.ome.zarr" "$work/b.ome.zarr" --n_levels 0 -q &&
     "$REAL_BIN/crop" "$work/b.ome.zarr" "$work/c.ome.zarr" --depth 120 --crop_before_interface --n_levels 0 -q &&
     "$REAL_BIN/attenuation" "$work/c.ome.zarr" "$work/a.ome.zarr" --n_levels 0 -q && "$REAL_BIN/normalize" "$work/a.ome.zarr" "$work/n.ome.zarr" --n_levels 0 -q || return 1

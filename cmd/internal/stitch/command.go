@@ -23,10 +23,10 @@ func Command() *cli.Command {
 		Name:  "stitch",
 		Usage: "stitch the tiles of a mosaic grid into a slice",
 		Description: "Places tile (i, j) of h × w voxels at M·(i·h·(1−o), j·w·(1−o)) in (y, x), the same in all planes. o is\n" +
-			"--overlap. M is the identity, the matrix of --transform, or with --estimate a least-squares fit to the phase\n" +
-			"correlations of all pairs of neighbouring tiles.\n\n" +
-			"--max_refinement_px then moves every tile to where it fits its neighbours best, all tiles at once. Overlaps\n" +
-			"without tissue do not count. With --positions, tiles start where the stage recorded them, and each overlapping\n" +
+			"--overlap. M is the identity, or the matrix of --transform. --estimate finds M and the place of each tile by a\n" +
+			"consensus of all pairs of neighbouring tiles, wherever they overlap, and says which tiles it could not place.\n\n" +
+			"--max_refinement_px limits how far tiles may lie from where M puts them; alone, it moves them to where they fit\n" +
+			"their neighbours best, all at once. Overlaps without texture do not count. With --positions, tiles start where the stage recorded them, and each overlapping\n" +
 			"pair may correct that by up to --position_tolerance.\n\n" +
 			"OUT has the depth, voxel size, data type, channels and time points of IN. Positions are measured on one channel\n" +
 			"and hold for all. Tiles are read once or more to measure and once to stitch; the mosaic can be larger than\n" +
@@ -61,7 +61,7 @@ func Command() *cli.Command {
 		},
 		Examples: []cli.Example{
 			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, at their nominal positions"},
-			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --max_refinement_px 4 --save_positions pos.json", Usage: "measure the positions, and write them down"},
+			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --save_positions pos.json", Usage: "measure the positions, and write them down"},
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
