@@ -45,7 +45,7 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 		return err
 	}
 	alone := consensus.ChanceOf(nil, 0)
-	steps, verdicts := consensus.Vote(found.pairs, [2]consensus.Chance{alone, alone}, e.grid.Expected, float64(max(a.overview.step[0], a.overview.step[1], 2)))
+	steps, verdicts := consensus.Vote(found.pairs, [2]consensus.Chance{alone, alone}, e.grid.Expected, float64(max(a.overview.Step[0], a.overview.Step[1], 2)))
 	t := Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
 	differs := false
 	for axis, v := range verdicts {

@@ -15,7 +15,7 @@ func (a *aligner) doubt(m *measure, least float64) {
 	if m.reason != "" && m.reason != TooFar || !(unit > 0) {
 		return
 	}
-	evidence := a.overview.evidenceAt(m.a, m.b, m.d) / unit
+	evidence := a.overview.EvidenceAt(m.a, m.b, m.d) / unit
 	m.sure = evidence > a.chance[m.axis].Most
 	switch {
 	case m.sure:

@@ -132,7 +132,7 @@ func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 	if err := overviews(ctx, e.all, e.res); err != nil {
 		return nil, err
 	}
-	e.step = e.all[0].overview.step
+	e.step = e.all[0].overview.Step
 	var pairs []consensus.Pair
 	var strangers []consensus.Pair
 	for k, a := range e.all {

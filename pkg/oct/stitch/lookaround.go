@@ -39,14 +39,14 @@ func (a *aligner) lookAround(ctx context.Context, expects expectation, steps con
 			tasks = append(tasks, task{p, true})
 		}
 	}
-	tasks = slices.DeleteFunc(tasks, func(t task) bool { return o.tile[t.a] == nil || o.tile[t.b] == nil })
+	tasks = slices.DeleteFunc(tasks, func(t task) bool { return o.Tile[t.a] == nil || o.Tile[t.b] == nil })
 	slices.SortStableFunc(tasks, func(s, t task) int { return s.b - t.b })
-	each := filter.CorrelatorBytes(o.n[0], o.n[1])
+	each := filter.CorrelatorBytes(o.Size[0], o.Size[1])
 	workers := int(max(1, min(int64(a.workers), budget/(4*each))))
 	most := int(max(2, (budget-int64(workers)*each)/each)) // spectra
 	correlators := make([]*filter.Correlator, workers)
 	for k := range correlators {
-		correlators[k] = filter.NewCorrelator(o.n[0], o.n[1])
+		correlators[k] = filter.NewCorrelator(o.Size[0], o.Size[1])
 	}
 	out := &found{}
 	a.units = map[pair]float64{}
@@ -82,7 +82,7 @@ func (a *aligner) lookAround(ctx context.Context, expects expectation, steps con
 		if err := work.Each(ctx, workers, len(missing), func(worker, k int) error {
 			start := time.Now()
 			defer a.res.Meter.Since(meter.Compute, start)
-			made[k] = correlators[worker].Spectrum(o.tile[missing[k]])
+			made[k] = correlators[worker].Spectrum(o.Tile[missing[k]])
 			return nil
 		}); err != nil {
 			return nil, err
@@ -98,10 +98,10 @@ func (a *aligner) lookAround(ctx context.Context, expects expectation, steps con
 			if !t.stranger {
 				at = expects(t.pair)
 			}
-			r := o.region(at)
+			r := o.Region(at)
 			n := r.Size()
-			p.A, p.B, p.Axis, p.Area = t.a, t.b, t.axis, float64(n[0]*n[1]*o.step[0]*o.step[1])
-			p.Candidates, p.Unit = o.look(correlators[worker], spectra[t.a], spectra[t.b], r)
+			p.A, p.B, p.Axis, p.Area = t.a, t.b, t.axis, float64(n[0]*n[1]*o.Step[0]*o.Step[1])
+			p.Candidates, p.Unit = o.Look(correlators[worker], spectra[t.a], spectra[t.b], r)
 			return p
 		}, func(k int, p consensus.Pair) {
 			if !tasks[k].stranger {

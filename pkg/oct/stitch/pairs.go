@@ -9,6 +9,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/oct/stitch/overview"
 	"strata/pkg/work"
 )
 
@@ -44,8 +45,8 @@ type aligner struct {
 	counted  []bool              // tiles reported as progress
 	units    map[pair]float64    // chance's standard deviation of evidence
 	chance   [2]consensus.Chance // what chance reaches, by axis
-	overview *overview           // takes what is projected; nil: not needed
-	common   *pattern            // likewise; nil: not needed, or too large
+	overview *overview.Overview  // takes what is projected; nil: not needed
+	common   *overview.Pattern   // likewise; nil: not needed, or too large
 	pattern  []float32           // multiplies the projections of whole tiles; nil: not known
 	shading  *shading            // divides the projections, pattern included; nil: none yet
 }
@@ -180,8 +181,8 @@ func (a *aligner) survey(ctx context.Context, tiles []int, planes [][]float32) e
 		start := time.Now()
 		defer a.res.Meter.Since(meter.Compute, start)
 		t := tiles[k]
-		if planes[k] != nil && o.tile[t] == nil && a.grid.extentOf(t) == a.grid.tile {
-			o.tile[t], seen[k] = o.reduce(planes[k], a.grid.tile[1]), true
+		if planes[k] != nil && o.Tile[t] == nil && a.grid.extentOf(t) == a.grid.tile {
+			o.Tile[t], seen[k] = o.Reduce(planes[k], a.grid.tile[1]), true
 		}
 		return nil
 	}); err != nil {
@@ -189,7 +190,7 @@ func (a *aligner) survey(ctx context.Context, tiles []int, planes [][]float32) e
 	}
 	for k, t := range tiles {
 		if seen[k] && a.common != nil {
-			a.common.add(planes[k], o.tile[t], o.n)
+			a.common.Add(planes[k], o.Tile[t], o.Size)
 		}
 	}
 	return nil
@@ -226,7 +227,7 @@ func (a *aligner) view(plane []float32, t int, p pair) view {
 	if t == p.b {
 		at = s.b
 	}
-	return view{cutOut(plane, n[1], at, s.ny, s.nx), at, [2]int{s.ny, s.nx}}
+	return view{filter.Crop(plane, n[1], at, s.ny, s.nx), at, [2]int{s.ny, s.nx}}
 }
 
 // eachPair calls visit for all pairs of neighbours in parallel, and done with each result, one at a time and in

@@ -17,6 +17,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/oct/stitch/overview"
 	"strata/pkg/phantom"
 	"strata/pkg/registration"
 	"strata/pkg/tilegrid"
@@ -480,8 +481,8 @@ func TestCompareLooksBeyondTheOverlap(t *testing.T) {
 	for i := range block {
 		block[i] = rng.Float32()
 	}
-	block = boxMean(block, [2]int{3 * side, 3 * side}, [2]int{1, 1})
-	tile := func(y, x int) []float32 { return cutOut(block, 3*side, [2]int{y, x}, side, side) }
+	block = overview.BoxMean(block, [2]int{3 * side, 3 * side}, [2]int{1, 1})
+	tile := func(y, x int) []float32 { return filter.Crop(block, 3*side, [2]int{y, x}, side, side) }
 	whole := neighbours{pair: pair{0, 1, 1}, va: view{v: tile(50, 50), n: [2]int{side, side}}, vb: view{v: tile(53, 50+step), n: [2]int{side, side}}}
 	for _, off := range [][2]float64{{0, 0}, {-20, 22}, {20, -22}, {3, 23}} {
 		expected := func(pair) [2]float64 { return [2]float64{3 + off[0], step + off[1]} }

@@ -1,5 +1,7 @@
 package stitch
 
+import "strata/pkg/filter"
+
 // strips describes where two tiles of the grid may overlap: boxes of the same size, in the coordinates of each.
 type strips struct {
 	a, b   [2]int // first pixel (y, x)
@@ -21,18 +23,9 @@ func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
 	return s, true
 }
 
-// cutOut returns a copy of a box of a plane.
-func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
-	out := make([]float32, ny*nx)
-	for y := range ny {
-		copy(out[y*nx:][:nx], v[(at[0]+y)*width+at[1]:])
-	}
-	return out
-}
-
 // of returns a box of a view, divided by the shading.
 func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
-	out := cutOut(v.v, v.n[1], at, ny, nx)
+	out := filter.Crop(v.v, v.n[1], at, ny, nx)
 	if s != nil {
 		for y := range ny {
 			for x, f := range s.inverse[(v.at[0]+at[0]+y)*s.width+v.at[1]+at[1]:][:nx] {
@@ -41,26 +34,6 @@ func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
 		}
 	}
 	return out
-}
-
-// search returns the strips in which the displacement of neighbours is searched: twice as wide as their expected
-// overlap.
-func (g *grid) search(expected [2]int) (s strips, ok bool) {
-	var n [2]int
-	for k := range 2 {
-		overlap := g.tile[k] - max(expected[k], -expected[k])
-		if overlap < 1 {
-			overlap = 1
-		}
-		n[k] = min(g.tile[k], max(2*overlap, min(g.tile[k], 16)))
-		if expected[k] >= 0 {
-			s.a[k] = g.tile[k] - n[k]
-		} else {
-			s.b[k] = g.tile[k] - n[k]
-		}
-	}
-	s.ny, s.nx = n[0], n[1]
-	return s, min(n[0], n[1]) >= 8
 }
 
 // expected returns the displacement of neighbours along an axis of the grid.

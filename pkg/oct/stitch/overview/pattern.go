@@ -1,4 +1,4 @@
-package stitch
+package overview
 
 import (
 	"math"
@@ -6,9 +6,9 @@ import (
 	"strata/pkg/filter"
 )
 
-// pattern collects what all tiles show alike at the same pixels, finer than shading: columns of the detector, dust. It
+// Pattern collects what all tiles show alike at the same pixels, finer than shading: columns of the detector, dust. It
 // is the mean of the tiles, each relative to its brightness, in which tiles without texture count most.
-type pattern struct {
+type Pattern struct {
 	n      [2]int // (y, x) of a tile
 	half   [2][]float32
 	weight [2]float64
@@ -18,14 +18,17 @@ type pattern struct {
 	result []float32
 }
 
-// patternPlanes is the number of planes of a tile that a pattern needs memory for.
-const patternPlanes = 6
+// NewPattern returns a pattern of tiles of a size (y, x), without any.
+func NewPattern(tile [2]int) *Pattern { return &Pattern{n: tile} }
+
+// PatternPlanes is the number of planes of a tile that a pattern needs memory for.
+const PatternPlanes = 6
 
 // patternFloor is the contrast of tiles below which they do not count for more.
 const patternFloor = 0.01
 
-// add adds the plane of a tile; reduced is its overview.
-func (p *pattern) add(plane, reduced []float32, size [2]int) {
+// Add adds the plane of a tile; reduced is its overview, of a size (y, x).
+func (p *Pattern) Add(plane, reduced []float32, size [2]int) {
 	mean := 0.0
 	for _, f := range reduced {
 		mean += float64(f) / float64(len(reduced))
@@ -37,7 +40,7 @@ func (p *pattern) add(plane, reduced []float32, size [2]int) {
 	for i, f := range reduced {
 		flat[i] = f / float32(mean)
 	}
-	filter.RemovePolynomial(flat, size[0], size[1], shadingDegree)
+	filter.RemovePolynomial(flat, size[0], size[1], degree)
 	w := 1 / (meanSquare(flat) + patternFloor*patternFloor)
 	if w-w != 0 {
 		return
@@ -57,16 +60,16 @@ func (p *pattern) add(plane, reduced []float32, size [2]int) {
 	p.next = 1 - p.next
 }
 
-// inverse returns one over the pattern, as far as two halves of the tiles agree on it (Spearman and Brown's formula);
+// Inverse returns one over the pattern, as far as two halves of the tiles agree on it (Spearman and Brown's formula);
 // nil if they do not.
-func (p *pattern) inverse() []float32 {
+func (p *Pattern) Inverse() []float32 {
 	if !p.known {
 		p.known, p.result = true, p.compute()
 	}
 	return p.result
 }
 
-func (p *pattern) compute() []float32 {
+func (p *Pattern) compute() []float32 {
 	if p.half[0] == nil || p.half[1] == nil {
 		return nil
 	}
@@ -98,9 +101,9 @@ func (p *pattern) compute() []float32 {
 }
 
 // sharpen makes a plane its contrast to the local mean.
-func (p *pattern) sharpen(v []float32) {
-	r := [2]int{max(1, int(overviewBlur*float64(p.n[0]))), max(1, int(overviewBlur*float64(p.n[1])))}
-	mean := boxMean(boxMean(v, p.n, r), p.n, r)
+func (p *Pattern) sharpen(v []float32) {
+	r := [2]int{max(1, int(blurShare*float64(p.n[0]))), max(1, int(blurShare*float64(p.n[1])))}
+	mean := BoxMean(BoxMean(v, p.n, r), p.n, r)
 	for i, m := range mean {
 		if m > 0 {
 			v[i] = v[i]/m - 1

@@ -1,110 +1,78 @@
-package stitch
+// Package overview makes small pictures of the tiles of a mosaic, in which neighbours are looked for wherever they may
+// overlap, and finds what all tiles show alike.
+package overview
 
 import (
 	"context"
 	"math"
 
 	"strata/pkg/filter"
-	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/work"
 )
 
-// overview holds reduced pictures of the tiles of a mosaic, by which neighbours are looked for wherever they may
+// Overview holds reduced pictures of the tiles of a mosaic, by which neighbours are looked for wherever they may
 // overlap. What all tiles show alike at the same pixels (shading, dust, columns of the detector) is taken out, since
 // it agrees best where tiles do not move.
-type overview struct {
-	n    [2]int      // pixels (y, x)
-	step [2]int      // pixels of a tile for each
-	tile [][]float32 // by tile; nil: there is none, or it is empty or cut off
+type Overview struct {
+	Size [2]int      // pixels (y, x)
+	Step [2]int      // pixels of a tile for each
+	Tile [][]float32 // by tile; nil: there is none, or it is empty or cut off
 }
 
-// overviewSide is the number of pixels to which the sides of tiles are reduced, about.
-const overviewSide = 128
+// reducedSide is the number of pixels to which the sides of tiles are reduced, about.
+const reducedSide = 128
 
-// overviewBlur is the scale, as a part of an overview's side, above which brightness counts as shading.
-const overviewBlur = 1. / 32
+// degree is that of the polynomial that shading is taken for.
+const degree = 4
 
-// mostOverviewed is the number of pixels of all overviews from which on they are smaller.
-const mostOverviewed = 8 << 20
+// blurShare is the scale, as a part of an overview's side, above which brightness counts as shading.
+const blurShare = 1. / 32
 
-// newOverview returns an overview without tiles for one of several mosaics with so many tiles in all.
-func newOverview(g *grid, tiles int) *overview {
-	o := &overview{tile: make([][]float32, g.ny*g.nx)}
-	for side := overviewSide; ; side -= side / 4 {
-		for k, n := range g.tile {
-			o.step[k] = max(1, (n+side/2)/side)
-			o.n[k] = n / o.step[k]
+// mostPixels is the number of pixels of all overviews from which on they are smaller.
+const mostPixels = 8 << 20
+
+// New returns an overview without tiles for one of several mosaics with so many tiles in all.
+func New(tile [2]int, tiles, total int) *Overview {
+	o := &Overview{Tile: make([][]float32, tiles)}
+	for side := reducedSide; ; side -= side / 4 {
+		for k, n := range tile {
+			o.Step[k] = max(1, (n+side/2)/side)
+			o.Size[k] = n / o.Step[k]
 		}
-		if side <= overviewSide/4 || float64(o.n[0])*float64(o.n[1])*float64(tiles) <= mostOverviewed {
+		if side <= reducedSide/4 || float64(o.Size[0])*float64(o.Size[1])*float64(total) <= mostPixels {
 			return o
 		}
 	}
 }
 
-// surveyed makes the aligners of mosaics acquired alike take overviews of their tiles, and what these have in common.
-func surveyed(all []*aligner) {
-	tiles := 0
-	for _, a := range all {
-		tiles += len(a.kept)
-	}
-	var common *pattern
-	if first := all[0]; patternPlanes*first.plane() <= first.res.Mem/4 {
-		common = &pattern{n: first.grid.tile}
-	}
-	for _, a := range all {
-		a.overview, a.common = newOverview(&a.grid, tiles), common
-	}
-}
-
-// overviews makes the overviews of mosaics acquired alike, in one pass over their projections.
-func overviews(ctx context.Context, all []*aligner, res oct.Resources) error {
-	surveyed(all)
-	for _, a := range all {
-		for first := 0; first < len(a.kept); first += a.batch {
-			if _, err := a.planes(ctx, first, min(a.batch, len(a.kept)-first), func(int) bool { return true }); err != nil {
-				return err
-			}
-		}
-		a.in = nil
-	}
-	return prepare(ctx, all, res.Workers)
-}
-
-// reduce returns the means of a plane's blocks. Pixels that are not finite do not count.
-func (o *overview) reduce(plane []float32, width int) []float32 {
-	out := make([]float32, o.n[0]*o.n[1])
-	for y := range o.n[0] {
-		for x := range o.n[1] {
+// Reduce returns the means of a plane's blocks. Pixels that are not finite do not count.
+func (o *Overview) Reduce(plane []float32, width int) []float32 {
+	out := make([]float32, o.Size[0]*o.Size[1])
+	for y := range o.Size[0] {
+		for x := range o.Size[1] {
 			sum, count := 0.0, 0.0
-			for dy := range o.step[0] {
-				for _, f := range plane[(y*o.step[0]+dy)*width+x*o.step[1]:][:o.step[1]] {
+			for dy := range o.Step[0] {
+				for _, f := range plane[(y*o.Step[0]+dy)*width+x*o.Step[1]:][:o.Step[1]] {
 					if v := float64(f); v-v == 0 {
 						sum, count = sum+v, count+1
 					}
 				}
 			}
 			if count > 0 {
-				out[y*o.n[1]+x] = float32(sum / count)
+				out[y*o.Size[1]+x] = float32(sum / count)
 			}
 		}
 	}
 	return out
 }
 
-// prepare turns the brightness of overviews into contrast, which does not depend on how bright a place is, and takes
-// out the pattern that is common to all tiles.
-func prepare(ctx context.Context, aligners []*aligner, workers int) error {
-	var all []*overview
-	for _, a := range aligners {
-		all = append(all, a.overview)
-		if a.common != nil {
-			a.pattern = a.common.inverse()
-		}
-	}
+// Prepare turns the brightness of overviews of mosaics acquired alike into contrast, which does not depend on how bright
+// a place is, and takes out the pattern that is common to all tiles.
+func Prepare(ctx context.Context, all []*Overview, workers int) error {
 	sum, low, count := 0.0, 0.0, 0.0
 	for _, o := range all {
-		for _, t := range o.tile {
+		for _, t := range o.Tile {
 			for _, f := range t {
 				if !(f > 0) {
 					low++
@@ -119,8 +87,8 @@ func prepare(ctx context.Context, aligners []*aligner, workers int) error {
 	// of what has its zero elsewhere, as decibels, the logarithm says nothing
 	floor, logarithmic := sum/count, low < 0.05*count && sum > 0
 	for _, o := range all {
-		if err := work.Each(ctx, workers, len(o.tile), func(_, t int) error {
-			v := o.tile[t]
+		if err := work.Each(ctx, workers, len(o.Tile), func(_, t int) error {
+			v := o.Tile[t]
 			if v == nil {
 				return nil
 			}
@@ -129,7 +97,7 @@ func prepare(ctx context.Context, aligners []*aligner, workers int) error {
 					v[i] = float32(math.Log(max(float64(f), 0)/floor + 1))
 				}
 			}
-			flattened(v, o.n)
+			flattened(v, o.Size)
 			return nil
 		}); err != nil {
 			return err
@@ -141,20 +109,20 @@ func prepare(ctx context.Context, aligners []*aligner, workers int) error {
 
 // flattened smooths a picture by (1, 2, 1)/4 and subtracts its shading: a polynomial of fourth degree and the local mean.
 func flattened(v []float32, n [2]int) {
-	filter.RemovePolynomial(v, n[0], n[1], shadingDegree)
-	copy(v, boxMean(boxMean(v, n, [2]int{1, 1}), n, [2]int{1, 1}))
+	filter.RemovePolynomial(v, n[0], n[1], degree)
+	copy(v, BoxMean(BoxMean(v, n, [2]int{1, 1}), n, [2]int{1, 1}))
 	mean := v
 	for range 2 {
-		mean = boxMean(mean, n, [2]int{max(1, int(overviewBlur*float64(n[0]))), max(1, int(overviewBlur*float64(n[1])))})
+		mean = BoxMean(mean, n, [2]int{max(1, int(blurShare*float64(n[0]))), max(1, int(blurShare*float64(n[1])))})
 	}
 	for i, f := range mean {
 		v[i] -= f
 	}
 }
 
-// boxMean returns the means over boxes of 2r+1 pixels. Beyond its border a picture goes on as its reflection at the
+// BoxMean returns the means over boxes of 2r+1 pixels. Beyond its border a picture goes on as its reflection at the
 // point there, so that what rises goes on rising.
-func boxMean(v []float32, n, r [2]int) []float32 {
+func BoxMean(v []float32, n, r [2]int) []float32 {
 	a, b := make([]float32, len(v)), make([]float32, len(v))
 	for y := range n[0] {
 		lineMean(a[y*n[1]:], v[y*n[1]:], 1, n[1], r[1])
@@ -189,16 +157,16 @@ func lineMean(dst, src []float32, stride, n, r int) {
 
 // takePattern subtracts the mean of all tiles, weighted so that tiles without texture say most, as far as two halves
 // of the tiles have it in common (Spearman and Brown's formula).
-func takePattern(all []*overview) {
+func takePattern(all []*Overview) {
 	var mean [2][]float64
 	var weights [2]float64
-	size := all[0].n[0] * all[0].n[1]
+	size := all[0].Size[0] * all[0].Size[1]
 	for k := range mean {
 		mean[k] = make([]float64, size)
 	}
 	var variances []float64
 	for _, o := range all {
-		for _, t := range o.tile {
+		for _, t := range o.Tile {
 			if t != nil {
 				variances = append(variances, meanSquare(t))
 			}
@@ -210,7 +178,7 @@ func takePattern(all []*overview) {
 	least := 0.02 * filter.MedianOf(variances)
 	k, half := 0, 0
 	for _, o := range all {
-		for _, t := range o.tile {
+		for _, t := range o.Tile {
 			if t == nil {
 				continue
 			}
@@ -234,7 +202,7 @@ func takePattern(all []*overview) {
 	common := max(0, ab/math.Sqrt(aa*bb))
 	common = 2 * common / (1 + common)
 	for _, o := range all {
-		for _, t := range o.tile {
+		for _, t := range o.Tile {
 			for i := range t {
 				t[i] -= float32(common * (mean[0][i] + mean[1][i]) / (weights[0] + weights[1]))
 			}
@@ -262,18 +230,18 @@ const (
 	leastPixels = 60
 )
 
-// region returns the displacements, in pixels of the overview, at which a neighbour is looked for.
-func (o *overview) region(expected [2]float64) (r filter.Displacements) {
+// Region returns the displacements, in pixels of the overview, at which a neighbour is looked for.
+func (o *Overview) Region(expected [2]float64) (r filter.Displacements) {
 	var e [2]float64
 	for k := range e {
-		e[k] = expected[k] / float64(o.step[k])
+		e[k] = expected[k] / float64(o.Step[k])
 	}
 	main := 0
-	if math.Abs(e[1])/float64(o.n[1]) > math.Abs(e[0])/float64(o.n[0]) {
+	if math.Abs(e[1])/float64(o.Size[1]) > math.Abs(e[0])/float64(o.Size[0]) {
 		main = 1
 	}
 	for k := range e {
-		n := float64(o.n[k])
+		n := float64(o.Size[k])
 		if k != main {
 			centre := 0.0
 			if math.Abs(e[k]) > sideways/2*n {
@@ -290,14 +258,14 @@ func (o *overview) region(expected [2]float64) (r filter.Displacements) {
 		r.First[k], r.Last[k] = near, far
 	}
 	for k := range e {
-		r.First[k], r.Last[k] = max(r.First[k], 1-o.n[k]), min(r.Last[k], o.n[k]-1)
+		r.First[k], r.Last[k] = max(r.First[k], 1-o.Size[k]), min(r.Last[k], o.Size[k]-1)
 	}
 	return r
 }
 
-// look returns the displacements in px at which tile b may lie against tile a, best first, with by how many standard
+// Look returns the displacements in px at which tile b may lie against tile a, best first, with by how many standard
 // deviations of all displacements they stand out; unit is that standard deviation.
-func (o *overview) look(c *filter.Correlator, a, b *filter.Spectrum, r filter.Displacements) (out []consensus.Candidate, unit float64) {
+func (o *Overview) Look(c *filter.Correlator, a, b *filter.Spectrum, r filter.Displacements) (out []consensus.Candidate, unit float64) {
 	v := c.Correlate(a, b, r, leastPixels)
 	n := r.Size()
 	var far []float64
@@ -313,28 +281,28 @@ func (o *overview) look(c *filter.Correlator, a, b *filter.Spectrum, r filter.Di
 	}
 	unit = filter.MedianOf(far) / 0.6745
 	for _, p := range r.Peaks(v, candidates, 3) {
-		out = append(out, consensus.Candidate{D: [2]float64{float64(p.D[0] * o.step[0]), float64(p.D[1] * o.step[1])}, Score: p.Value / unit})
+		out = append(out, consensus.Candidate{D: [2]float64{float64(p.D[0] * o.Step[0]), float64(p.D[1] * o.Step[1])}, Score: p.Value / unit})
 	}
 	return out, unit
 }
 
 // evidence returns what a correlation at a displacement says: what chance reaches shrinks with the square root of the
 // common area.
-func (o *overview) evidence(c float64, d [2]int) float64 {
-	common := float64(max(o.n[0]-max(d[0], -d[0]), 0) * max(o.n[1]-max(d[1], -d[1]), 0))
+func (o *Overview) evidence(c float64, d [2]int) float64 {
+	common := float64(max(o.Size[0]-max(d[0], -d[0]), 0) * max(o.Size[1]-max(d[1], -d[1]), 0))
 	return math.Atanh(min(max(c, -0.999), 0.999)) * math.Sqrt(common)
 }
 
-// evidenceAt returns the largest evidence within a pixel of a displacement in px of tile b against tile a.
-func (o *overview) evidenceAt(a, b int, d [2]float64) float64 {
+// EvidenceAt returns the largest evidence within a pixel of a displacement in px of tile b against tile a.
+func (o *Overview) EvidenceAt(a, b int, d [2]float64) float64 {
 	best := 0.0
 	for k := range 9 {
-		s := [2]int{int(math.Round(d[0]/float64(o.step[0]))) + k/3 - 1, int(math.Round(d[1]/float64(o.step[1]))) + k%3 - 1}
-		in, ok := displaced(o.n, o.n, s, 0, 2)
-		if !ok || o.tile[a] == nil || o.tile[b] == nil {
+		s := [2]int{int(math.Round(d[0]/float64(o.Step[0]))) + k/3 - 1, int(math.Round(d[1]/float64(o.Step[1]))) + k%3 - 1}
+		ny, nx := o.Size[0]-max(s[0], -s[0]), o.Size[1]-max(s[1], -s[1])
+		if min(ny, nx) < 2 || o.Tile[a] == nil || o.Tile[b] == nil {
 			continue
 		}
-		c := filter.NCC(cutOut(o.tile[a], o.n[1], in.a, in.ny, in.nx), cutOut(o.tile[b], o.n[1], in.b, in.ny, in.nx))
+		c := filter.NCC(filter.Crop(o.Tile[a], o.Size[1], [2]int{max(s[0], 0), max(s[1], 0)}, ny, nx), filter.Crop(o.Tile[b], o.Size[1], [2]int{max(-s[0], 0), max(-s[1], 0)}, ny, nx))
 		best = max(best, o.evidence(c, s))
 	}
 	return best

@@ -1,0 +1,49 @@
+package stitch
+
+import (
+	"context"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/overview"
+)
+
+// surveyed makes the aligners of mosaics acquired alike take overviews of their tiles, and what these have in common.
+func surveyed(all []*aligner) {
+	tiles := 0
+	for _, a := range all {
+		tiles += len(a.kept)
+	}
+	var common *overview.Pattern
+	if first := all[0]; overview.PatternPlanes*first.plane() <= first.res.Mem/4 {
+		common = overview.NewPattern(first.grid.tile)
+	}
+	for _, a := range all {
+		a.overview, a.common = overview.New(a.grid.tile, len(a.kept), tiles), common
+	}
+}
+
+// overviews makes the overviews of mosaics acquired alike, in one pass over their projections.
+func overviews(ctx context.Context, all []*aligner, res oct.Resources) error {
+	surveyed(all)
+	for _, a := range all {
+		for first := 0; first < len(a.kept); first += a.batch {
+			if _, err := a.planes(ctx, first, min(a.batch, len(a.kept)-first), func(int) bool { return true }); err != nil {
+				return err
+			}
+		}
+		a.in = nil
+	}
+	return prepare(ctx, all, res.Workers)
+}
+
+// prepare makes overviews ready to look for neighbours, and finds the pattern that all tiles share.
+func prepare(ctx context.Context, all []*aligner, workers int) error {
+	var views []*overview.Overview
+	for _, a := range all {
+		views = append(views, a.overview)
+		if a.common != nil {
+			a.pattern = a.common.Inverse()
+		}
+	}
+	return overview.Prepare(ctx, views, workers)
+}
