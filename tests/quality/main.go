@@ -1,6 +1,6 @@
 // Command quality measures volumes against the ground truth of the phantoms that they are made from: the positions
 // of tiles and slices, the depth of the volume, distances in it, and changes of brightness between slices; and
-// slide scans whose stage recorded the positions of tiles with errors.
+// slide scans whose stage recorded the positions of tiles with errors; and scans of pictures that others made.
 //
 //	make quality                                  # writes docs/quality.md
 //	go run ./tests/quality -bin bin -only small   # what CI checks
@@ -61,7 +61,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "folder of the programs")
 	flag.StringVar(&o.dir, "dir", "build/quality", "folder for the phantoms and their volumes")
-	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue…; all but small")
+	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue, tiles…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
 	flag.Parse()
@@ -93,6 +93,10 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	found, err := tryTiles(ctx, o)
+	if err != nil {
+		return err
+	}
 	tables := map[string]string{}
 	if results != nil {
 		tables["quality"] = table(results)
@@ -103,13 +107,16 @@ func run(ctx context.Context, o options) error {
 	if stitched != nil {
 		tables["scans"] = scanTable(stitched)
 	}
-	fmt.Print(tables["quality"], tables["raw"], tables["scans"])
+	if found != nil {
+		tables["tiles"] = tileTable(found)
+	}
+	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"])
 	if o.page != "" {
 		if err := writePage(o.page, tables); err != nil {
 			return err
 		}
 	}
-	return errors.Join(check(results), checkRaws(aligned), checkScans(stitched))
+	return errors.Join(check(results), checkRaws(aligned), checkScans(stitched), checkTiles(found))
 }
 
 // prepare generates a phantom and processes it with all stages. It returns its truth, the folder of the phantom, and that of

@@ -21,101 +21,135 @@ type found struct {
 // same, to learn what chance and what all tiles have in common reach.
 const mostStrangers = 100
 
+// search is a pair to look for.
+type search struct {
+	pair
+	stranger bool
+}
+
 // lookAround looks for all pairs of a mosaic wherever they may overlap if expected around some displacement. Strangers are
 // looked for around those of the axes.
 func (a *aligner) lookAround(ctx context.Context, expects expectation, steps consensus.Steps, budget int64) (*found, error) {
-	o := a.overview
-	type task struct {
-		pair
-		stranger bool
-	}
-	g := &a.grid
-	var tasks []task
-	for _, p := range a.pairs {
-		tasks = append(tasks, task{pair: p})
-	}
-	for axis := range 2 {
-		for _, p := range g.strangers(axis) {
-			tasks = append(tasks, task{p, true})
-		}
-	}
-	tasks = slices.DeleteFunc(tasks, func(t task) bool { return o.Tile[t.a] == nil || o.Tile[t.b] == nil })
-	slices.SortStableFunc(tasks, func(s, t task) int { return s.b - t.b })
-	each := filter.CorrelatorBytes(o.Size[0], o.Size[1])
-	workers := int(max(1, min(int64(a.workers), budget/(4*each))))
-	most := int(max(2, (budget-int64(workers)*each)/each)) // spectra
-	correlators := make([]*filter.Correlator, workers)
-	for k := range correlators {
-		correlators[k] = filter.NewCorrelator(o.Size[0], o.Size[1])
-	}
+	tasks := a.searches()
+	s := newSpectra(a, budget)
 	out := &found{}
 	a.units = map[pair]float64{}
-	spectra := make(map[int]*filter.Spectrum)
 	for len(tasks) > 0 {
-		// as many as the memory holds the tiles of
-		n, need := 0, map[int]bool{}
-		for _, t := range tasks {
-			more := 0
-			for _, k := range []int{t.a, t.b} {
-				if !need[k] {
-					more++
-				}
-			}
-			if len(need)+more > most {
-				break
-			}
-			need[t.a], need[t.b] = true, true
-			n++
-		}
-		var missing []int
-		for t := range spectra {
-			if !need[t] {
-				delete(spectra, t)
-			}
-		}
-		for t := range need {
-			if spectra[t] == nil {
-				missing = append(missing, t)
-			}
-		}
-		made := make([]*filter.Spectrum, len(missing))
-		if err := work.Each(ctx, workers, len(missing), func(worker, k int) error {
-			start := time.Now()
-			defer a.res.Meter.Since(meter.Compute, start)
-			made[k] = correlators[worker].Spectrum(o.Tile[missing[k]])
-			return nil
-		}); err != nil {
+		n, need := s.fitting(tasks)
+		if err := s.prepare(ctx, need); err != nil {
 			return nil, err
 		}
-		for k, t := range missing {
-			spectra[t] = made[k]
-		}
-		if err := work.InOrder(ctx, workers, n, func(worker, k int) (p consensus.Pair) {
+		if err := work.InOrder(ctx, len(s.correlators), n, func(worker, k int) consensus.Pair {
 			start := time.Now()
 			defer a.res.Meter.Since(meter.Compute, start)
-			t := tasks[k]
-			at := steps[t.axis]
-			if !t.stranger {
-				at = expects(t.pair)
-			}
-			r := o.Region(at)
-			n := r.Size()
-			p.A, p.B, p.Axis, p.Area = t.a, t.b, t.axis, float64(n[0]*n[1]*o.Step[0]*o.Step[1])
-			p.Candidates, p.Unit = o.Look(correlators[worker], spectra[t.a], spectra[t.b], r)
-			return p
-		}, func(k int, p consensus.Pair) {
+			at := steps[tasks[k].axis]
 			if !tasks[k].stranger {
-				out.pairs = append(out.pairs, p)
-				a.units[tasks[k].pair] = p.Unit
-			} else {
-				out.strangers = append(out.strangers, p)
+				at = expects(tasks[k].pair)
 			}
+			return s.look(worker, tasks[k].pair, at)
+		}, func(k int, p consensus.Pair) {
+			if tasks[k].stranger {
+				out.strangers = append(out.strangers, p)
+				return
+			}
+			out.pairs = append(out.pairs, p)
+			a.units[tasks[k].pair] = p.Unit
 		}); err != nil {
 			return nil, err
 		}
 		tasks = tasks[n:]
 	}
 	return out, nil
+}
+
+// searches returns the pairs and strangers whose tiles have an overview, by their later tile.
+func (a *aligner) searches() (out []search) {
+	for _, p := range a.pairs {
+		out = append(out, search{pair: p})
+	}
+	for axis := range 2 {
+		for _, p := range a.grid.strangers(axis) {
+			out = append(out, search{p, true})
+		}
+	}
+	tiles := a.overview.Tile
+	out = slices.DeleteFunc(out, func(t search) bool { return tiles[t.a] == nil || tiles[t.b] == nil })
+	slices.SortStableFunc(out, func(s, t search) int { return s.b - t.b })
+	return out
+}
+
+// spectra holds the overviews' Fourier transforms of as many tiles as the memory allows.
+type spectra struct {
+	a           *aligner
+	correlators []*filter.Correlator // by worker
+	of          map[int]*filter.Spectrum
+	most        int
+}
+
+func newSpectra(a *aligner, budget int64) *spectra {
+	n := a.overview.Size
+	each := filter.CorrelatorBytes(n[0], n[1])
+	s := &spectra{a: a, of: map[int]*filter.Spectrum{}}
+	for range max(1, min(int64(a.workers), budget/(4*each))) {
+		s.correlators = append(s.correlators, filter.NewCorrelator(n[0], n[1]))
+	}
+	s.most = int(max(2, budget/each-int64(len(s.correlators))))
+	return s
+}
+
+// fitting returns how many of the first tasks the memory holds the tiles of, and these tiles.
+func (s *spectra) fitting(tasks []search) (n int, need map[int]bool) {
+	need = map[int]bool{}
+	for _, t := range tasks {
+		more := 0
+		for _, k := range []int{t.a, t.b} {
+			if !need[k] {
+				more++
+			}
+		}
+		if len(need)+more > s.most {
+			break
+		}
+		need[t.a], need[t.b] = true, true
+		n++
+	}
+	return n, need
+}
+
+// prepare transforms the tiles that are needed, and forgets others.
+func (s *spectra) prepare(ctx context.Context, need map[int]bool) error {
+	for t := range s.of {
+		if !need[t] {
+			delete(s.of, t)
+		}
+	}
+	var missing []int
+	for t := range need {
+		if s.of[t] == nil {
+			missing = append(missing, t)
+		}
+	}
+	made := make([]*filter.Spectrum, len(missing))
+	err := work.Each(ctx, len(s.correlators), len(missing), func(worker, k int) error {
+		start := time.Now()
+		defer s.a.res.Meter.Since(meter.Compute, start)
+		made[k] = s.correlators[worker].Spectrum(s.a.overview.Tile[missing[k]])
+		return nil
+	})
+	for k, t := range missing {
+		s.of[t] = made[k]
+	}
+	return err
+}
+
+// look looks for a pair where it may overlap if expected at a displacement.
+func (s *spectra) look(worker int, p pair, at [2]float64) consensus.Pair {
+	o := s.a.overview
+	r := o.Region(at)
+	n := r.Size()
+	out := consensus.Pair{A: p.a, B: p.b, Axis: p.axis, Area: float64(n[0] * n[1] * o.Step[0] * o.Step[1])}
+	out.Candidates, out.Unit = o.Look(s.correlators[worker], s.of[p.a], s.of[p.b], r)
+	return out
 }
 
 // strangers returns pairs of tiles that cannot overlap where neighbours along an axis are looked for: two apart along

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct/stitch"
+	"strata/pkg/work"
+	"strata/pkg/zarr/store"
+	"strata/tests/tilescan"
+)
+
+// pictureWheel is the wheel whose pictures are scanned.
+const pictureWheel = "scikit-image==0.26.0"
+
+// tileResult is how a scan of a picture was stitched.
+type tileResult struct {
+	kind, picture string
+	full          bool
+	nominal, rms  float64 // px, after the common shift
+	wrong, tiles  int     // tiles with tissue, and of these those off by more than wrongTile
+	warned        string
+	seconds       float64 // of processor time
+}
+
+// wrongTile is the error in px from which a tile is wrong, and mostTileRMS what full scans must reach.
+const wrongTile, mostTileRMS = 2, 1
+
+// tryTiles cuts pictures into tiles and stitches them, two at a time.
+func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
+	all, small := o.wants("tiles"), o.wants("tiles small")
+	if !all && !small {
+		return nil, nil
+	}
+	wheel, err := fetchWheel(ctx, filepath.Join("build", "pictures"))
+	if err != nil {
+		return nil, err
+	}
+	pictures, err := tilescan.Open(wheel)
+	if err != nil {
+		return nil, err
+	}
+	defer pictures.Close()
+	var out []tileResult
+	var cases []tileCase
+	for _, c := range tileCases() {
+		for _, p := range picturesOf(c.name, all) {
+			c.scan.Picture = p
+			cases = append(cases, c)
+			out = append(out, tileResult{kind: c.name, picture: p, full: c.full})
+		}
+	}
+	err = work.Each(ctx, 2, len(cases), func(_, k int) error {
+		return out[k].try(ctx, o, filepath.Join(o.dir, fmt.Sprintf("tiles_%d", k)), cases[k], pictures)
+	})
+	return out, err
+}
+
+// picturesOf returns the pictures of a kind of scan.
+func picturesOf(kind string, all bool) []string {
+	switch {
+	case !all:
+		return smallTiles[kind]
+	case kind == "base":
+		return basePictures
+	case strings.HasPrefix(kind, "hard"):
+		return append([]string{"retina.jpg"}, tilePictures...)
+	}
+	return tilePictures
+}
+
+// fetchWheel returns the wheel with the pictures, from PyPI.
+func fetchWheel(ctx context.Context, dir string) (string, error) {
+	find := func() string {
+		found, _ := filepath.Glob(filepath.Join(dir, "*.whl"))
+		if found == nil {
+			return ""
+		}
+		return found[0]
+	}
+	if w := find(); w != "" {
+		return w, nil
+	}
+	python, err := exec.CommandContext(ctx, "scripts/venv.sh", "build/venv", "bench/requirements.txt").Output()
+	if err != nil {
+		return "", fmt.Errorf("an environment for pip: %w", err)
+	}
+	if err := command(ctx, nil, strings.TrimSpace(string(python)), "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--implementation", "cp",
+		"--python-version", "3.12", "--platform", "manylinux_2_28_x86_64", "-d", dir, pictureWheel); err != nil {
+		return "", err
+	}
+	return find(), nil
+}
+
+// try renders and stitches a scan in a folder of its own, which it removes.
+func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase, pictures *tilescan.Pictures) error {
+	scan, err := c.scan.Render(pictures)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := writeTiles(ctx, filepath.Join(dir, "tiles.ome.zarr"), &c.scan, scan); err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(o.bin, "stitch"), filepath.Join(dir, "tiles.ome.zarr"), filepath.Join(dir, "out.ome.zarr"), "--overlap", fmt.Sprint(c.stated),
+		"--estimate", "--save_positions", filepath.Join(dir, "positions.json"), "--no-use_gpu", "--threads", "1", "--n_levels", "0")
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s, %s: %w: %s", c.name, c.scan.Picture, err, said.String())
+	}
+	r.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	for line := range strings.Lines(said.String()) {
+		if _, text, ok := strings.Cut(line, "tiles.ome.zarr/0: "); ok {
+			r.warned = strings.TrimSpace(text)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "positions.json"))
+	if err != nil {
+		return err
+	}
+	var s stitch.Result
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	step := float64(c.scan.Side) * (1 - c.stated)
+	r.nominal, _, _ = misplaced(scan, func(t int) [2]float64 {
+		return [2]float64{step * float64(t/c.scan.Tiles), step * float64(t%c.scan.Tiles)}
+	})
+	r.rms, r.wrong, r.tiles = misplaced(scan, func(t int) [2]float64 { return s.Tiles[t].Position })
+	fmt.Printf("%-42s %-22s nominal %5.1f px, found %6.2f px, %2d of %2d tiles wrong, %4.1f s  %.90s\n", r.kind, r.picture, r.nominal, r.rms, r.wrong, r.tiles, r.seconds, r.warned)
+	return nil
+}
+
+// writeTiles writes a mosaic grid of one plane whose chunks are the tiles.
+func writeTiles(ctx context.Context, path string, s *tilescan.Scan, scan *tilescan.Rendered) error {
+	side := s.Tiles * s.Side
+	w, err := ngff.Create(ctx, store.Folder(path), "", ngff.ImageSpec{Format: 3, Shape: []int{1, side, side}, Chunks: []int{1, s.Side, s.Side}, DType: dtype.Float32,
+		Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{1, 1, 1}})
+	if err != nil {
+		return err
+	}
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&scan.Pixels[0])), 4*len(scan.Pixels))
+	if err := w.WriteTile(ctx, []int{0, 0, 0}, []int{1, side, side}, raw); err != nil {
+		return err
+	}
+	return w.Close(ctx)
+}
+
+// misplaced compares places with the truth of tiles with tissue, after the common shift (the median, so that one wrong tile
+// does not blame the others).
+func misplaced(scan *tilescan.Rendered, place func(t int) [2]float64) (rms float64, wrong, tiles int) {
+	var off [2][]float64
+	for t, is := range scan.Tissue {
+		if is {
+			for k := range off {
+				off[k] = append(off[k], place(t)[k]-scan.Places[t][k])
+			}
+		}
+	}
+	var shift [2]float64
+	for k := range off {
+		shift[k] = slices.Sorted(slices.Values(off[k]))[len(off[k])/2]
+	}
+	tiles = len(off[0])
+	for i := range off[0] {
+		far := math.Hypot(off[0][i]-shift[0], off[1][i]-shift[1])
+		rms += far * far / float64(tiles)
+		if far > wrongTile {
+			wrong++
+		}
+	}
+	return math.Sqrt(rms), wrong, tiles
+}
+
+// tileTable returns a row for each kind of scan, as Markdown.
+func tileTable(results []tileResult) string {
+	var b strings.Builder
+	b.WriteString("| scan | pictures | nominal, px | found, px: median | worst | wrong tiles of the worst | pictures with wrong tiles | warned of | processor time |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	for len(results) > 0 {
+		n := slices.IndexFunc(results, func(r tileResult) bool { return r.kind != results[0].kind })
+		if n < 0 {
+			n = len(results)
+		}
+		var found []float64
+		worst, nominal, seconds, bad, told := results[0], 0.0, 0.0, 0, 0
+		for _, r := range results[:n] {
+			found = append(found, r.rms)
+			nominal, seconds = max(nominal, r.nominal), seconds+r.seconds/float64(n)
+			if r.rms > worst.rms {
+				worst = r
+			}
+			if r.wrong > 0 {
+				bad++
+				if r.warned != "" {
+					told++
+				}
+			}
+		}
+		slices.Sort(found)
+		warned := ""
+		if bad > 0 {
+			warned = fmt.Sprint(told)
+		}
+		fmt.Fprintf(&b, "| %s | %d | %.1f | %.2f | %.2f | %d of %d | %d | %s | %.1f s |\n", results[0].kind, n, nominal, found[n/2], worst.rms, worst.wrong, worst.tiles, bad, warned, seconds)
+		results = results[n:]
+	}
+	return b.String()
+}
+
+// faint names the pictures of which parts show nothing: the sky of camera.png.
+func faint(r tileResult) bool { return r.picture == "camera.png" }
+
+// checkTiles returns an error that names the scans over their limits.
+func checkTiles(results []tileResult) (err error) {
+	for _, r := range results {
+		if r.wrong > 0 && r.warned == "" {
+			err = errors.Join(err, fmt.Errorf("tiles, %s, %s: %d of %d tiles are off by more than %d px without a warning", r.kind, r.picture, r.wrong, r.tiles, wrongTile))
+		}
+		if r.full && !faint(r) && r.rms > mostTileRMS && !strings.HasPrefix(r.kind, "one slip") {
+			err = errors.Join(err, fmt.Errorf("tiles, %s, %s: off by %.2f px, must be at most %d", r.kind, r.picture, r.rms, mostTileRMS))
+		}
+	}
+	return err
+}
