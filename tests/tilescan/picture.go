@@ -4,38 +4,64 @@ package tilescan
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/jpeg" // pictures
 	_ "image/png"
+	"io/fs"
 	"math"
 	"sync"
 )
 
-// Pictures are those in the wheel of scikit-image.
+// Pictures are the pictures and volumes in wheels of scikit-image and nilearn.
 type Pictures struct {
-	wheel *zip.ReadCloser
-	mu    sync.Mutex
-	known map[string]*Picture
+	wheels  []*zip.ReadCloser
+	mu      sync.Mutex
+	known   map[string]*Picture
+	volumes map[string]*Volume
 }
 
-// Open opens a wheel of scikit-image.
-func Open(wheel string) (*Pictures, error) {
-	z, err := zip.OpenReader(wheel)
-	if err != nil {
-		return nil, err
+// Open opens wheels.
+func Open(wheels ...string) (*Pictures, error) {
+	p := &Pictures{known: map[string]*Picture{}, volumes: map[string]*Volume{}}
+	for _, w := range wheels {
+		z, err := zip.OpenReader(w)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", w, err), p.Close())
+		}
+		p.wheels = append(p.wheels, z)
 	}
-	return &Pictures{wheel: z, known: map[string]*Picture{}}, nil
+	return p, nil
 }
 
-// Close closes the wheel.
-func (p *Pictures) Close() error { return p.wheel.Close() }
+// Close closes the wheels.
+func (p *Pictures) Close() (err error) {
+	for _, w := range p.wheels {
+		err = errors.Join(err, w.Close())
+	}
+	return err
+}
+
+// open opens a file of any of the wheels.
+func (p *Pictures) open(name string) (fs.File, error) {
+	for _, w := range p.wheels {
+		f, err := w.Open(name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
 
 // Picture is a picture in shades of grey, from 0 to 1.
 type Picture struct {
 	V    []float32
 	H, W int
 }
+
+// photographs is the folder of scikit-image's wheel with its pictures.
+const photographs = "skimage/data/"
 
 // Get returns a picture whose sides are at least so many pixels: smaller ones are enlarged by a whole factor.
 func (p *Pictures) Get(name string, least int) (*Picture, error) {
@@ -45,7 +71,7 @@ func (p *Pictures) Get(name string, least int) (*Picture, error) {
 	if known := p.known[key]; known != nil {
 		return known, nil
 	}
-	f, err := p.wheel.Open("skimage/data/" + name)
+	f, err := p.open(photographs + name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +139,12 @@ func reflected(i, n int) int {
 	}
 	return i
 }
+
+func (p *Picture) size() (h, w int) { return p.H, p.W }
+
+func (p *Picture) at(_, y, x float64) (value float64, tissue bool) { return float64(p.At(y, x)), true }
+
+func (p *Picture) depth(float64) float64 { return 0 }
 
 // spread returns the mean and the standard deviation.
 func (p *Picture) spread() (mean, deviation float64) {

@@ -3,9 +3,10 @@ package tilescan
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 )
 
-// Scan describes a scan of a picture.
+// Scan describes a scan of a picture or, where its name ends with .nii.gz, of a volume.
 type Scan struct {
 	Picture string
 	Tiles   int // rows, and columns
@@ -26,15 +27,37 @@ type Scan struct {
 	Vignette float64 // darkening of the corners
 	Columns  float64 // gain of the detector's columns, standard deviation
 	Gain     float64 // of tiles, standard deviation
+	Speckle  float64 // part of the light that is fully developed speckle
 
 	// The specimen.
 	Empty float64 // part of the area without tissue
 	End   int     // the end of a specimen: a piece of tissue that grows from 1 to 3; 0: none
+
+	// Of volumes alone.
+	Planes    int     // 0: one
+	Depth     float64 // of the first plane, a part of the volume's
+	Curvature float64 // of the focal plane: how many planes deeper corners look
+}
+
+// source is what is scanned. Its coordinates are px.
+type source interface {
+	size() (h, w int)
+	at(z, y, x float64) (value float64, tissue bool)
+	depth(part float64) float64
+	spread() (mean, deviation float64)
+}
+
+// source returns what is scanned, with sides of at least so many pixels.
+func (s *Scan) source(all *Pictures, least int) (source, error) {
+	if strings.HasSuffix(s.Picture, ".nii.gz") {
+		return all.volume(s.Picture, least)
+	}
+	return all.Get(s.Picture, least)
 }
 
 // Rendered is a scan with its truth.
 type Rendered struct {
-	Pixels []float32    // the mosaic of whole tiles, side by side, (y, x)
+	Pixels []float32    // the mosaic of whole tiles, side by side, (z, y, x)
 	Places [][2]float64 // of tiles, (y, x) in px
 	Tissue []bool       // of tiles: a tenth of their area or more
 }
@@ -42,24 +65,27 @@ type Rendered struct {
 // Step returns the distance of neighbours in px that the overlap stands for.
 func (s *Scan) Step() float64 { return float64(s.Side) * (1 - s.Overlap) }
 
+// Shape returns the shape (z, y, x) of the mosaic.
+func (s *Scan) Shape() []int { return []int{max(s.Planes, 1), s.Tiles * s.Side, s.Tiles * s.Side} }
+
 // Render makes the tiles.
 func (s *Scan) Render(all *Pictures) (*Rendered, error) {
-	p, err := all.Get(s.Picture, int(s.Step()*float64(s.Tiles-1))+s.Side+80)
+	p, err := s.source(all, int(s.Step()*float64(s.Tiles-1))+s.Side+80)
 	if err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 77))
 	n := s.Tiles * s.Tiles
-	r := &Rendered{make([]float32, n*s.Side*s.Side), s.places(rng, p), make([]bool, n)}
+	r := &Rendered{make([]float32, s.Shape()[0]*n*s.Side*s.Side), s.places(rng, p), make([]bool, n)}
 	c := s.camera(rng, p)
 	for t := range n {
-		r.Tissue[t] = c.expose(r, t) > s.Side*s.Side/10
+		r.Tissue[t] = c.expose(r, t) > s.Shape()[0]*s.Side*s.Side/10
 	}
 	return r, nil
 }
 
 // places returns where the stage puts the tiles.
-func (s *Scan) places(rng *rand.Rand, p *Picture) [][2]float64 {
+func (s *Scan) places(rng *rand.Rand, p source) [][2]float64 {
 	n, step := s.Tiles, s.Step()
 	if s.Scale > 0 {
 		step *= s.Scale
@@ -69,12 +95,13 @@ func (s *Scan) places(rng *rand.Rand, p *Picture) [][2]float64 {
 	for i := range rows {
 		rows[i] = s.Slips*float64(rng.IntN(3)-1) + s.Backlash/2*(1-2*float64(i%2))
 	}
+	h, w := p.size()
 	out := make([][2]float64, n*n)
 	for t := range out {
 		i, j := float64(t/n)-float64(n-1)/2, float64(t%n)-float64(n-1)/2
 		out[t] = [2]float64{
-			float64(p.H-s.Side)/2 + step*(cos*i-sin*j) + s.Jitter*rng.NormFloat64(),
-			float64(p.W-s.Side)/2 + step*(sin*i+cos*j) + rows[t/n] + s.Jitter*rng.NormFloat64(),
+			float64(h-s.Side)/2 + step*(cos*i-sin*j) + s.Jitter*rng.NormFloat64(),
+			float64(w-s.Side)/2 + step*(sin*i+cos*j) + rows[t/n] + s.Jitter*rng.NormFloat64(),
 		}
 	}
 	middle := n/2*n + n/2
@@ -86,15 +113,16 @@ func (s *Scan) places(rng *rand.Rand, p *Picture) [][2]float64 {
 type camera struct {
 	*Scan
 	rng            *rand.Rand
-	picture        *Picture
+	source         source
 	mean, contrast float64
 	columns        []float64
 	centre         [2]float64 // of the tissue, a disc
 	radius         float64
 }
 
-func (s *Scan) camera(rng *rand.Rand, p *Picture) *camera {
-	c := &camera{Scan: s, rng: rng, picture: p, centre: [2]float64{float64(p.H) / 2, float64(p.W) / 2}, radius: math.Inf(1)}
+func (s *Scan) camera(rng *rand.Rand, p source) *camera {
+	height, width := p.size()
+	c := &camera{Scan: s, rng: rng, source: p, centre: [2]float64{float64(height) / 2, float64(width) / 2}, radius: math.Inf(1)}
 	c.mean, c.contrast = p.spread()
 	for range s.Side {
 		c.columns = append(c.columns, 1+s.Columns*rng.NormFloat64())
@@ -113,23 +141,38 @@ func (s *Scan) camera(rng *rand.Rand, p *Picture) *camera {
 // agarose is the brightness around the tissue, relative to the picture's mean; floor is added to the picture.
 const agarose, floor = 0.5, 0.2
 
-// expose makes a tile, and returns how many of its pixels show tissue.
+// expose makes a tile, and returns how many of its voxels show tissue.
 func (c *camera) expose(r *Rendered, t int) (tissue int) {
 	gain := 1 + c.Gain*c.rng.NormFloat64()
-	width := c.Tiles * c.Side
-	for y := range c.Side {
-		row := r.Pixels[(t/c.Tiles*c.Side+y)*width+t%c.Tiles*c.Side:][:c.Side]
-		for x := range row {
-			py, px := r.Places[t][0]+float64(y), r.Places[t][1]+float64(x)
-			v := agarose * c.mean
-			if math.Hypot(py-c.centre[0], px-c.centre[1]) < c.radius {
-				v = floor + float64(c.picture.At(py, px))
-				tissue++
+	shape := c.Shape()
+	first := c.source.depth(c.Depth)
+	for z := range shape[0] {
+		for y := range c.Side {
+			row := r.Pixels[(z*shape[1]+t/c.Tiles*c.Side+y)*shape[2]+t%c.Tiles*c.Side:][:c.Side]
+			for x := range row {
+				h, w := (2*float64(y)+1)/float64(c.Side)-1, (2*float64(x)+1)/float64(c.Side)-1
+				corner := (h*h + w*w) / 2 // 0 in the middle of a tile, 1 in its corners
+				v, is := c.look(first+float64(z)+c.Curvature*corner, r.Places[t][0]+float64(y), r.Places[t][1]+float64(x))
+				if is {
+					tissue++
+				}
+				v *= gain * c.columns[x] * (1 - c.Vignette*corner)
+				if c.Speckle > 0 {
+					v *= 1 + c.Speckle*(c.rng.ExpFloat64()-1)
+				}
+				row[x] = float32(max(v+c.Noise*c.contrast*c.rng.NormFloat64(), 0.001))
 			}
-			h, w := (2*float64(y)+1)/float64(c.Side)-1, (2*float64(x)+1)/float64(c.Side)-1
-			v *= gain * c.columns[x] * (1 - c.Vignette*(h*h+w*w)/2)
-			row[x] = float32(max(v+c.Noise*c.contrast*c.rng.NormFloat64(), 0.001))
 		}
 	}
 	return tissue
+}
+
+// look returns how bright the specimen is at a point, and whether tissue is there.
+func (c *camera) look(z, y, x float64) (v float64, tissue bool) {
+	if math.Hypot(y-c.centre[0], x-c.centre[1]) < c.radius {
+		if v, tissue = c.source.at(z, y, x); tissue {
+			return floor + v, true
+		}
+	}
+	return agarose * c.mean, false
 }
