@@ -47,7 +47,10 @@ var ways = []way{
 	{"as the reference", []string{"--overlap_search", "centre", "--repair_shifts", "off", "--blend_match", "pairwise", "--no-use_origins"}},
 }
 
-type options struct{ bin, dir, only, page, linumpy string }
+type options struct {
+	bin, dir, only, page, linumpy string
+	peers                         string // the Python with programs that stitch tiles; empty: they do not run
+}
 
 // wants reports whether a case should be run.
 func (o *options) wants(name string) bool {
@@ -64,10 +67,18 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue, tiles…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
+	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on scans of pictures, a few of each kind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	var err error
+	if *peers {
+		o.peers, err = environment(ctx, "build/venv-tiles", "tests/quality/requirements-tiles.txt")
+	}
+	if err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "quality:", err)
 		os.Exit(1)
 	}
@@ -110,7 +121,10 @@ func run(ctx context.Context, o options) error {
 	if found != nil {
 		tables["tiles"] = tileTable(found)
 	}
-	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"])
+	if t := peerTable(found); t != "" {
+		tables["tile peers"] = t
+	}
+	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"], tables["tile peers"])
 	if o.page != "" {
 		if err := writePage(o.page, tables); err != nil {
 			return err

@@ -20,6 +20,9 @@ var tilePictures = []string{"ihc.png", "camera.png", "gravel.png", "brick.png"}
 
 var basePictures = []string{"retina.jpg", "brick.png", "camera.png", "coins.png", "grass.png", "gravel.png", "moon.png", "ihc.png", "hubble_deep_field.jpg", "chelsea.png", "astronaut.png", "page.png"}
 
+// brainVolume is the volume of all kinds of scans in 3-D: a T1-weighted template of the human brain, of 1 mm, without what surrounds it.
+const brainVolume = "mni_icbm152_t1_tal_nlin_sym_09a_converted.nii.gz"
+
 // tileCases returns all kinds of scans.
 func tileCases() (out []tileCase) {
 	add := func(name string, stated float64, s tilescan.Scan) {
@@ -36,7 +39,7 @@ func tileCases() (out []tileCase) {
 			s.Jitter = 2
 		}
 		s.Seed = 1
-		full := s.Empty == 0 && s.End == 0 && s.Overlap >= 0.08
+		full := s.Empty == 0 && s.End == 0 && s.Overlap >= 0.08 && s.Depth < 0.7
 		out = append(out, tileCase{name, stated, full, s})
 	}
 	add("base", 0.1, tilescan.Scan{})
@@ -55,6 +58,7 @@ func tileCases() (out []tileCase) {
 	add("noise 20 %", 0.1, tilescan.Scan{Noise: 0.2})
 	add("vignette 45 %", 0.1, tilescan.Scan{Vignette: 0.45})
 	add("columns 5 %", 0.1, tilescan.Scan{Columns: 0.05})
+	add("speckle 30 %", 0.1, tilescan.Scan{Speckle: 0.3})
 	add("40 % empty", 0.1, tilescan.Scan{Empty: 0.4, Noise: 0.02})
 	add("80 % empty", 0.1, tilescan.Scan{Empty: 0.8, Noise: 0.02})
 	add("80 % empty, columns, vignette", 0.1, tilescan.Scan{Empty: 0.8, Noise: 0.02, Columns: 0.05, Vignette: 0.3})
@@ -72,6 +76,15 @@ func tileCases() (out []tileCase) {
 	add("hard, overlap 5 %", 0.05, hard)
 	hard.Overlap, hard.Tiles, hard.Side = 0.1, 12, 128
 	add("hard, 12 × 12 tiles of 128 px", 0.1, hard)
+	brain := tilescan.Scan{Picture: brainVolume, Side: 128, Planes: 12, Overlap: 0.2, Jitter: 1.5, Vignette: 0.45, Curvature: 6, Depth: 0.45}
+	add("3-D, middle slice", 0.2, brain)
+	add("3-D, middle slice, stated 10 %", 0.1, brain)
+	brain.Speckle = 1
+	add("3-D, middle slice, speckle", 0.2, brain)
+	brain.Depth = 0.75
+	add("3-D, end slice, speckle", 0.2, brain)
+	brain.Depth = 0.79
+	add("3-D, last slice, speckle", 0.2, brain)
 	return out
 }
 
@@ -84,6 +97,8 @@ var smallTiles = map[string][]string{
 	"rotation 1°":                            {"camera.png"},
 	"80 % empty, columns, vignette":          {"gravel.png", "camera.png"},
 	"end of a specimen, 3":                   {"ihc.png"},
+	"3-D, middle slice":                      {brainVolume},
+	"3-D, last slice, speckle":               {brainVolume},
 	"hard":                                   {"ihc.png"},
 	"hard, overlap 5 %":                      {"brick.png"},
 }

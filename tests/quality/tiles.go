@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -22,17 +21,16 @@ import (
 	"strata/tests/tilescan"
 )
 
-// pictureWheel is the wheel whose pictures are scanned.
-const pictureWheel = "scikit-image==0.26.0"
-
 // tileResult is how a scan of a picture was stitched.
 type tileResult struct {
 	kind, picture string
 	full          bool
 	nominal, rms  float64 // px, after the common shift
 	wrong, tiles  int     // tiles with tissue, and of these those off by more than wrongTile
-	warned        string
+	warned        string  // the warnings about the tiles
+	warnings      int     // their number
 	seconds       float64 // of processor time
+	peers         []peerTiles
 }
 
 // wrongTile is the error in px from which a tile is wrong, and mostTileRMS what full scans must reach.
@@ -44,11 +42,7 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	if !all && !small {
 		return nil, nil
 	}
-	wheel, err := fetchWheel(ctx, filepath.Join("build", "pictures"))
-	if err != nil {
-		return nil, err
-	}
-	pictures, err := tilescan.Open(wheel)
+	pictures, err := openPictures(ctx, filepath.Join("build", "pictures"))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +50,7 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	var out []tileResult
 	var cases []tileCase
 	for _, c := range tileCases() {
-		for _, p := range picturesOf(c.name, all) {
+		for _, p := range picturesOf(&c, all) {
 			c.scan.Picture = p
 			cases = append(cases, c)
 			out = append(out, tileResult{kind: c.name, picture: p, full: c.full})
@@ -69,39 +63,18 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 }
 
 // picturesOf returns the pictures of a kind of scan.
-func picturesOf(kind string, all bool) []string {
+func picturesOf(c *tileCase, all bool) []string {
 	switch {
 	case !all:
-		return smallTiles[kind]
-	case kind == "base":
+		return smallTiles[c.name]
+	case c.scan.Picture != "":
+		return []string{c.scan.Picture}
+	case c.name == "base":
 		return basePictures
-	case strings.HasPrefix(kind, "hard"):
+	case strings.HasPrefix(c.name, "hard"):
 		return append([]string{"retina.jpg"}, tilePictures...)
 	}
 	return tilePictures
-}
-
-// fetchWheel returns the wheel with the pictures, from PyPI.
-func fetchWheel(ctx context.Context, dir string) (string, error) {
-	find := func() string {
-		found, _ := filepath.Glob(filepath.Join(dir, "*.whl"))
-		if found == nil {
-			return ""
-		}
-		return found[0]
-	}
-	if w := find(); w != "" {
-		return w, nil
-	}
-	python, err := exec.CommandContext(ctx, "scripts/venv.sh", "build/venv", "bench/requirements.txt").Output()
-	if err != nil {
-		return "", fmt.Errorf("an environment for pip: %w", err)
-	}
-	if err := command(ctx, nil, strings.TrimSpace(string(python)), "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--implementation", "cp",
-		"--python-version", "3.12", "--platform", "manylinux_2_28_x86_64", "-d", dir, pictureWheel); err != nil {
-		return "", err
-	}
-	return find(), nil
 }
 
 // try renders and stitches a scan in a folder of its own, which it removes.
@@ -114,21 +87,11 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase,
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeTiles(ctx, filepath.Join(dir, "tiles.ome.zarr"), &c.scan, scan); err != nil {
+	if err := writeTiles(ctx, filepath.Join(dir, tilesName), &c.scan, scan); err != nil {
 		return err
 	}
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, filepath.Join(o.bin, "stitch"), filepath.Join(dir, "tiles.ome.zarr"), filepath.Join(dir, "out.ome.zarr"), "--overlap", fmt.Sprint(c.stated),
-		"--estimate", "--save_positions", filepath.Join(dir, "positions.json"), "--no-use_gpu", "--threads", "1", "--n_levels", "0")
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s, %s: %w: %s", c.name, c.scan.Picture, err, said.String())
-	}
-	r.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	for line := range strings.Lines(said.String()) {
-		if _, text, ok := strings.Cut(line, "tiles.ome.zarr/0: "); ok {
-			r.warned = strings.TrimSpace(text)
-		}
+	if err := r.stitch(ctx, o, dir, c.stated); err != nil {
+		return fmt.Errorf("%s, %s: %w", r.kind, r.picture, err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "positions.json"))
 	if err != nil {
@@ -143,20 +106,47 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase,
 		return [2]float64{step * float64(t/c.scan.Tiles), step * float64(t%c.scan.Tiles)}
 	})
 	r.rms, r.wrong, r.tiles = misplaced(scan, func(t int) [2]float64 { return s.Tiles[t].Position })
-	fmt.Printf("%-42s %-22s nominal %5.1f px, found %6.2f px, %2d of %2d tiles wrong, %4.1f s  %.90s\n", r.kind, r.picture, r.nominal, r.rms, r.wrong, r.tiles, r.seconds, r.warned)
+	fmt.Printf("%-42s %-22s nominal %5.1f px, found %6.2f px, %2d of %2d tiles wrong, %4.1f s, %d warnings  %.90s\n", r.kind, shortName(r.picture), r.nominal, r.rms, r.wrong, r.tiles, r.seconds, r.warnings, r.warned)
+	return r.tryPeers(ctx, o, dir, &c, scan)
+}
+
+// tilesName is the name of a scan's mosaic grid in its folder.
+const tilesName = "tiles.ome.zarr"
+
+// stitch stitches the mosaic grid in a folder, and keeps what is warned of its tiles. Warnings of other things, as of the levels that the
+// pyramid lacks, do not count; nor may --quiet be given, which hides them all.
+func (r *tileResult) stitch(ctx context.Context, o options, dir string, overlap float64) error {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(o.bin, "stitch"), filepath.Join(dir, tilesName), filepath.Join(dir, "out.ome.zarr"), "--overlap", fmt.Sprint(overlap),
+		"--estimate", "--save_positions", filepath.Join(dir, "positions.json"), "--log_format", "json", "--progress", "none", "--no-use_gpu", "--threads", "1", "--n_levels", "0")
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, said.String())
+	}
+	r.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	var texts []string
+	for line := range strings.Lines(said.String()) {
+		var entry struct{ Level, Message string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			return fmt.Errorf("a line of the log is no JSON: %s", line)
+		}
+		if _, text, ok := strings.Cut(entry.Message, tilesName+"/0: "); ok && entry.Level == "warn" {
+			texts = append(texts, text)
+		}
+	}
+	r.warned, r.warnings = strings.Join(texts, "; "), len(texts)
 	return nil
 }
 
-// writeTiles writes a mosaic grid of one plane whose chunks are the tiles.
+// writeTiles writes a mosaic grid whose chunks are the tiles.
 func writeTiles(ctx context.Context, path string, s *tilescan.Scan, scan *tilescan.Rendered) error {
-	side := s.Tiles * s.Side
-	w, err := ngff.Create(ctx, store.Folder(path), "", ngff.ImageSpec{Format: 3, Shape: []int{1, side, side}, Chunks: []int{1, s.Side, s.Side}, DType: dtype.Float32,
+	shape := s.Shape()
+	w, err := ngff.Create(ctx, store.Folder(path), "", ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{shape[0], s.Side, s.Side}, DType: dtype.Float32,
 		Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{1, 1, 1}})
 	if err != nil {
 		return err
 	}
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(&scan.Pixels[0])), 4*len(scan.Pixels))
-	if err := w.WriteTile(ctx, []int{0, 0, 0}, []int{1, side, side}, raw); err != nil {
+	if err := w.WriteTile(ctx, []int{0, 0, 0}, shape, dtype.Bytes(scan.Pixels)); err != nil {
 		return err
 	}
 	return w.Close(ctx)
