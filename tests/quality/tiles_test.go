@@ -1,0 +1,89 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"strata/tests/tilescan"
+)
+
+// The common shift does not count, nor do tiles without tissue; one wrong tile does not blame the others.
+func TestMisplaced(t *testing.T) {
+	scan := &tilescan.Rendered{Places: [][2]float64{{0, 0}, {0, 90}, {90, 0}, {90, 90}, {180, 0}}, Tissue: []bool{true, true, true, true, false}}
+	found := [][2]float64{{7, -3}, {7, 87}, {97, -3}, {100, 91}, {500, 500}}
+	rms, wrong, tiles := misplaced(scan, func(t int) [2]float64 { return found[t] })
+	if math.Abs(rms-2.5) > 1e-9 || wrong != 1 || tiles != 4 {
+		t.Errorf("%v px, %d of %d tiles wrong; want 2.5 px, 1 of 4", rms, wrong, tiles)
+	}
+}
+
+func TestCheckTiles(t *testing.T) {
+	good := tileResult{kind: "base", picture: "moon.png", full: true, rms: 0.9, tiles: 36}
+	silent := tileResult{kind: "40 % empty", picture: "ihc.png", rms: 1.2, wrong: 3, tiles: 20}
+	told := silent
+	told.warned = "3 tiles show nothing"
+	lost := tileResult{kind: "rotation 1°", picture: "moon.png", full: true, rms: 1.1, tiles: 36}
+	if err := checkTiles([]tileResult{good, told}); err != nil {
+		t.Error(err)
+	}
+	err := checkTiles([]tileResult{good, silent, told, lost})
+	if err == nil {
+		t.Fatal("a silent and a lost scan are no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "40 % empty, ihc.png: 3 of 20") || !strings.Contains(lines[1], "rotation 1°, moon.png: off by 1.10 px") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// Every scan that CI tries is one of all scans.
+func TestSmallTiles(t *testing.T) {
+	kinds := map[string]tileCase{}
+	for _, c := range tileCases() {
+		if _, twice := kinds[c.name]; twice {
+			t.Errorf("two kinds of scans are called %q", c.name)
+		}
+		kinds[c.name] = c
+	}
+	for kind, pictures := range smallTiles {
+		c, known := kinds[kind]
+		for _, p := range pictures {
+			if !known || !slices.Contains(picturesOf(&c, true), p) {
+				t.Errorf("%s, %s is no scan", kind, p)
+			}
+		}
+	}
+}
+
+func TestFindWheels(t *testing.T) {
+	dir := t.TempDir()
+	wheel := filepath.Join(dir, "scikit_image-0.26.0-cp312-cp312-any.whl")
+	for _, name := range []string{wheel, filepath.Join(dir, "nilearn-0.14.0-py3-none-any.whl")} {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wheels, missing, err := findWheels(dir)
+	if err != nil || !slices.Equal(wheels, []string{wheel}) || !slices.Equal(missing, []string{"nilearn==0.14.1"}) {
+		t.Errorf("%q, missing %q, %v", wheels, missing, err)
+	}
+}
+
+// Ours and the others' wrong tiles count as silent unless they told.
+func TestPeerTable(t *testing.T) {
+	if s := peerTable([]tileResult{{kind: "base"}}); s != "" {
+		t.Errorf("no programs, but a table: %s", s)
+	}
+	r := tileResult{kind: "base", picture: "ihc.png", tiles: 36, nominal: 2.8, rms: 0.02, seconds: 0.8,
+		peers: []peerTiles{{rms: 9, wrong: 30, Told: true, Seconds: 1}, {rms: 7, wrong: 2, Seconds: 2}, {rms: 0.5, Seconds: 10}}}
+	s := peerTable([]tileResult{r})
+	for _, row := range []string{"| base | ihc | 36 | 2.8 | 0.02 / 0 | 9.00 / 30, told | 7.00 / 2 | 0.50 / 0 |\n", " 0 of 1 | 0 of 1 | 1 of 1 | 0 of 1 |\n", " 0.8 s | 1.0 s | 2.0 s | 10.0 s |\n"} {
+		if !strings.Contains(s, row) {
+			t.Errorf("no %q in\n%s", row, s)
+		}
+	}
+}
