@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"strata/tests/tilescan"
@@ -45,7 +44,7 @@ func peerPictures(c *tileCase) []string {
 
 // tryPeers runs the other programs on the tiles in a folder.
 func (r *tileResult) tryPeers(ctx context.Context, o options, dir string, c *tileCase, scan *tilescan.Rendered) error {
-	if o.peers == "" || !slices.Contains(peerPictures(c), r.picture) {
+	if !r.beside {
 		return nil
 	}
 	for _, p := range tilePeers {

@@ -30,6 +30,7 @@ type tileResult struct {
 	warned        string  // the warnings about the tiles
 	warnings      int     // their number
 	seconds       float64 // of processor time
+	beside        bool    // other programs run on the same tiles
 	peers         []peerTiles
 }
 
@@ -50,10 +51,11 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	var out []tileResult
 	var cases []tileCase
 	for _, c := range tileCases() {
+		beside := peerPictures(&c)
 		for _, p := range picturesOf(&c, all) {
 			c.scan.Picture = p
 			cases = append(cases, c)
-			out = append(out, tileResult{kind: c.name, picture: p, full: c.full})
+			out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: o.peers != "" && slices.Contains(beside, p)})
 		}
 	}
 	err = work.Each(ctx, 2, len(cases), func(_, k int) error {
