@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"strata/tests/tilescan"
 )
@@ -49,6 +50,7 @@ func (r *tileResult) tryPeers(ctx context.Context, o options, dir string, c *til
 	}
 	for _, p := range tilePeers {
 		cmd := exec.CommandContext(ctx, o.peers, "tests/quality/peers_tiles.py", p.program, fmt.Sprint(c.stated), filepath.Join(dir, tilesName))
+		cmd.WaitDelay = time.Second // processes that a killed program leaves hold its output open
 		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MPLBACKEND=agg")
 		out, err := cmd.Output()
 		if err != nil {
