@@ -93,6 +93,7 @@ def m2stitch(tiles, overlap):
 
 
 def multiview_stitcher(tiles, overlap):
+    import dask
     from multiview_stitcher import msi_utils, registration
     from multiview_stitcher import spatial_image_utils as si
 
@@ -102,7 +103,8 @@ def multiview_stitcher(tiles, overlap):
             tile[None], dims=["c", "y", "x"], scale={"y": 1.0, "x": 1.0}, translation={"y": y, "x": x}, transform_key="stage"
         )
         images.append(msi_utils.get_msim_from_sim(image, scale_factors=[]))
-    moved = registration.register(images, transform_key="stage", new_transform_key="found", reg_channel_index=0)
+    with dask.config.set(scheduler="threads"):  # in processes, it would import its modules again
+        moved = registration.register(images, transform_key="stage", new_transform_key="found", reg_channel_index=0)
     return stated(tiles, overlap) + np.array([np.asarray(m).reshape(-1, 3, 3)[0, :2, 2] for m in moved])
 
 
