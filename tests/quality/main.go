@@ -67,7 +67,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue, tiles…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
-	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on scans of pictures, a few of each kind")
+	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on some scans of pictures; -only 'tiles peers' names just these")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

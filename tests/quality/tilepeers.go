@@ -28,19 +28,27 @@ type peerTiles struct {
 	wrong int
 }
 
-// peerPictures returns the pictures of a kind of scan on which other programs run, too.
-func peerPictures(c *tileCase) []string {
-	switch {
-	case c.scan.Picture != "":
-		return []string{c.scan.Picture}
-	case c.name == "base":
-		return []string{"ihc.png", "gravel.png", "brick.png"}
-	case c.name == "hard":
-		return []string{"ihc.png", "retina.jpg"}
-	case c.scan.Tiles == 3 && c.scan.Overlap != 0.3:
-		return nil
-	}
-	return []string{"ihc.png"}
+// besidePeers names the kinds and pictures on which they run: they take long.
+var besidePeers = map[string][]string{
+	"base": {"ihc.png", "gravel.png", "brick.png"},
+	"6 × 6 tiles, overlap 30 %, stated 20 %": {"ihc.png"},
+	"3 × 3 tiles, overlap 8 %, stated 20 %":  {"ihc.png"},
+	"jitter 5 px":                            {"ihc.png"},
+	"backlash 6 px":                          {"ihc.png"},
+	"rows slipped by 12 px":                  {"ihc.png"},
+	"one slip of 25 px, overlap 20 %":        {"ihc.png"},
+	"rotation 1°":                            {"ihc.png"},
+	"noise 20 %":                             {"ihc.png"},
+	"40 % empty":                             {"ihc.png"},
+	"80 % empty":                             {"ihc.png"},
+	"80 % empty, columns, vignette":          {"ihc.png"},
+	"end of a specimen, 3":                   {"ihc.png"},
+	"hard":                                   {"ihc.png", "retina.jpg"},
+	"hard, overlap 5 %":                      {"ihc.png"},
+	"hard, 40 % empty":                       {"ihc.png"},
+	"hard, 80 % empty":                       {"ihc.png"},
+	"3-D, middle slice, speckle":             {brainVolume},
+	"3-D, end slice, speckle":                {brainVolume},
 }
 
 // tryPeers runs the other programs on the tiles in a folder.

@@ -39,36 +39,46 @@ const wrongTile, mostTileRMS = 2, 1
 
 // tryTiles cuts pictures into tiles and stitches them, two at a time.
 func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
-	all, small := o.wants("tiles"), o.wants("tiles small")
-	if !all && !small {
+	pictures := wantedPictures(o)
+	if pictures == nil {
 		return nil, nil
 	}
-	pictures, err := openPictures(ctx, filepath.Join("build", "pictures"))
+	wheels, err := openPictures(ctx, filepath.Join("build", "pictures"))
 	if err != nil {
 		return nil, err
 	}
-	defer pictures.Close()
+	defer wheels.Close()
 	var out []tileResult
 	var cases []tileCase
 	for _, c := range tileCases() {
-		beside := peerPictures(&c)
-		for _, p := range picturesOf(&c, all) {
+		for _, p := range pictures(&c) {
 			c.scan.Picture = p
 			cases = append(cases, c)
-			out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: o.peers != "" && slices.Contains(beside, p)})
+			out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: o.peers != "" && slices.Contains(besidePeers[c.name], p)})
 		}
 	}
 	err = work.Each(ctx, 2, len(cases), func(_, k int) error {
-		return out[k].try(ctx, o, filepath.Join(o.dir, fmt.Sprintf("tiles_%d", k)), cases[k], pictures)
+		return out[k].try(ctx, o, filepath.Join(o.dir, fmt.Sprintf("tiles_%d", k)), cases[k], wheels)
 	})
 	return out, err
 }
 
-// picturesOf returns the pictures of a kind of scan.
-func picturesOf(c *tileCase, all bool) []string {
+// wantedPictures returns the function that picks the pictures of a kind of scan, or nil if no scan of pictures is wanted.
+func wantedPictures(o options) func(c *tileCase) []string {
 	switch {
-	case !all:
-		return smallTiles[c.name]
+	case o.wants("tiles"):
+		return allPictures
+	case o.wants("tiles small"):
+		return func(c *tileCase) []string { return smallTiles[c.name] }
+	case o.wants("tiles peers"):
+		return func(c *tileCase) []string { return besidePeers[c.name] }
+	}
+	return nil
+}
+
+// allPictures returns all pictures of a kind of scan.
+func allPictures(c *tileCase) []string {
+	switch {
 	case c.scan.Picture != "":
 		return []string{c.scan.Picture}
 	case c.name == "base":

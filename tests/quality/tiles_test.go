@@ -40,8 +40,8 @@ func TestCheckTiles(t *testing.T) {
 	}
 }
 
-// Every scan that CI tries is one of all scans.
-func TestSmallTiles(t *testing.T) {
+// Every scan that CI tries, or that other programs try, is one of all scans.
+func TestTileCases(t *testing.T) {
 	kinds := map[string]tileCase{}
 	for _, c := range tileCases() {
 		if _, twice := kinds[c.name]; twice {
@@ -49,11 +49,13 @@ func TestSmallTiles(t *testing.T) {
 		}
 		kinds[c.name] = c
 	}
-	for kind, pictures := range smallTiles {
-		c, known := kinds[kind]
-		for _, p := range pictures {
-			if !known || !slices.Contains(picturesOf(&c, true), p) {
-				t.Errorf("%s, %s is no scan", kind, p)
+	for _, some := range []map[string][]string{smallTiles, besidePeers} {
+		for kind, pictures := range some {
+			c, known := kinds[kind]
+			for _, p := range pictures {
+				if !known || !slices.Contains(allPictures(&c), p) {
+					t.Errorf("%s, %s is no scan", kind, p)
+				}
 			}
 		}
 	}
