@@ -22,20 +22,24 @@ func TestMisplaced(t *testing.T) {
 }
 
 func TestCheckTiles(t *testing.T) {
-	good := tileResult{kind: "base", picture: "moon.png", full: true, rms: 0.9, tiles: 36}
-	silent := tileResult{kind: "40 % empty", picture: "ihc.png", rms: 1.2, wrong: 3, tiles: 20}
+	good := tileResult{kind: "base", picture: "moon.png", full: true, nominal: 2.8, rms: 0.9, tiles: 36}
+	silent := tileResult{kind: "40 % empty", picture: "ihc.png", nominal: 2.6, rms: 1.2, wrong: 3, tiles: 20}
 	told := silent
 	told.warned = "3 tiles show nothing"
-	lost := tileResult{kind: "rotation 1°", picture: "moon.png", full: true, rms: 1.1, tiles: 36}
-	if err := checkTiles([]tileResult{good, told}); err != nil {
+	lost := tileResult{kind: "rotation 1°", picture: "moon.png", full: true, nominal: 10.7, rms: 1.1, tiles: 36}
+	worse := told
+	worse.rms = 3.2
+	known := tileResult{kind: "hard", picture: "camera.png", full: true, nominal: 12, rms: 1.1, wrong: 2, tiles: 36, warned: "2 tiles show nothing"}
+	if err := checkTiles([]tileResult{good, told, known}); err != nil {
 		t.Error(err)
 	}
-	err := checkTiles([]tileResult{good, silent, told, lost})
+	err := checkTiles([]tileResult{good, silent, told, lost, worse})
 	if err == nil {
-		t.Fatal("a silent and a lost scan are no error")
+		t.Fatal("a silent, a lost and a scan that is worse than nominal are no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "40 % empty, ihc.png: 3 of 20") || !strings.Contains(lines[1], "rotation 1°, moon.png: off by 1.10 px") {
+	if len(lines) != 3 || !strings.Contains(lines[0], "40 % empty, ihc: 3 of 20") || !strings.Contains(lines[1], "rotation 1°, moon: off by 1.10 px, must be at most 1") ||
+		!strings.Contains(lines[2], "40 % empty, ihc: off by 3.20 px, nominal places by 2.60") {
 		t.Errorf("%q", lines)
 	}
 }
