@@ -125,6 +125,9 @@ func run(ctx context.Context, o options) error {
 		tables["tile peers"] = t
 	}
 	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"], tables["tile peers"])
+	if !o.wants("tiles") {
+		delete(tables, "tiles") // the page has a table of all
+	}
 	if o.page != "" {
 		if err := writePage(o.page, tables); err != nil {
 			return err
