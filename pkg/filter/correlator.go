@@ -41,8 +41,9 @@ type Spectrum struct {
 	sum, sqr []float64 // (h+1, w+1): of the pixels above and to the left
 }
 
-// Spectrum prepares a plane. Its pixels must be finite.
-func (c *Correlator) Spectrum(plane []float32) *Spectrum {
+// Spectrum prepares a plane, in the memory of a spectrum that is not needed any more if old is not nil. Its pixels must
+// be finite.
+func (c *Correlator) Spectrum(old *Spectrum, plane []float32) *Spectrum {
 	if len(plane) != c.h*c.w {
 		panic(fmt.Sprintf("filter: %d pixels for a plane of %d × %d", len(plane), c.h, c.w))
 	}
@@ -51,7 +52,11 @@ func (c *Correlator) Spectrum(plane []float32) *Spectrum {
 		mean += float64(v)
 	}
 	mean /= float64(len(plane))
-	s := &Spectrum{make([]complex128, c.ny*c.nk), make([]float64, (c.h+1)*(c.w+1)), make([]float64, (c.h+1)*(c.w+1))}
+	s := old
+	if s == nil {
+		s = &Spectrum{make([]complex128, c.ny*c.nk), make([]float64, (c.h+1)*(c.w+1)), make([]float64, (c.h+1)*(c.w+1))}
+	}
+	clear(s.f[c.h*c.nk:])
 	clear(c.space)
 	for y := range c.h {
 		a, b := 0.0, 0.0

@@ -16,7 +16,7 @@ func TestCorrelator(t *testing.T) {
 	}
 	c := NewCorrelator(h, w)
 	r := Displacements{[2]int{-15, -20}, [2]int{18, 33}}
-	got := c.Correlate(c.Spectrum(a), c.Spectrum(b), r, 12)
+	got := c.Correlate(c.Spectrum(nil, a), c.Spectrum(nil, b), r, 12)
 	n := r.Size()
 	for i, g := range got {
 		dy, dx := r.First[0]+i/n[1], r.First[1]+i%n[1]

@@ -37,7 +37,7 @@ var stages = []stage{
 	{"focal", mosaic, []string{mosaic, "o/out.ome.zarr", "--save_map", "o/maps"}, []string{"maps"}, 448 << 10, false}, // BaSiC takes all tiles at 128 × 128
 	{"crop", mosaic, []string{mosaic, "o/out.ome.zarr", "--depth", "200", "--crop_before_interface"}, []string{"out_crop.json"}, 0, false},
 	{"stitch", mosaic, []string{mosaic, "o/out.ome.zarr", "--estimate", "--save_transform", "o/transform.json", "--save_positions", "o/positions.json"},
-		[]string{"transform.json", "positions.json"}, 0, false},
+		[]string{"transform.json", "positions.json"}, 128 << 10, false}, // overviews of 128 × 128 pixels, and as much again until it is collected
 	{"smooth", mosaic, []string{mosaic, "o/out.ome.zarr", "--median", "3", "--sigma_px", "1.5"}, nil, 0, true},
 	{"stack", "", []string{"in/slices", "in/shifts_xy.csv", "o/out.ome.zarr", "--blend", "--slicing_interval_mm", "0.2", "--pyramid_resolutions", "10,25",
 		"--output_z_matches", "o/z_matches.csv", "--output_stacking_decisions", "o/decisions.csv"}, []string{"z_matches.csv", "decisions.csv"}, 0, false},

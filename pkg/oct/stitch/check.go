@@ -40,7 +40,7 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 		return err
 	}
 	e := newEstimator(all, opt, res)
-	found, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, res.Mem/2)
+	found, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, res.Mem/8)
 	if err != nil {
 		return err
 	}

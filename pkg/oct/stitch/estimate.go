@@ -136,7 +136,7 @@ func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 	var pairs []consensus.Pair
 	var strangers []consensus.Pair
 	for k, a := range e.all {
-		f, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, e.res.Mem/2)
+		f, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, e.res.Mem/8)
 		if err != nil {
 			return nil, err
 		}

@@ -83,6 +83,7 @@ type spectra struct {
 	a           *aligner
 	correlators []*filter.Correlator // by worker
 	of          map[int]*filter.Spectrum
+	free        []*filter.Spectrum // of tiles that are not needed any more
 	most        int
 }
 
@@ -118,8 +119,9 @@ func (s *spectra) fitting(tasks []search) (n int, need map[int]bool) {
 
 // prepare transforms the tiles that are needed, and forgets others.
 func (s *spectra) prepare(ctx context.Context, need map[int]bool) error {
-	for t := range s.of {
+	for t, old := range s.of {
 		if !need[t] {
+			s.free = append(s.free, old)
 			delete(s.of, t)
 		}
 	}
@@ -130,10 +132,11 @@ func (s *spectra) prepare(ctx context.Context, need map[int]bool) error {
 		}
 	}
 	made := make([]*filter.Spectrum, len(missing))
+	s.free = s.free[copy(made, s.free):]
 	err := work.Each(ctx, len(s.correlators), len(missing), func(worker, k int) error {
 		start := time.Now()
 		defer s.a.res.Meter.Since(meter.Compute, start)
-		made[k] = s.correlators[worker].Spectrum(s.a.overview.Tile[missing[k]])
+		made[k] = s.correlators[worker].Spectrum(made[k], s.a.overview.Tile[missing[k]])
 		return nil
 	})
 	for k, t := range missing {

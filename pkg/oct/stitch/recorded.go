@@ -87,7 +87,7 @@ func measureRecorded(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Re
 	if err := prepare(ctx, []*aligner{a}, res.Workers); err != nil {
 		return nil, nil, err
 	}
-	found, err := a.lookAround(ctx, expected, a.typical(expected), res.Mem/2)
+	found, err := a.lookAround(ctx, expected, a.typical(expected), res.Mem/8)
 	if err != nil {
 		return nil, nil, err
 	}

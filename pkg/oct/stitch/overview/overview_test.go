@@ -57,7 +57,7 @@ func TestLook(t *testing.T) {
 				if p[1] == 6 {
 					expected = [2]float64{0, 76}
 				}
-				got, unit := o.Look(c, c.Spectrum(o.Tile[p[0]]), c.Spectrum(o.Tile[p[1]]), o.Region(expected))
+				got, unit := o.Look(c, c.Spectrum(nil, o.Tile[p[0]]), c.Spectrum(nil, o.Tile[p[1]]), o.Region(expected))
 				want := [2]float64{float64(at[p[1]][0] - at[p[0]][0]), float64(at[p[1]][1] - at[p[0]][1])}
 				if len(got) == 0 || math.Hypot(got[0].D[0]-want[0], got[0].D[1]-want[1]) > 1.5 || o.EvidenceAt(p[0], p[1], want) < 3*unit {
 					t.Errorf("columns of %g, step %d, tiles %v: %v, want %v", columns, step, p, got, want)
