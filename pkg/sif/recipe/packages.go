@@ -50,6 +50,7 @@ var Strip = []string{
 	"usr/lib/*/libformw.so*", "usr/lib/*/libmenuw.so*", "usr/lib/*/libpanelw.so*", // ncurses, beside what top needs
 	"usr/lib/*/libBrokenLocale.so*", "usr/lib/*/libc_malloc_debug.so*", "usr/lib/*/libmemusage.so*", "usr/lib/*/libpcprofile.so*", "usr/lib/*/libthread_db.so*",
 	"usr/lib/*/libmvec.so*", "usr/sbin/iconvconfig", "usr/sbin/ldconfig", "usr/sbin/zic",
+	"usr/lib/*/gawk", "usr/bin/gawkbug", "usr/lib/*/libnss_hesiod.so*", "usr/lib/*/libanl.so*", "usr/bin/sotruss", "usr/bin/tzselect", "usr/share/zoneinfo/tzdata.zi", // gawk's extensions, and what no program here calls
 	"usr/lib/*/gconv", "usr/lib/init", "usr/lib/systemd", "usr/lib/sysctl.d", "usr/lib/tmpfiles.d",
 	"usr/share/bash-completion", "usr/share/bug", "usr/share/gdb", "usr/share/info", "usr/share/lintian", "usr/share/locale",
 	"usr/share/man", "usr/share/menu", "usr/share/pixmaps", "usr/share/zoneinfo/posix", "usr/share/zoneinfo/right",
