@@ -55,7 +55,7 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 	m := measure{pair: n.pair, d: expected}
 	m.emptyA, m.emptyB = n.va.v == nil, n.vb.v == nil
 	if m.emptyA || m.emptyB {
-		m.reason = "empty"
+		m.reason = emptyTile
 		return m
 	}
 	d := n.expected(expects) // between the views

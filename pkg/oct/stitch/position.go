@@ -101,7 +101,8 @@ func (s *Result) vote(measures []measure) {
 	count := make([]int, len(s.Tiles))
 	for _, m := range measures {
 		s.Pairs = append(s.Pairs, TilePair{Tiles: [2][2]int{s.Tiles[m.a].Tile, s.Tiles[m.b].Tile},
-			Measured: [2]float64{milli(m.d[0]), milli(m.d[1])}, Correlation: oct.Digits(m.correlation), Used: m.reason == "", Reason: m.reason})
+			Measured: [2]float64{milli(m.d[0]), milli(m.d[1])}, Correlation: oct.Digits(m.correlation),
+			Residual: m.residual(s.Tiles[m.a].Position, s.Tiles[m.b].Position), Used: m.reason == "", Reason: m.reason})
 		if m.reason != "" {
 			continue
 		}

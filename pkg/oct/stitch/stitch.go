@@ -121,13 +121,19 @@ type TilePair struct {
 	Tiles       [2][2]int  `json:"tiles"`           // (i, j) of the two
 	Measured    [2]float64 `json:"displacement_px"` // of the second from the first
 	Correlation float64    `json:"correlation"`     // normalised cross-correlation there
-	Used        bool       `json:"used"`
-	Reason      string     `json:"reason,omitempty"` // why the pair was not used
+	// Residual is the length in px by which Measured differs from the displacement of the tiles as placed; nil if
+	// nothing was measured.
+	Residual *float64 `json:"residual_px,omitempty"`
+	Used     bool     `json:"used"`
+	Reason   string   `json:"reason,omitempty"` // why the pair was not used
 }
 
-// WriteStitching writes a stitching as JSON.
+// WriteStitching writes a stitching as JSON, with its [Agreement].
 func WriteStitching(w io.Writer, s *Result) error {
-	b, err := json.MarshalIndent(s, "", " ")
+	b, err := json.MarshalIndent(struct {
+		*Result
+		Agreement *Agreement `json:"agreement,omitempty"`
+	}{s, s.Agreement()}, "", " ")
 	if err != nil {
 		return err
 	}
