@@ -315,6 +315,16 @@ func (r *Run) Wrote(d record.Dataset) {
 	}
 }
 
+// Found notes a measurement in the record, under a name that docs/stages.md explains.
+func (r *Run) Found(name string, value any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.record.Found == nil {
+		r.record.Found = map[string]any{}
+	}
+	r.record.Found[name] = value
+}
+
 // AtEnd has a check run when the command has succeeded, before its outputs are put in place. An error of it
 // is the command's.
 func (r *Run) AtEnd(check func() error) { r.atEnd = append(r.atEnd, check) }

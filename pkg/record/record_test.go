@@ -24,6 +24,7 @@ func TestRoundTrip(t *testing.T) {
 		Choice: &Choice{"gpu", 3, 2, "figures"}, Threads: 2, Mem: 3,
 		Inputs:   []Dataset{{Path: "in", Shape: []int{1, 2}, DType: "uint16", Chunks: []int{1, 1}, Shard: []int{1, 2}, Codecs: []string{"zstd"}, Format: 3, Bytes: 4}},
 		Outputs:  []Dataset{},
+		Found:    map[string]any{"agreement": map[string]any{"votes": 3.0}},
 		Warnings: []string{"w"}, Fallback: &Fallback{"gpu", "cpu", "r"}, Error: "e", ExitCode: 3,
 		WallSeconds: 1.5, PeakResidentBytes: 5, PeakDeviceBytes: 6,
 	}

@@ -158,6 +158,9 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if opt.Estimate {
 		r.Log.Info().Msg(s.Transform.Summary())
 	}
+	if a := s.Agreement(); a != nil {
+		r.Found("agreement", a)
+	}
 	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}

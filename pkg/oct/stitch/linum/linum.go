@@ -129,7 +129,15 @@ func (c Sidecar) Metrics(s *stitch.Result, in, out *ngff.Image) *metrics.Step {
 		m.Note("mean_refinement", n.Mean, "Mean distance by which tiles were moved (px)")
 		m.Note("max_refinement", n.Max, "Largest distance by which a tile was moved (px)")
 	}
+	if a := s.Agreement(); a != nil { // ours: linumpy has no such metrics
+		m.Note("pairs_compared", a.Compared, "Pairs of neighbouring tiles that are not empty")
+		m.Note("pairs_voted", a.Votes, "Of these, the pairs that place tiles")
+		m.Note("pairs_used_share", a.Share, "Their share")
+		m.Note("pairs_rejected", a.Rejected, "The other pairs, by their reason")
+		m.Note("tiles_unplaced", a.Unplaced, "Tiles that are not empty and in no pair that places tiles")
+	}
 	if c.Estimated {
+		m.Note("pairs_spread", s.Transform.Spread, "Scatter of the pairs about a regular grid (px, per axis)")
 		d := Model(s.Transform, s.Tile, s.Overlap)
 		m.Note("theta_deg", d.Theta, "Direction of rows of tiles (degrees)")
 		m.Note("phi_deg", d.Phi, "Angle between rows and columns of tiles (degrees)")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"testing"
 
 	"strata/pkg/metrics"
@@ -54,10 +55,13 @@ func TestSidecars(t *testing.T) {
 		Tiles: []stitch.TilePlan{{Tile: [2]int{0, 0}}, {Tile: [2]int{0, 1}, Position: [2]float64{3, 12}, Residual: [2]float64{3, 4}}, {Tile: [2]int{1, 0}, Position: [2]float64{8, 0}}},
 		Pairs: []stitch.TilePair{{Tiles: [2][2]int{{0, 0}, {0, 1}}, Measured: [2]float64{3, 12}, Correlation: 0.9, Used: true}, {Tiles: [2][2]int{{0, 0}, {1, 0}}, Measured: [2]float64{8, 40}, Reason: stitch.TooFar}}}
 	m := Sidecar{In: "in", Out: "out", Estimated: true}.Metrics(s, in, out)
-	for name, want := range map[string]any{"total_pairs": 2, "clamped_pairs": 1, "valid_pairs": 0.5, "max_refinement": 5.0, "num_tiles": 3, "overlap_reduction": 1 - float64(648)/voxels([]int{800})} {
+	for name, want := range map[string]any{"total_pairs": 2, "clamped_pairs": 1, "valid_pairs": 0.5, "max_refinement": 5.0, "num_tiles": 3, "pairs_compared": 2, "pairs_voted": 1, "pairs_used_share": 0.5, "tiles_unplaced": 3, "overlap_reduction": 1 - float64(648)/voxels([]int{800})} {
 		if got, _ := m.Metric(name); got.Value != want {
 			t.Errorf("%s: %v, want %v", name, got.Value, want)
 		}
+	}
+	if got, _ := m.Metric("pairs_rejected"); !reflect.DeepEqual(got.Value, map[string]int{stitch.TooFar: 1}) {
+		t.Errorf("rejected %v", got.Value)
 	}
 	if got, _ := m.Metric("valid_pairs"); got.Status != metrics.Warning {
 		t.Errorf("half of the pairs: %s", got.Status)
