@@ -26,6 +26,7 @@ type Facts struct {
 
 	known bool               // summed up in our words
 	plot  map[string]float64 // numbers to compare between slices
+	pairs *PairMap           // of a stitched slice; nil: its pairs are not known
 }
 
 // maxFacts is the maximum number of values shown of a file.

@@ -215,10 +215,7 @@ const fewMaps, firstMaps = 4, 2
 
 // FirstMaps returns the maps that are shown at once.
 func (r *Report) FirstMaps() []*MapSet {
-	if len(r.Maps) > fewMaps {
-		return r.Maps[:firstMaps]
-	}
-	return r.Maps
+	return inTheOpen(r.Maps, fewMaps, firstMaps)
 }
 
 // OtherMaps returns the maps that are shown on demand.

@@ -70,10 +70,15 @@ const fewPictures, firstPictures = 24, 12
 
 // First returns the pictures that are shown at once.
 func (g group) First() []*Picture {
-	if len(g.Pictures) > fewPictures {
-		return g.Pictures[:firstPictures]
+	return inTheOpen(g.Pictures, fewPictures, firstPictures)
+}
+
+// inTheOpen returns those of all that are shown at once: the first ones, of more than a few.
+func inTheOpen[T any](all []T, few, first int) []T {
+	if len(all) > few {
+		return all[:first]
 	}
-	return g.Pictures
+	return all
 }
 
 // Others returns the pictures that are shown on demand.

@@ -574,7 +574,7 @@ func TestSlices(t *testing.T) {
 	stitching := func(k int) string {
 		var b bytes.Buffer
 		err := stitch.WriteStitching(&b, &stitch.Result{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: canvas.BlendFeather,
-			Tiles: []stitch.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []stitch.TilePair{{Used: true}, {}},
+			Tiles: []stitch.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []stitch.TilePair{{Used: true}, {Reason: stitch.TooFar}},
 			Seams: []canvas.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
 		if err != nil {
 			t.Fatal(err)
@@ -592,7 +592,7 @@ func TestSlices(t *testing.T) {
 	r := load(t, Sources{Run: dir})
 	f := r.Stitch[1]
 	want := map[string]string{"Tiles": "1 × 3", "Slice, px": "100 × 270", "Blending": "feather", "Empty tiles": "1", "Largest residual, px": "0.5",
-		"Pairs used": "1 of 2", "Difference at seams": "5.5 %", "At the worst seam": "10 %", "Lowest seam correlation": "0.7"}
+		"Pairs used": "1 of 2", "Pairs rejected": "too far from where it should be: 1", "Tiles unplaced": "2", "Difference at seams": "5.5 %", "At the worst seam": "10 %", "Lowest seam correlation": "0.7"}
 	if f.Name != "slice_z02" || !reflect.DeepEqual(f.Values, want) {
 		t.Errorf("%+v", f)
 	}

@@ -43,15 +43,6 @@ func (f *Facts) stitched(b []byte) bool {
 		f.set("Pixels without a tile", strconv.FormatInt(s.Holes, 10))
 	}
 	f.number("Largest residual, "+unit, residual)
-	if len(s.Pairs) > 0 {
-		used := 0
-		for _, p := range s.Pairs {
-			if p.Used {
-				used++
-			}
-		}
-		f.set("Pairs used", fmt.Sprintf("%d of %d", used, len(s.Pairs)))
-	}
 	sum, weight, worst, least := 0.0, 0.0, 0.0, 1.0
 	for _, p := range s.Seams {
 		if p.Voxels <= 0 || !page.Finite(p.Relative) {
@@ -67,6 +58,7 @@ func (f *Facts) stitched(b []byte) bool {
 		f.number("Lowest seam correlation", least)
 		f.plot = map[string]float64{seamMean: 100 * sum / weight, seamWorst: 100 * worst}
 	}
+	f.agrees(&s)
 	return true
 }
 

@@ -12,12 +12,13 @@ fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 run=$tmp/run
-mkdir -p "$run"/{reports,previews,aip,volume,pipeline_info,slices}
+mkdir -p "$run"/{reports,previews,aip,volume,pipeline_info,slices,stitch}
 
 bin/phantom "$tmp/mosaics" --slices 3 --tiles 2,2 --quiet
 for mosaic in "$tmp"/mosaics/mosaic_grid*.ome.zarr; do
   name=$(basename "$mosaic" .ome.zarr)
   bin/aip "$mosaic" "$run/aip/$name.ome.zarr" --png "$run/aip/$name.png" --report "$run/reports/$name.aip.json" --no-use_gpu -q
+  bin/stitch "$mosaic" "$tmp/$name.ome.zarr" --estimate --save_positions "$run/stitch/slice${name#mosaic_grid_3d}.json" --n_levels 0 --no-use_gpu -q
   bin/preview "$mosaic" "$run/previews/$name.png" --report "$run/reports/$name.preview.json" --colormap magma -q
   bin/preview "$run/aip/$name.ome.zarr" "$run/previews/$name flat.png" -q
 done
