@@ -12,6 +12,9 @@ const (
 	// checkedSide is the number of rows and columns of tiles in the middle of a mosaic whose overlaps are checked, and
 	// checkedLarge that of a mosaic of largeMosaic tiles and more.
 	checkedSide, checkedLarge, largeMosaic = 2, 3, 36
+	// leastChecked is the least likelihood ratio, as a logarithm, of a displacement along each axis: two pairs of tiles
+	// that show texture reach 6 to 9, tiles that show none 1.
+	leastChecked = 5
 	// leastDifference is the least difference of an overlap, as a part of a tile, that is told.
 	leastDifference = 0.02
 )
@@ -49,7 +52,7 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 	t := Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
 	differs := false
 	for axis, v := range verdicts {
-		if v.Votes < leastVotes {
+		if v.Votes < leastChecked {
 			return nil
 		}
 		d, at := steps[axis], e.grid.Expected[axis]

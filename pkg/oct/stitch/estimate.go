@@ -6,14 +6,18 @@ import (
 	"math"
 	"slices"
 
+	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/oct/stitch/overview"
 )
 
 var (
 	// errNothingCommon reports that no pair of neighbours agreed anywhere.
 	errNothingCommon = errors.New("no two neighbouring tiles have tissue in common where they may overlap")
+	// errRepeats reports that a common displacement may be off by periods of what tiles show.
+	errRepeats = errors.New("what tiles show repeats itself, so that nothing tells how far they overlap")
 	// errTooFew reports that too few pairs agree on what nobody would expect.
 	errTooFew = errors.New("too few pairs of tiles agree on how far they lie apart")
 )
@@ -113,6 +117,9 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	if !known[0] && !known[1] {
 		return e.unknown(nil, errNothingCommon), nil
 	}
+	if e.repeats(steps, verdicts, known) {
+		return e.unknown(nil, errRepeats), nil
+	}
 	e.scatter = max(verdicts[0].Scatter, verdicts[1].Scatter)
 	e.grid.Expected = e.complete(steps, known)
 	a := e.roughly(pairs)
@@ -120,6 +127,7 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	if err != nil {
 		return nil, err
 	}
+	readmit(measures)
 	a, _ = arrange(e.grid, measures, nil, e.loose())
 	if err := e.again(ctx, a, measures); err != nil {
 		return nil, err
@@ -154,6 +162,28 @@ func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 	}
 	e.strangers = strangers
 	return pairs, nil
+}
+
+// repeats reports whether neighbours that lie as expected would agree as well at the displacements that were found along
+// all axes of which one is known.
+func (e *estimator) repeats(steps consensus.Steps, verdicts [2]consensus.Verdict, known [2]bool) bool {
+	for axis, is := range known {
+		var views []*overview.Overview
+		var neighbours [][][2]int
+		for _, a := range e.all {
+			var pairs [][2]int
+			for _, p := range a.pairs {
+				if p.axis == axis {
+					pairs = append(pairs, [2]int{p.a, p.b})
+				}
+			}
+			views, neighbours = append(views, a.overview), append(neighbours, pairs)
+		}
+		if is && !overview.Alias(views, neighbours, steps[axis], e.grid.Expected[axis], verdicts[axis].Scatter) {
+			return false
+		}
+	}
+	return true
 }
 
 // leastVotes is the least likelihood ratio, as a logarithm, of a displacement to believe, and leastMargin that against
@@ -201,8 +231,8 @@ func (e *estimator) chosen(pairs []consensus.Pair, where func(*consensus.Pair) [
 	for i, k := range consensus.Choose(pairs, e.chance, 3*e.scatter, where) {
 		if k >= 0 {
 			p := &pairs[i]
-			var s consensus.Sym
-			s.YY, s.XX = 4/float64(e.step[0]*e.step[0]), 4/float64(e.step[1]*e.step[1])
+			s := p.Candidates[k].Width
+			s = s.Add(consensus.Sym{YY: float64(e.step[0]*e.step[0]) / 4, XX: float64(e.step[1]*e.step[1]) / 4}).Inverse()
 			out = append(out, consensus.Measured{A: p.A, B: p.B, D: p.Candidates[k].D, P: s, Sure: p.Candidates[k].Score > e.chance[p.Axis].Most})
 		}
 	}
@@ -217,6 +247,26 @@ func (e *estimator) exactly(ctx context.Context, a *consensus.Arrangement) ([]me
 	}
 	reach := max(4, 2*max(e.step[0], e.step[1])+2)
 	return e.compare(ctx, expects, func(int, pair) int { return reach }, leastEvidence)
+}
+
+// readmit lets pairs vote that lie too far from where they should be, if they agree as well as most others: where these
+// fit, tiles are there.
+func readmit(measures []measure) {
+	var unlike []float64
+	for _, m := range measures {
+		if m.reason == "" {
+			unlike = append(unlike, 1-m.correlation)
+		}
+	}
+	if len(unlike) == 0 {
+		return
+	}
+	most := filter.MedianOf(unlike)
+	for i := range measures {
+		if m := &measures[i]; m.reason == TooFar && 1-m.correlation <= most {
+			m.reason = ""
+		}
+	}
 }
 
 // again measures those pairs that had no say near where all others put them.

@@ -51,8 +51,8 @@ func Robust(tiles int, links, held []Link, most float64) *Fit {
 	for mu, left := float64(anneal), rounds; left > 0; mu = max(mu/2, 1) {
 		far := misfits(f.R, work)
 		scale := math.Hypot(3*median(far), exact)
-		for i, d := range far {
-			u := d / math.Hypot(scale, 2*work[i].deviation())
+		for i := range work {
+			u := work[i].beyond(f.R, scale, 2)
 			k := mu / (mu + u*u)
 			work[i].w = work[i].P.Scaled(k * k)
 		}
@@ -75,25 +75,25 @@ const outlier, outlierPx = 4, 1
 
 // drop excludes the links that contradict the others, and solves with the rest.
 func (f *Fit) drop(links []Link, prior float64) {
-	far := misfits(f.R, links)
-	limit := max(outlier*median(far), outlierPx)
-	for i, d := range far {
-		f.Bad[i] = d > max(limit, outlier*links[i].deviation())
+	limit := max(outlier*median(misfits(f.R, links)), outlierPx)
+	for i := range links {
+		f.Bad[i] = links[i].beyond(f.R, limit, outlier) > 1
 	}
+	far := make([]float64, len(links))
 	for {
 		good := f.good(links)
 		solve(f.R, good, prior)
-		far := misfits(f.R, links)
 		limit := max(outlier*median(misfits(f.R, good)), outlierPx)
 		worst := make([]float64, len(f.R)) // by tile
 		for i, l := range links {
 			if !f.Bad[i] {
+				far[i] = l.beyond(f.R, limit, outlier)
 				worst[l.A], worst[l.B] = max(worst[l.A], far[i]), max(worst[l.B], far[i])
 			}
 		}
 		dropped := false
 		for i, l := range links {
-			if !f.Bad[i] && far[i] > max(limit, outlier*l.deviation()) && far[i] == worst[l.A] && far[i] == worst[l.B] {
+			if !f.Bad[i] && far[i] > 1 && far[i] == worst[l.A] && far[i] == worst[l.B] {
 				f.Bad[i], dropped = true, true
 			}
 		}
@@ -101,6 +101,14 @@ func (f *Fit) drop(links []Link, prior float64) {
 			return
 		}
 	}
+}
+
+// beyond returns how far the deviations contradict a link: 1 at a distance in px that is allowed anyway, farther along
+// directions in which the link says little: by its standard deviation there times a factor.
+func (l *Link) beyond(r [][2]float64, px, sigmas float64) float64 {
+	d := l.off(r)
+	v := l.P.Inverse().Scaled(sigmas * sigmas).Add(Diagonal(px * px))
+	return math.Sqrt((v.XX*d[0]*d[0] - 2*v.YX*d[0]*d[1] + v.YY*d[1]*d[1]) / v.Det())
 }
 
 // good returns the links that are not bad, weighted by their precision.
@@ -132,7 +140,7 @@ func (f *Fit) weigh(links, held []Link, most float64) {
 	follow := n / max(n-free, n/10)
 	for range rounds {
 		noise := follow * variance(far)
-		f.Noise = math.Sqrt(max(follow*variance(counted(far, good)), 1))
+		f.Noise = math.Sqrt(max(follow*variance(counted(f.R, good)), 1))
 		f.Stage = math.Sqrt(min(max((differ-noise)/2, leastStage*leastStage), most*most))
 		for i := range good {
 			good[i].w = good[i].P.Scaled(1 / (f.Noise * f.Noise))
@@ -177,7 +185,13 @@ func (f *Fit) SameGroup(a, b int) bool { return f.group[a] == f.group[b] }
 func (f *Fit) Misfit(l *Link) float64 { return l.misfit(f.R) }
 
 func (l *Link) misfit(r [][2]float64) float64 {
-	return math.Hypot(r[l.B][0]-r[l.A][0]-l.D[0], r[l.B][1]-r[l.A][1]-l.D[1])
+	d := l.off(r)
+	return math.Hypot(d[0], d[1])
+}
+
+// off returns by what the deviations contradict a link, (y, x) in px.
+func (l *Link) off(r [][2]float64) [2]float64 {
+	return [2]float64{r[l.B][0] - r[l.A][0] - l.D[0], r[l.B][1] - r[l.A][1] - l.D[1]}
 }
 
 // deviation returns the standard deviation of a link along an axis, px.
@@ -195,11 +209,12 @@ func misfits(r [][2]float64, links []Link) []float64 {
 }
 
 // counted returns misfits in units of the standard deviations of their links.
-func counted(far []float64, links []Link) []float64 {
-	out := make([]float64, len(far))
-	for i, f := range far {
-		p := links[i].P
-		out[i] = f * math.Sqrt((p.YY+p.XX)/2)
+func counted(r [][2]float64, links []Link) []float64 {
+	out := make([]float64, len(links))
+	for i := range links {
+		d := links[i].off(r)
+		v := links[i].P.times(d)
+		out[i] = math.Sqrt(max(d[0]*v[0]+d[1]*v[1], 0))
 	}
 	return out
 }

@@ -124,3 +124,18 @@ func TestBridges(t *testing.T) {
 		}
 	}
 }
+
+// A pair that says little along an edge may differ from the others there, but not across it.
+func TestRobustAlongEdges(t *testing.T) {
+	var links []Link
+	truth := make([][2]float64, 16)
+	neighbours(4, 4, func(a, b, _ int) { links = append(links, Link{A: a, B: b, P: Diagonal(100)}) })
+	edge := Sym{YY: 100, XX: 0.01}
+	along, across := 3, 12
+	links[along].P, links[along].D = edge, [2]float64{0, 15}
+	links[across].P, links[across].D = edge, [2]float64{15, 0}
+	f := Robust(len(truth), links, nil, 10)
+	if f.Bad[along] || !f.Bad[across] || worst(f.R, truth) > 0.1 {
+		t.Errorf("bad along the edge: %v, across: %v; off by %.2f px", f.Bad[along], f.Bad[across], worst(f.R, truth))
+	}
+}

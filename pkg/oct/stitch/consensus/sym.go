@@ -12,6 +12,9 @@ func (s Sym) Add(o Sym) Sym { return Sym{s.YY + o.YY, s.YX + o.YX, s.XX + o.XX} 
 // Scaled returns f times the matrix.
 func (s Sym) Scaled(f float64) Sym { return Sym{s.YY * f, s.YX * f, s.XX * f} }
 
+// Det returns the determinant.
+func (s Sym) Det() float64 { return s.YY*s.XX - s.YX*s.YX }
+
 // Inverse returns the inverse of a positive definite matrix.
 func (s Sym) Inverse() Sym {
 	det := s.YY*s.XX - s.YX*s.YX

@@ -19,6 +19,7 @@ type Pair struct {
 type Candidate struct {
 	D     [2]float64 // (y, x) in px
 	Score float64    // by how many standard deviations of chance the tiles agree there
+	Width Sym        // covariance of the displacements around it at which they agree nearly as well, px²: an edge in common leaves the place along it open
 }
 
 // Steps are the displacements (y, x) in px of neighbouring tiles along the axes of the grid.
@@ -68,7 +69,7 @@ type Verdict struct {
 func Vote(pairs []Pair, chance [2]Chance, expected Steps, least float64) (Steps, [2]Verdict) {
 	var best [2][]hypothesis
 	for axis := range best {
-		best[axis] = hypotheses(thinned(votersOf(pairs, axis), mostVoters), chance[axis], least)
+		best[axis] = hypotheses(thinned(votersOf(pairs, axis), mostVoters), chance[axis], expected[axis], least)
 	}
 	top := math.Inf(-1)
 	steps, verdicts := expected, [2]Verdict{}
@@ -137,7 +138,7 @@ func (p *Pair) votes(chance Chance) []float64 {
 }
 
 // hypotheses returns the displacements of an axis with the most votes, none within the scatter of a better one.
-func hypotheses(voters []Pair, chance Chance, least float64) (out []hypothesis) {
+func hypotheses(voters []Pair, chance Chance, expected [2]float64, least float64) (out []hypothesis) {
 	var centres [][2]float64
 	votes := make([][]float64, len(voters))
 	for i := range voters {
@@ -147,7 +148,7 @@ func hypotheses(voters []Pair, chance Chance, least float64) (out []hypothesis) 
 		}
 	}
 	var tried []hypothesis
-	for _, d := range thinned(centres, mostHypotheses) {
+	for _, d := range append(thinned(centres, mostHypotheses), expected) {
 		best := hypothesis{d: d}
 		for scatter := least; scatter < 20*least; scatter *= 2 {
 			if h := (hypothesis{d, scatter, likelihood(voters, votes, d, scatter)}); h.votes > best.votes {
@@ -167,22 +168,70 @@ func hypotheses(voters []Pair, chance Chance, least float64) (out []hypothesis) 
 			out = append(out, h)
 		}
 	}
+	for k := range out {
+		out[k].climb(voters, votes)
+	}
+	slices.SortStableFunc(out, func(a, b hypothesis) int { return cmp.Compare(b.votes, a.votes) })
 	return out
+}
+
+// climb moves a hypothesis to where more candidates put it: to their mean, weighted by the probabilities that they belong
+// to it.
+func (h *hypothesis) climb(voters []Pair, votes [][]float64) {
+	for range 4 {
+		var precision Sym
+		var sum [2]float64
+		for i := range voters {
+			all := voters[i].agreement(votes[i], h.d, h.scatter)
+			if all == 0 {
+				continue
+			}
+			for j, c := range voters[i].Candidates {
+				p := c.Width.Add(Diagonal(h.scatter * h.scatter)).Inverse()
+				w := p.Scaled(votes[i][j] * c.density(h.d, h.scatter) * voters[i].Area / all)
+				v := w.times(c.D)
+				precision, sum = precision.Add(w), [2]float64{sum[0] + v[0], sum[1] + v[1]}
+			}
+		}
+		if !(precision.Det() > 0) {
+			return
+		}
+		next := *h
+		next.d = precision.Inverse().times(sum)
+		if next.votes = likelihood(voters, votes, next.d, h.scatter); !(next.votes > h.votes) {
+			return
+		}
+		*h = next
+	}
+}
+
+// density returns the probability density in 1/px² of a candidate if a common displacement is d.
+func (c *Candidate) density(d [2]float64, scatter float64) float64 {
+	y, x := c.D[0]-d[0], c.D[1]-d[1]
+	v := c.Width.Add(Diagonal(scatter * scatter))
+	det := v.Det()
+	far := (v.XX*y*y - 2*v.YX*y*x + v.YY*x*x) / det
+	if far > 25 {
+		return 0
+	}
+	return math.Exp(-far/2) / (2 * math.Pi * math.Sqrt(det))
+}
+
+// agreement returns how much likelier a pair's candidates are with a common displacement than without.
+func (p *Pair) agreement(votes []float64, d [2]float64, scatter float64) float64 {
+	agree, weight := 0.0, 0.0
+	for j := range p.Candidates {
+		weight += votes[j]
+		agree += votes[j] * p.Candidates[j].density(d, scatter)
+	}
+	return 1 - honest*weight + honest*agree*p.Area
 }
 
 // likelihood returns the logarithm of how much likelier the candidates are with a common displacement than without.
 func likelihood(voters []Pair, votes [][]float64, d [2]float64, scatter float64) float64 {
 	sum := 0.0
 	for i := range voters {
-		p, weight := 0.0, 0.0
-		for j, c := range voters[i].Candidates {
-			weight += votes[i][j]
-			y, x := c.D[0]-d[0], c.D[1]-d[1]
-			if far := (y*y + x*x) / (scatter * scatter); far < 25 {
-				p += votes[i][j] * math.Exp(-far/2)
-			}
-		}
-		sum += math.Log(1 - honest*weight + honest*p*voters[i].Area/(2*math.Pi*scatter*scatter))
+		sum += math.Log(voters[i].agreement(votes[i], d, scatter))
 	}
 	return sum
 }

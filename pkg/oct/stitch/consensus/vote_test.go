@@ -20,7 +20,7 @@ func guesses(rng *rand.Rand, n int, truth Steps, scatter, share float64) (pairs 
 		}
 		if rng.Float64() < share {
 			d := [2]float64{truth[axis][0] + scatter*rng.NormFloat64(), truth[axis][1] + scatter*rng.NormFloat64()}
-			p.Candidates = append([]Candidate{{d, 6}}, p.Candidates[:4]...)
+			p.Candidates = append([]Candidate{{D: d, Score: 6}}, p.Candidates[:4]...)
 		}
 		pairs = append(pairs, p)
 	})
@@ -57,7 +57,7 @@ func TestVoteWhereTextureRepeats(t *testing.T) {
 		for _, period := range []float64{0, 20, -20, 40} {
 			d := expected[axis]
 			d[axis] += period + 3 // 2 % farther, both axes alike
-			p.Candidates = append(p.Candidates, Candidate{d, 10 - math.Abs(period)/100})
+			p.Candidates = append(p.Candidates, Candidate{D: d, Score: 10 - math.Abs(period)/100})
 		}
 		if axis == 1 { // of this axis a wrong one agrees a little better
 			p.Candidates[0].Score, p.Candidates[1].Score = p.Candidates[1].Score, p.Candidates[0].Score
@@ -72,6 +72,37 @@ func TestVoteWhereTextureRepeats(t *testing.T) {
 	for i, k := range Choose(pairs, chance, 6, func(p *Pair) [2]float64 { return got[p.Axis] }) {
 		if k != 0 {
 			t.Errorf("pair %d: candidate %d", i, k)
+		}
+	}
+}
+
+// Of an edge that two tiles have in common, the place along it is open: such candidates say nothing of that direction,
+// wherever they lie, and few others do.
+func TestVoteAlongEdges(t *testing.T) {
+	truth, expected := Steps{{150, 3}, {-4, 152}}, Steps{{160, 0}, {0, 160}}
+	chance := [2]Chance{{2, 3}, {2, 3}}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		var pairs []Pair
+		neighbours(5, 5, func(a, b, axis int) {
+			sin, cos := math.Sincos(rng.Float64() * math.Pi)
+			along := -20 * rng.Float64() // where tiles overlap more, longer edges agree better
+			d, width := truth[axis], Sym{}
+			if len(pairs)%3 > 0 {
+				if d[0]*sin+d[1]*cos < 0 {
+					sin, cos = -sin, -cos
+				}
+				d = [2]float64{d[0] + along*sin, d[1] + along*cos}
+				width = Sym{144 * sin * sin, 144 * sin * cos, 144 * cos * cos}
+			}
+			d = [2]float64{d[0] + rng.NormFloat64(), d[1] + rng.NormFloat64()}
+			pairs = append(pairs, Pair{A: a, B: b, Axis: axis, Area: 1e4, Candidates: []Candidate{{D: d, Score: 9, Width: width}}})
+		})
+		got, _ := Vote(pairs, chance, expected, 2)
+		for axis := range got {
+			if far := math.Hypot(got[axis][0]-truth[axis][0], got[axis][1]-truth[axis][1]); far > 2 {
+				t.Errorf("seed %d: %v, want %v", seed, got[axis], truth[axis])
+			}
 		}
 	}
 }

@@ -281,9 +281,32 @@ func (o *Overview) Look(c *filter.Correlator, a, b *filter.Spectrum, r filter.Di
 	}
 	unit = filter.MedianOf(far) / 0.6745
 	for _, p := range r.Peaks(v, candidates, 3) {
-		out = append(out, consensus.Candidate{D: [2]float64{float64(p.D[0] * o.Step[0]), float64(p.D[1] * o.Step[1])}, Score: p.Value / unit})
+		out = append(out, consensus.Candidate{D: [2]float64{float64(p.D[0] * o.Step[0]), float64(p.D[1] * o.Step[1])}, Score: p.Value / unit, Width: o.width(v, r, p)})
 	}
 	return out, unit
+}
+
+const (
+	// around is how far, in pixels of the overview, a peak is followed, and alike the part of its height to which.
+	around, alike = 10, 0.75
+)
+
+// width returns the covariance in px² of the displacements around a peak at which the tiles agree nearly as well.
+func (o *Overview) width(v []float32, r filter.Displacements, p filter.Peak) (s consensus.Sym) {
+	n := r.Size()
+	at := [2]int{p.D[0] - r.First[0], p.D[1] - r.First[1]}
+	count := 0.0
+	for y := max(at[0]-around, 0); y <= min(at[0]+around, n[0]-1); y++ {
+		for x := max(at[1]-around, 0); x <= min(at[1]+around, n[1]-1); x++ {
+			if float64(v[y*n[1]+x]) < alike*p.Value {
+				continue
+			}
+			dy, dx := float64((y-at[0])*o.Step[0]), float64((x-at[1])*o.Step[1])
+			s = s.Add(consensus.Sym{YY: dy * dy, YX: dy * dx, XX: dx * dx})
+			count++
+		}
+	}
+	return s.Scaled(1 / count)
 }
 
 // evidence returns what a correlation at a displacement says: what chance reaches shrinks with the square root of the
@@ -294,16 +317,23 @@ func (o *Overview) evidence(c float64, d [2]int) float64 {
 }
 
 // EvidenceAt returns the largest evidence within a pixel of a displacement in px of tile b against tile a.
-func (o *Overview) EvidenceAt(a, b int, d [2]float64) float64 {
-	best := 0.0
-	for k := range 9 {
-		s := [2]int{int(math.Round(d[0]/float64(o.Step[0]))) + k/3 - 1, int(math.Round(d[1]/float64(o.Step[1]))) + k%3 - 1}
+func (o *Overview) EvidenceAt(a, b int, d [2]float64) (best float64) {
+	o.near(a, b, d, 1, func(s [2]int, c float64) { best = max(best, o.evidence(c, s)) })
+	return best
+}
+
+// near calls visit with the correlations of two tiles at the displacements within a reach of one in px.
+func (o *Overview) near(a, b int, d [2]float64, reach int, visit func(s [2]int, c float64)) {
+	if o.Tile[a] == nil || o.Tile[b] == nil {
+		return
+	}
+	side := 2*reach + 1
+	for k := range side * side {
+		s := [2]int{int(math.Round(d[0]/float64(o.Step[0]))) + k/side - reach, int(math.Round(d[1]/float64(o.Step[1]))) + k%side - reach}
 		ny, nx := o.Size[0]-max(s[0], -s[0]), o.Size[1]-max(s[1], -s[1])
-		if min(ny, nx) < 2 || o.Tile[a] == nil || o.Tile[b] == nil {
+		if min(ny, nx) < 2 {
 			continue
 		}
-		c := filter.NCC(filter.Crop(o.Tile[a], o.Size[1], [2]int{max(s[0], 0), max(s[1], 0)}, ny, nx), filter.Crop(o.Tile[b], o.Size[1], [2]int{max(-s[0], 0), max(-s[1], 0)}, ny, nx))
-		best = max(best, o.evidence(c, s))
+		visit(s, filter.NCC(filter.Crop(o.Tile[a], o.Size[1], [2]int{max(s[0], 0), max(s[1], 0)}, ny, nx), filter.Crop(o.Tile[b], o.Size[1], [2]int{max(-s[0], 0), max(-s[1], 0)}, ny, nx)))
 	}
-	return best
 }

@@ -1,0 +1,70 @@
+package overview
+
+import "math"
+
+const (
+	// leastAlias is the least difference of a displacement from the expected one, as a part of a tile, that is thought to
+	// be another period of what tiles show.
+	leastAlias = 0.05
+	// aliasShare is the part of the agreement of neighbours that a tile must reach with itself for that. Bricks reach 0.87
+	// where neighbours show the same bricks, and 0.93 and 0.98 where they do not.
+	aliasShare = 0.9
+	// aliasDip is the part of the agreement of a tile with itself a period away that it falls below on the way there.
+	aliasDip = 0.8
+	// aliasTiles is the number of tiles, and of pairs, by which it is judged.
+	aliasTiles = 30
+	// mostAliasReach is how far around that is looked at most, in pixels of the overview.
+	mostAliasReach = 4
+)
+
+// Alias reports whether tiles agree with themselves, displaced by the difference of a displacement that was found from the
+// expected one (both in px), as neighbours agree with them at the displacement that was found: what they show repeats itself at that
+// distance. neighbours are the pairs of tiles of each of the overviews, scatter is the standard deviation of their displacements in px.
+func Alias(all []*Overview, neighbours [][][2]int, found, expected [2]float64, scatter float64) bool {
+	period := [2]float64{found[0] - expected[0], found[1] - expected[1]}
+	o := all[0]
+	step := min(o.Step[0], o.Step[1])
+	reach := min(max(1, int(math.Round(scatter/float64(step)))), mostAliasReach)
+	least := max(leastAlias*float64(min(o.Size[0]*o.Step[0], o.Size[1]*o.Step[1])), float64(3*reach*step))
+	if math.Hypot(period[0], period[1]) < least {
+		return false
+	}
+	themselves := make([][][2]int, len(all))
+	for k, o := range all {
+		for t := range o.Tile {
+			themselves[k] = append(themselves[k], [2]int{t, t})
+		}
+	}
+	alone := agreement(all, themselves, period, reach)
+	if alone < aliasShare*agreement(all, neighbours, found, reach) {
+		return false
+	}
+	// what is only smooth agrees with itself on all of the way
+	for k := 1; k < 8; k++ {
+		part := float64(k) / 8
+		if agreement(all, themselves, [2]float64{part * period[0], part * period[1]}, 0) < aliasDip*alone {
+			return true
+		}
+	}
+	return false
+}
+
+// agreement returns the mean of the largest correlations of pairs of tiles within a reach, in pixels of the overview, of a
+// displacement in px, for some of the pairs.
+func agreement(all []*Overview, pairs [][][2]int, d [2]float64, reach int) float64 {
+	sum, count := 0.0, 0.0
+	for k, o := range all {
+		var known [][2]int
+		for _, p := range pairs[k] {
+			if o.Tile[p[0]] != nil && o.Tile[p[1]] != nil {
+				known = append(known, p)
+			}
+		}
+		for i := 0; i < len(known); i += max(1, len(known)*len(all)/aliasTiles) {
+			best := 0.0
+			o.near(known[i][0], known[i][1], d, reach, func(_ [2]int, c float64) { best = max(best, c) })
+			sum, count = sum+best, count+1
+		}
+	}
+	return sum / max(count, 1)
+}
