@@ -52,7 +52,7 @@ func (p *Pattern) Add(plane, reduced []float32, size [2]int) {
 	}
 	scale := float32(w / mean)
 	for i, f := range plane {
-		if v := f * scale; v-v == 0 {
+		if v := float32(f * scale); v-v == 0 { // converted: else v-v may be computed from the exact product
 			to[i] += v
 		}
 	}
