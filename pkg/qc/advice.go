@@ -5,6 +5,7 @@ import "strings"
 // advice maps a part of a warning to the remedy shown with it. The first entry that fits counts.
 var advice = []struct{ part, do string }{
 	{"the best overlap of", doOverlap},
+	{"as in noise", "Look at the slice in `view`; if it is noise, acquire it again, or leave it out by --slice_config, and let `interpolate` fill the gap."},
 	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
 	{"have no pixels in common", "Check the shift of this pair in shifts_xy.csv (mm), or run `strata stack --repair_shifts fix`."},
 	{"is far from the median of", "Compare the join in `strata view volume.ome.zarr`; give the true distance by `stack --slicing_interval_mm`."},

@@ -99,7 +99,11 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 		return err
 	}
 	task.Done()
-	r.Conclude("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
+	if found.Noise {
+		r.Conclude("no tissue was found, cut at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
+	} else {
+		r.Conclude("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
+	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
 }

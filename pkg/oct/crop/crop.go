@@ -50,12 +50,13 @@ type Metrics struct {
 
 	Median       float64 `json:"interface_median"` // before rounding
 	ALines       int64   `json:"a_lines"`
-	ALinesUsed   int64   `json:"a_lines_used"`       // with a gradient of at least Threshold
-	Threshold    float64 `json:"gradient_threshold"` // separates tissue from background
-	Clip         float64 `json:"clip"`               // magnitude at which the search clipped; 0: none
-	Percentile   float64 `json:"percentile_max"`     // percentile that Clip was taken from
-	SearchPlanes int     `json:"planes_searched"`    // that may hold the interface
-	Found        bool    `json:"interface_found"`    // false: no A-line brightens anywhere
+	ALinesUsed   int64   `json:"a_lines_used"`         // with a gradient of at least Threshold
+	Threshold    float64 `json:"gradient_threshold"`   // separates tissue from background
+	Clip         float64 `json:"clip"`                 // magnitude at which the search clipped; 0: none
+	Percentile   float64 `json:"percentile_max"`       // percentile that Clip was taken from
+	SearchPlanes int     `json:"planes_searched"`      // that may hold the interface
+	Found        bool    `json:"interface_found"`      // false: no A-line brightens anywhere
+	Noise        bool    `json:"only_noise,omitempty"` // depths of A-lines have nothing in common
 	NonFinite    int64   `json:"non_finite_voxels,omitempty"`
 }
 
@@ -194,8 +195,10 @@ func (p *cropper) find(ctx context.Context) error {
 	}
 	reserved := int64(depths) * 8 * 1024
 	g := filter.NewGradients(depths)
-	take := func(_ context.Context, _ oct.Rectangle, depth []int32, gradient []float32) error {
+	all := surface.NewDepths(s.Planes, s.SigmaXY)
+	take := func(_ context.Context, r oct.Rectangle, depth []int32, gradient []float32) error {
 		g.Add(depth, gradient)
+		all.Add(r, depth, gradient)
 		return nil
 	}
 	var nonFinite *atomic.Int64
@@ -213,6 +216,9 @@ func (p *cropper) find(ctx context.Context) error {
 	}
 	p.metrics.Interface = min(int(math.RoundToEven(found.Depth)), p.Mosaic.Shape[0]-1)
 	p.metrics.InterfaceUM = float64(p.metrics.Interface) * p.voxel
+	if p.metrics.Noise = all.Noise(); p.metrics.Noise {
+		p.res.Warnf("%s: %s: nothing shows where tissue begins, and plane %d is a guess", p.Mosaic.Where, surface.NoiseText, p.metrics.Interface)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package crop
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -484,5 +486,18 @@ func TestCropTranslation(t *testing.T) {
 	}
 	if got := out.Levels[0].Translation; m.First != 9 || !slices.Equal(got, []float64{23, 6, 7}) {
 		t.Errorf("from plane %d: translation %v, want 5 + 9·2 along z", m.First, got)
+	}
+}
+
+// Noise has no interface: the plane that is cut at is told to be a guess.
+func TestNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	in, _ := octtest.Made(t, []int{30, 96, 96}, []int{30, 48, 48}, nil, nil, func(int) float32 { return float32(100 + 10*rng.NormFloat64()) })
+	var warned []string
+	res := octtest.Small()
+	res.Warn = func(s string) { warned = append(warned, s) }
+	_, found, err := Run(octtest.Ctx, in, store.Memory(), below(), oct.Layout{}, res)
+	if err != nil || !found.Noise || !strings.Contains(strings.Join(warned, "\n"), surface.NoiseText) {
+		t.Errorf("%+v, %v, %q", found, err, warned)
 	}
 }

@@ -119,7 +119,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 	if need := images + basic.Memory(whole); need > res.Mem {
 		return nil, res.TooLittle(need, "%s: the flat-field of %d tiles", m.Where, whole)
 	}
-	d := &depths{mosaic: m, images: make([]float32, images/4), open: map[[2]int]*depthTile{}}
+	d := &depths{mosaic: m, all: surface.NewDepths(m.Shape[0], c.SigmaXY), images: make([]float32, images/4), open: map[[2]int]*depthTile{}}
 	ny, nx := m.Tiles()
 	reserved := images + int64(2*min(ny, nx)+2)*4*int64(m.Chunk[1])*int64(m.Chunk[2]) // tiles that wait for neighbours
 	if c.Maps != nil {
@@ -132,8 +132,11 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 		defer d.writer.Abort()
 	}
 	search := filter.InterfaceSearch{SigmaXY: c.SigmaXY, SigmaZ: c.SigmaZ, Log: c.Log}
-	if err := surface.FindInterfaces(ctx, m, search, res, reserved, false, d.take, nil); err != nil {
+	if err := surface.FindInterfaces(ctx, m, search, res, reserved, true, d.take, nil); err != nil {
 		return nil, err
+	}
+	if d.all.Noise() {
+		res.Warnf("%s: %s: what is taken for curvature is none", m.Where, surface.NoiseText)
 	}
 	start := time.Now()
 	solver := basic.Approximate()
@@ -168,6 +171,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 // depths collects the interface depths of the tiles.
 type depths struct {
 	mosaic *oct.Mosaic
+	all    *surface.Depths
 	images []float32    // whole tiles' z0/Z at BaSiC's working size
 	sum    atomic.Int64 // of all z0
 	writer *ngff.Writer // nil: no map
@@ -183,7 +187,8 @@ type depthTile struct {
 }
 
 // take distributes the interface depths of a rectangle over the tiles that it overlaps.
-func (d *depths) take(ctx context.Context, r oct.Rectangle, depth []int32, _ []float32) error {
+func (d *depths) take(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error {
+	d.all.Add(r, depth, gradient)
 	var sum int64
 	for _, z := range depth {
 		sum += int64(z)
