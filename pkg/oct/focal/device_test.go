@@ -37,7 +37,7 @@ func focalOnBoth(t *testing.T, d *gpu.Device, in *ngff.Image, c Options) {
 	wantUp, wantDown := octtest.Stored(in.Levels[0].Array)+4*tile, octtest.Stored(in.Levels[0].Array)
 	if c.Correction == nil { // searched before: voxels and weights there, depths back
 		wantUp += octtest.Stored(in.Levels[0].Array) + kernels.SearcherBytes(filter.InterfaceSearch{SigmaZ: c.SigmaZ})
-		wantDown += 4 * lines
+		wantDown += 8 * lines // depths and gradients
 	}
 	if ny, nx := m.Tiles(); m.DType.IsFloat() {
 		wantDown += 8 * int64(ny*nx)

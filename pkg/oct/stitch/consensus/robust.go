@@ -194,12 +194,6 @@ func (l *Link) off(r [][2]float64) [2]float64 {
 	return [2]float64{r[l.B][0] - r[l.A][0] - l.D[0], r[l.B][1] - r[l.A][1] - l.D[1]}
 }
 
-// deviation returns the standard deviation of a link along an axis, px.
-func (l *Link) deviation() float64 {
-	v := l.P.Inverse()
-	return math.Sqrt((v.YY + v.XX) / 2)
-}
-
 func misfits(r [][2]float64, links []Link) []float64 {
 	out := make([]float64, len(links))
 	for i := range links {
