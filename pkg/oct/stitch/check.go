@@ -13,7 +13,7 @@ const (
 	// checkedLarge that of a mosaic of largeMosaic tiles and more.
 	checkedSide, checkedLarge, largeMosaic = 2, 3, 36
 	// leastChecked is the least likelihood ratio, as a logarithm, of a displacement along each axis: two pairs of tiles
-	// that show texture reach 6 to 9, tiles that show none 1.
+	// that show texture reach 6.9 to 7.9, tiles that show none 1.
 	leastChecked = 5
 	// leastDifference is the least difference of an overlap, as a part of a tile, that is told.
 	leastDifference = 0.02

@@ -168,6 +168,9 @@ func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 // all axes of which one is known.
 func (e *estimator) repeats(steps consensus.Steps, verdicts [2]consensus.Verdict, known [2]bool) bool {
 	for axis, is := range known {
+		if !is {
+			continue
+		}
 		var views []*overview.Overview
 		var neighbours [][][2]int
 		for _, a := range e.all {
@@ -179,7 +182,7 @@ func (e *estimator) repeats(steps consensus.Steps, verdicts [2]consensus.Verdict
 			}
 			views, neighbours = append(views, a.overview), append(neighbours, pairs)
 		}
-		if is && !overview.Alias(views, neighbours, steps[axis], e.grid.Expected[axis], verdicts[axis].Scatter) {
+		if !overview.Alias(views, neighbours, steps[axis], e.grid.Expected[axis], verdicts[axis].Scatter) {
 			return false
 		}
 	}

@@ -106,9 +106,7 @@ func (f *Fit) drop(links []Link, prior float64) {
 // beyond returns how far the deviations contradict a link: 1 at a distance in px that is allowed anyway, farther along
 // directions in which the link says little: by its standard deviation there times a factor.
 func (l *Link) beyond(r [][2]float64, px, sigmas float64) float64 {
-	d := l.off(r)
-	v := l.P.Inverse().Scaled(sigmas * sigmas).Add(Diagonal(px * px))
-	return math.Sqrt((v.XX*d[0]*d[0] - 2*v.YX*d[0]*d[1] + v.YY*d[1]*d[1]) / v.Det())
+	return math.Sqrt(l.P.Inverse().Scaled(sigmas * sigmas).Add(Diagonal(px * px)).Inverse().square(l.off(r)))
 }
 
 // good returns the links that are not bad, weighted by their precision.
@@ -206,9 +204,7 @@ func misfits(r [][2]float64, links []Link) []float64 {
 func counted(r [][2]float64, links []Link) []float64 {
 	out := make([]float64, len(links))
 	for i := range links {
-		d := links[i].off(r)
-		v := links[i].P.times(d)
-		out[i] = math.Sqrt(max(d[0]*v[0]+d[1]*v[1], 0))
+		out[i] = math.Sqrt(max(links[i].P.square(links[i].off(r)), 0))
 	}
 	return out
 }

@@ -17,9 +17,12 @@ func (s Sym) Det() float64 { return s.YY*s.XX - s.YX*s.YX }
 
 // Inverse returns the inverse of a positive definite matrix.
 func (s Sym) Inverse() Sym {
-	det := s.YY*s.XX - s.YX*s.YX
+	det := s.Det()
 	return Sym{s.XX / det, -s.YX / det, s.YY / det}
 }
+
+// square returns vᵀ s v.
+func (s Sym) square(v [2]float64) float64 { return s.YY*v[0]*v[0] + 2*s.YX*v[0]*v[1] + s.XX*v[1]*v[1] }
 
 func (s Sym) times(v [2]float64) [2]float64 {
 	return [2]float64{s.YY*v[0] + s.YX*v[1], s.YX*v[0] + s.XX*v[1]}

@@ -19,7 +19,7 @@ type Pair struct {
 type Candidate struct {
 	D     [2]float64 // (y, x) in px
 	Score float64    // by how many standard deviations of chance the tiles agree there
-	Width Sym        // covariance of the displacements around it at which they agree nearly as well, px²: an edge in common leaves the place along it open
+	Width Sym        // covariance of the displacements around it at which they agree nearly as well, px²
 }
 
 // Steps are the displacements (y, x) in px of neighbouring tiles along the axes of the grid.
@@ -183,9 +183,6 @@ func (h *hypothesis) climb(voters []Pair, votes [][]float64) {
 		var sum [2]float64
 		for i := range voters {
 			all := voters[i].agreement(votes[i], h.d, h.scatter)
-			if all == 0 {
-				continue
-			}
 			for j, c := range voters[i].Candidates {
 				p := c.Width.Add(Diagonal(h.scatter * h.scatter)).Inverse()
 				w := p.Scaled(votes[i][j] * c.density(h.d, h.scatter) * voters[i].Area / all)
@@ -207,14 +204,12 @@ func (h *hypothesis) climb(voters []Pair, votes [][]float64) {
 
 // density returns the probability density in 1/px² of a candidate if a common displacement is d.
 func (c *Candidate) density(d [2]float64, scatter float64) float64 {
-	y, x := c.D[0]-d[0], c.D[1]-d[1]
 	v := c.Width.Add(Diagonal(scatter * scatter))
-	det := v.Det()
-	far := (v.XX*y*y - 2*v.YX*y*x + v.YY*x*x) / det
+	far := v.Inverse().square([2]float64{c.D[0] - d[0], c.D[1] - d[1]})
 	if far > 25 {
 		return 0
 	}
-	return math.Exp(-far/2) / (2 * math.Pi * math.Sqrt(det))
+	return math.Exp(-far/2) / (2 * math.Pi * math.Sqrt(v.Det()))
 }
 
 // agreement returns how much likelier a pair's candidates are with a common displacement than without.
