@@ -67,6 +67,41 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// What is smooth agrees with itself a little way off, as neighbours do there, but does not repeat itself.
+func TestSmoothIsNoAlias(t *testing.T) {
+	const side, step, off = 96, 70, 7
+	rng := rand.New(rand.NewPCG(6, 6))
+	picture := make([]float32, 400*400)
+	for i := range picture {
+		picture[i] = 10 * rng.Float32()
+	}
+	for range 3 {
+		picture = BoxMean(picture, [2]int{400, 400}, [2]int{7, 7})
+	}
+	o := New([2]int{side, side}, 16, 16)
+	var below [][2]int
+	for k := range o.Tile {
+		o.Tile[k] = o.Reduce(filter.Crop(picture, 400, [2]int{k / 4 * step, k % 4 * step}, side, side), side)
+		if k >= 4 {
+			below = append(below, [2]int{k - 4, k})
+		}
+	}
+	if err := Prepare(context.Background(), []*Overview{o}, 2); err != nil {
+		t.Fatal(err)
+	}
+	all, pairs, found := []*Overview{o}, [][][2]int{below}, [2]float64{step + off, 0}
+	var themselves [][2]int
+	for k := range o.Tile {
+		themselves = append(themselves, [2]int{k, k})
+	}
+	if alone, together := agreement(all, [][][2]int{themselves}, [2]float64{off, 0}, 1), agreement(all, pairs, found, 1); alone < aliasShare*together {
+		t.Fatalf("tiles agree with themselves by %.2f and with neighbours by %.2f: nothing to tell apart", alone, together)
+	}
+	if Alias(all, pairs, found, [2]float64{step, 0}, 1) {
+		t.Error("a smooth picture is taken for one that repeats itself")
+	}
+}
+
 // What all tiles show alike is divided out, as far as halves of the tiles agree; texture of their own stays.
 func TestPattern(t *testing.T) {
 	const side = 64
