@@ -7,6 +7,7 @@ import (
 	"errors"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -429,6 +431,21 @@ func TestFocalOfASingleTile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "only one whole tile") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// What noise has in common is no curvature.
+func TestFocalOfNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	in, _ := octtest.Made(t, []int{30, 96, 96}, []int{30, 48, 48}, nil, nil, func(int) float32 { return float32(100 + 10*rng.NormFloat64()) })
+	var warnings []string
+	res := octtest.Small()
+	res.Warn = func(w string) { warnings = append(warnings, w) }
+	if _, err := Run(octtest.Ctx, in, store.Memory(), Options{SigmaXY: 3, SigmaZ: 2}, oct.Layout{}, res); err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], surface.NoiseText) {
 		t.Errorf("warnings %q", warnings)
 	}
 }

@@ -29,6 +29,8 @@ func noise(t *testing.T, in *ngff.Image) bool {
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
+	spread, alike, ok := d.measure()
+	t.Logf("spread %.2f, correlation %.2f, %v", spread, alike, ok)
 	return d.Noise()
 }
 
