@@ -82,15 +82,53 @@ func TestTextureThatRepeatsItself(t *testing.T) {
 	}
 }
 
-// Tiles that lie farther away than pairs may lie place their tile if they agree as well as the others do.
-func TestReadmit(t *testing.T) {
-	all := []measure{{correlation: 0.99}, {correlation: 0.98}, {correlation: 0.9}, {correlation: 0.985, reason: TooFar}, {correlation: 0.95, reason: TooFar}, {correlation: 0.999, reason: noTexture}}
-	readmit(all)
-	if all[3].reason != "" || all[4].reason != TooFar || all[5].reason != noTexture {
-		t.Errorf("%q, %q, %q", all[3].reason, all[4].reason, all[5].reason)
+// A displacement that neighbours contradict is no better than the expected one.
+func TestBetterAsExpected(t *testing.T) {
+	m, err := oct.OpenFrames(periodic(t, 0.4375, 0.2, 1), 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	readmit(all[4:]) // nothing to compare with
-	if all[4].reason != TooFar {
+	res := octtest.Small()
+	truth, wrong := consensus.Steps{{72, 0}, {0, 72}}, consensus.Steps{{72, 0}, {0, 72 + 32}}
+	for _, c := range []struct {
+		overlap float64
+		steps   consensus.Steps
+		known   [2]bool
+		want    bool
+	}{
+		{0.4375, truth, [2]bool{true, true}, false},
+		{0.4375, wrong, [2]bool{true, true}, true},
+		{0.4375, wrong, [2]bool{true, false}, false},
+		{0.1875, truth, [2]bool{true, true}, false},
+	} {
+		all, err := newAligners([]*oct.Mosaic{m}, c.overlap, res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEstimator(all, Options{Overlap: c.overlap, Transform: Identity}, res)
+		if _, err := e.look(octtest.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.better(c.steps, [2]consensus.Verdict{{Scatter: 2}, {Scatter: 2}}, c.known); got != c.want {
+			t.Errorf("overlap %g, found %v: %v", c.overlap, c.steps, got)
+		}
+	}
+}
+
+// Pairs that lie farther away than they may vote if they agree about as well as the others do, and so do those that
+// overviews hardly support.
+func TestReadmit(t *testing.T) {
+	all := []measure{{correlation: 0.99}, {correlation: 0.98}, {correlation: 0.9},
+		{correlation: 0.965, reason: TooFar}, {correlation: 0.95, reason: TooFar},
+		{correlation: 0.7, evidence: 1.5, reason: noTexture}, {correlation: 0.999, evidence: 0.5, reason: noTexture}, {correlation: 0.49, evidence: 2, reason: noTexture}}
+	readmit(all)
+	for i, want := range []string{"", "", "", "", TooFar, "", noTexture, noTexture} {
+		if all[i].reason != want {
+			t.Errorf("pair %d: %q, want %q", i, all[i].reason, want)
+		}
+	}
+	readmit(all[6:]) // nothing to compare with
+	if all[6].reason != noTexture {
 		t.Error("readmitted without others")
 	}
 }

@@ -26,8 +26,10 @@ type measure struct {
 	precision   consensus.Sym // of d, 1/px²
 	contrast    float64       // of what was compared
 	reason      string
-	sure        bool // the pair says enough to be believed alone
-	emptyA      bool // all of tile a is zero
+	evidence    float64 // of the overviews, in standard deviations of chance
+	sure        bool    // the pair says enough to be believed alone
+	weak        bool    // it says too little to hold a tile alone along a direction
+	emptyA      bool    // all of tile a is zero
 	emptyB      bool
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
-	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
@@ -18,8 +16,12 @@ var (
 	errNothingCommon = errors.New("no two neighbouring tiles have tissue in common where they may overlap")
 	// errRepeats reports that a common displacement may be off by periods of what tiles show.
 	errRepeats = errors.New("what tiles show repeats itself, so that nothing tells how far they overlap")
+	// errBetter reports that a common displacement was found that neighbours contradict.
+	errBetter = errors.New("neighbouring tiles agree better as expected than where most overlaps put them")
 	// errTooFew reports that too few pairs agree on what nobody would expect.
 	errTooFew = errors.New("too few pairs of tiles agree on how far they lie apart")
+	// errWeak reports that pairs agree, but not enough of them to check each other.
+	errWeak = errors.New("most tiles hang on overlaps that nothing checks")
 )
 
 // EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by a
@@ -107,7 +109,7 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	if err != nil {
 		return nil, err
 	}
-	least := float64(max(e.step[0], e.step[1], 2))
+	least := e.least()
 	_, chance := consensus.Vote(e.strangers, e.chance, e.grid.Expected, least)
 	steps, verdicts := consensus.Vote(pairs, e.chance, e.grid.Expected, least)
 	var known [2]bool
@@ -116,6 +118,9 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	}
 	if !known[0] && !known[1] {
 		return e.unknown(nil, errNothingCommon), nil
+	}
+	if e.better(steps, verdicts, known) {
+		return e.unknown(nil, errBetter), nil
 	}
 	if e.repeats(steps, verdicts, known) {
 		return e.unknown(nil, errRepeats), nil
@@ -129,11 +134,14 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	}
 	readmit(measures)
 	a, _ = arrange(e.grid, measures, nil, e.loose())
-	if err := e.again(ctx, a, measures); err != nil {
+	if err := e.again(ctx, a, e.rejoin(a, pairs), measures); err != nil {
 		return nil, err
 	}
 	return e.conclude(measures)
 }
+
+// least returns the least scatter in px of what is found in the overviews.
+func (e *estimator) least() float64 { return float64(max(e.step[0], e.step[1], 2)) }
 
 // look looks for all neighbours in the overviews, and learns what chance may put there.
 func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
@@ -171,22 +179,40 @@ func (e *estimator) repeats(steps consensus.Steps, verdicts [2]consensus.Verdict
 		if !is {
 			continue
 		}
-		var views []*overview.Overview
-		var neighbours [][][2]int
-		for _, a := range e.all {
-			var pairs [][2]int
-			for _, p := range a.pairs {
-				if p.axis == axis {
-					pairs = append(pairs, [2]int{p.a, p.b})
-				}
-			}
-			views, neighbours = append(views, a.overview), append(neighbours, pairs)
-		}
+		views, neighbours := e.overviews(axis)
 		if !overview.Alias(views, neighbours, steps[axis], e.grid.Expected[axis], verdicts[axis].Scatter) {
 			return false
 		}
 	}
 	return true
+}
+
+// better reports whether neighbours agree better as expected than at the displacement that was found along an axis.
+func (e *estimator) better(steps consensus.Steps, verdicts [2]consensus.Verdict, known [2]bool) bool {
+	for axis, is := range known {
+		if !is {
+			continue
+		}
+		views, neighbours := e.overviews(axis)
+		if overview.Better(views, neighbours, steps[axis], e.grid.Expected[axis], verdicts[axis].Scatter) {
+			return true
+		}
+	}
+	return false
+}
+
+// overviews returns the overviews of all mosaics, with the pairs of neighbours along an axis.
+func (e *estimator) overviews(axis int) (views []*overview.Overview, neighbours [][][2]int) {
+	for _, a := range e.all {
+		var pairs [][2]int
+		for _, p := range a.pairs {
+			if p.axis == axis {
+				pairs = append(pairs, [2]int{p.a, p.b})
+			}
+		}
+		views, neighbours = append(views, a.overview), append(neighbours, pairs)
+	}
+	return views, neighbours
 }
 
 // leastVotes is the least likelihood ratio, as a logarithm, of a displacement to believe, and leastMargin that against
@@ -244,74 +270,13 @@ func (e *estimator) chosen(pairs []consensus.Pair, where func(*consensus.Pair) [
 
 // exactly measures all pairs near where an arrangement puts them.
 func (e *estimator) exactly(ctx context.Context, a *consensus.Arrangement) ([]measure, error) {
-	expects := e.expects(a)
+	expects := e.expects(a, make([][2]float64, len(e.grid.Row)))
 	if err := findShading(ctx, e.all, expects); err != nil {
 		return nil, err
 	}
 	reach := max(4, 2*max(e.step[0], e.step[1])+2)
 	return e.compare(ctx, expects, func(int, pair) int { return reach }, leastEvidence)
 }
-
-// readmit lets pairs vote that lie too far from where they should be, if they agree as well as most others: where these
-// fit, tiles are there.
-func readmit(measures []measure) {
-	var unlike []float64
-	for _, m := range measures {
-		if m.reason == "" {
-			unlike = append(unlike, 1-m.correlation)
-		}
-	}
-	if len(unlike) == 0 {
-		return
-	}
-	most := filter.MedianOf(unlike)
-	for i := range measures {
-		if m := &measures[i]; m.reason == TooFar && 1-m.correlation <= most {
-			m.reason = ""
-		}
-	}
-}
-
-// again measures those pairs that had no say near where all others put them.
-func (e *estimator) again(ctx context.Context, a *consensus.Arrangement, measures []measure) error {
-	silent := map[[2]int]int{}
-	for i, m := range measures {
-		if m.reason != "" && !m.emptyA && !m.emptyB {
-			silent[[2]int{m.a, m.b}] = i
-		}
-	}
-	if len(silent) == 0 {
-		return nil
-	}
-	t := e.all[0].grid.tile
-	wide := min(max(nearby, int(math.Ceil(2.5*e.scatter))), max(t[0], t[1])/8)
-	every := make([][]pair, len(e.all))
-	for k, al := range e.all {
-		every[k] = al.pairs
-		al.pairs = slices.DeleteFunc(slices.Clone(al.pairs), func(p pair) bool {
-			_, is := silent[[2]int{p.a + e.first[k], p.b + e.first[k]}]
-			return !is
-		})
-	}
-	found, err := e.compare(ctx, e.expects(a), func(k int, p pair) int {
-		if a.SameGroup(p.a+e.first[k], p.b+e.first[k]) {
-			return nearby
-		}
-		return wide
-	}, leastEvidenceAgain)
-	for k, al := range e.all {
-		al.pairs = every[k]
-	}
-	for _, m := range found {
-		if m.reason == "" {
-			measures[silent[[2]int{m.a, m.b}]] = m
-		}
-	}
-	return err
-}
-
-// nearby is how far in px from where other pairs put it a pair is looked for again.
-const nearby = 4
 
 // compare measures the pairs of all mosaics within a reach in px.
 func (e *estimator) compare(ctx context.Context, expects []expectation, reach func(mosaic int, p pair) int, least float64) (out []measure, err error) {
@@ -329,10 +294,13 @@ func (e *estimator) compare(ctx context.Context, expects []expectation, reach fu
 	return out, nil
 }
 
-// expects returns, for each mosaic, where an arrangement expects its tiles.
-func (e *estimator) expects(a *consensus.Arrangement) (out []expectation) {
+// expects returns, for each mosaic, where an arrangement expects its tiles, farther by some offsets.
+func (e *estimator) expects(a *consensus.Arrangement, offset [][2]float64) (out []expectation) {
 	for _, n := range e.first {
-		out = append(out, func(p pair) [2]float64 { return a.Displacement(n+p.a, n+p.b) })
+		out = append(out, func(p pair) [2]float64 {
+			d, s, t := a.Displacement(n+p.a, n+p.b), offset[n+p.a], offset[n+p.b]
+			return [2]float64{d[0] + t[0] - s[0], d[1] + t[1] - s[1]}
+		})
 	}
 	return out
 }
@@ -353,6 +321,9 @@ func (e *estimator) conclude(measures []measure) (*estimation, error) {
 		return e.unknown(measures, errNothingCommon), nil
 	}
 	t.Matrix = e.matrix(a)
+	if e.weak(a.Fit) {
+		return e.unknown(measures, errWeak), nil
+	}
 	if farther := e.unlike(t.Matrix); farther > mostUnlike && min(agree[0], agree[1]) < leastSure {
 		return e.unknown(measures, errTooFew), nil
 	}

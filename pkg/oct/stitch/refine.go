@@ -11,7 +11,7 @@ func arrange(g *consensus.Grid, measures []measure, held [][2]int, most float64)
 	chain := min(g.Shape[0], g.Shape[1]) == 1 // where no pair can check another
 	for _, m := range measures {
 		if m.reason == "" {
-			links = append(links, consensus.Measured{A: m.a, B: m.b, D: m.d, P: m.precision, Sure: m.sure && chain})
+			links = append(links, consensus.Measured{A: m.a, B: m.b, D: m.d, P: m.precision, Sure: m.sure && chain, Weak: m.weak})
 		}
 	}
 	a := consensus.Arrange(g, links, held, most)

@@ -20,6 +20,7 @@ type Measured struct {
 	D    [2]float64
 	P    Sym
 	Sure bool // says enough to be believed alone
+	Weak bool // says too little to hold a tile alone along a direction
 }
 
 // Arrangement is where the tiles of mosaics lie.
@@ -144,7 +145,7 @@ func (a *Arrangement) links(all []Measured) []Link {
 	out := make([]Link, len(all))
 	for i, m := range all {
 		e, f := a.Expected[m.A], a.Expected[m.B]
-		out[i] = Link{A: m.A, B: m.B, P: m.P, Sure: m.Sure, D: [2]float64{m.D[0] - f[0] + e[0], m.D[1] - f[1] + e[1]}}
+		out[i] = Link{A: m.A, B: m.B, P: m.P, Sure: m.Sure, Weak: m.Weak, D: [2]float64{m.D[0] - f[0] + e[0], m.D[1] - f[1] + e[1]}}
 	}
 	return out
 }

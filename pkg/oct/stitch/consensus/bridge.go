@@ -47,8 +47,8 @@ func bridges(tiles int, links []Link) []bool {
 	return out
 }
 
-// unchecked is by how many standard deviations of the others a link that nothing checks may differ from what is expected.
-const unchecked = 3
+// farthest is by how many standard deviations of the others a link that nothing checks may differ from what is expected.
+const farthest = 3
 
 // distrust drops links that nothing checks and that put tiles where no others lie.
 func (f *Fit) distrust(links []Link) {
@@ -60,7 +60,7 @@ func (f *Fit) distrust(links []Link) {
 			usual = append(usual, math.Hypot(l.D[0], l.D[1]))
 		}
 	}
-	limit := max(unchecked*math.Sqrt(2*variance(usual)), 2)
+	limit := max(farthest*math.Sqrt(2*variance(usual)), 2)
 	for k, l := range good {
 		if alone[k] && len(usual) > 0 && math.Hypot(l.D[0], l.D[1]) > limit {
 			f.Bad[index[k]] = true
@@ -82,27 +82,37 @@ func (f *Fit) kept(links []Link) (good []Link, index []int) {
 // say enough to be believed alone.
 func (f *Fit) doubtful(links []Link) {
 	good, _ := f.kept(links)
-	alone := bridges(len(f.R), good)
+	f.Doubtful = unchecked(len(f.R), groups(len(f.R), good), good, func(l *Link) bool { return l.Sure })
+}
+
+// unchecked reports for each tile whether its group holds it only by links that nothing else checks, of those given, and
+// that are not believed alone.
+func unchecked(tiles int, group []int, links []Link, believed func(l *Link) bool) []bool {
+	alone := bridges(tiles, links)
 	var sure []Link
-	for k, l := range good {
-		if !alone[k] || l.Sure {
+	for k, l := range links {
+		if !alone[k] || believed(&l) {
 			sure = append(sure, l)
 		}
 	}
-	all, certain := groups(len(f.R), good), groups(len(f.R), sure)
-	size := make([]int, len(f.R))
-	for _, g := range certain {
-		size[g]++
+	return outside(group, groups(tiles, sure))
+}
+
+// outside reports for each tile whether it lies outside the largest part of its group.
+func outside(group, part []int) []bool {
+	size := make([]int, len(part))
+	for _, p := range part {
+		size[p]++
 	}
-	// in each group of connected tiles the largest certain part is the one to hold on to
 	core := map[int]int{}
-	for t, g := range all {
-		if c, is := core[g]; !is || size[certain[t]] > size[c] {
-			core[g] = certain[t]
+	for t, g := range group {
+		if c, is := core[g]; !is || size[part[t]] > size[c] {
+			core[g] = part[t]
 		}
 	}
-	f.Doubtful = make([]bool, len(f.R))
-	for t, g := range all {
-		f.Doubtful[t] = certain[t] != core[g]
+	out := make([]bool, len(part))
+	for t, g := range group {
+		out[t] = part[t] != core[g]
 	}
+	return out
 }

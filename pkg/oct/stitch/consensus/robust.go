@@ -12,6 +12,7 @@ type Fit struct {
 	R        [][2]float64 // deviations from the expected places, px
 	Bad      []bool       // by link: contradicts the others
 	Doubtful []bool       // by tile: connected only by a link that nothing checks and that is not sure
+	Sliding  []bool       // by tile: held along one direction only
 	Noise    float64      // by how many times its stated standard deviation a link errs; at least 1
 	Stage    float64      // standard deviation of the expected places, px along an axis
 	free     [][2]float64 // deviations by the links alone, nearly
@@ -36,7 +37,7 @@ const (
 // Yang et al., IEEE Robotics and Automation Letters 5, 2020), then drops those that contradict the others, the worst
 // first. Held links assert, as well as expected places do, that two tiles lie as expected against each other.
 func Robust(tiles int, links, held []Link, most float64) *Fit {
-	f := &Fit{R: make([][2]float64, tiles), Bad: make([]bool, len(links)), Doubtful: make([]bool, tiles), Noise: 1, Stage: most}
+	f := &Fit{R: make([][2]float64, tiles), Bad: make([]bool, len(links)), Doubtful: make([]bool, tiles), Sliding: make([]bool, tiles), Noise: 1, Stage: most}
 	f.free = f.R
 	if len(links) == 0 {
 		f.join(links)
@@ -67,6 +68,7 @@ func Robust(tiles int, links, held []Link, most float64) *Fit {
 	solve(f.free, f.good(links), 1e-4*weak)
 	f.weigh(links, held, most)
 	f.doubtful(links)
+	f.sliding(links)
 	return f
 }
 
@@ -175,6 +177,9 @@ func (f *Fit) Largest() int {
 	}
 	return best
 }
+
+// Group returns a tile of the group that links connect a tile to, the same for all of them.
+func (f *Fit) Group(tile int) int { return f.group[tile] }
 
 // SameGroup reports whether links connect two tiles.
 func (f *Fit) SameGroup(a, b int) bool { return f.group[a] == f.group[b] }

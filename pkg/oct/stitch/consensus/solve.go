@@ -9,6 +9,7 @@ type Link struct {
 	D    [2]float64 // (y, x) in px
 	P    Sym        // precision, 1/px²
 	Sure bool       // says enough to be believed alone
+	Weak bool       // says too little to hold a tile alone along a direction
 	w    Sym        // weight in this round
 }
 

@@ -1,5 +1,7 @@
 package consensus
 
+import "math"
+
 // Sym is a symmetric 2×2 matrix, such as the precision of a displacement (y, x).
 type Sym struct{ YY, YX, XX float64 }
 
@@ -27,3 +29,6 @@ func (s Sym) square(v [2]float64) float64 { return s.YY*v[0]*v[0] + 2*s.YX*v[0]*
 func (s Sym) times(v [2]float64) [2]float64 {
 	return [2]float64{s.YY*v[0] + s.YX*v[1], s.YX*v[0] + s.XX*v[1]}
 }
+
+// least returns the smaller eigenvalue.
+func (s Sym) least() float64 { return (s.YY+s.XX)/2 - math.Hypot((s.YY-s.XX)/2, s.YX) }

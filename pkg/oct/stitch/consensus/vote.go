@@ -69,7 +69,7 @@ type Verdict struct {
 func Vote(pairs []Pair, chance [2]Chance, expected Steps, least float64) (Steps, [2]Verdict) {
 	var best [2][]hypothesis
 	for axis := range best {
-		best[axis] = hypotheses(thinned(votersOf(pairs, axis), mostVoters), chance[axis], expected[axis], least)
+		best[axis] = hypotheses(thinned(votersOf(pairs, axis), mostVoters), chance, expected[axis], least)
 	}
 	top := math.Inf(-1)
 	steps, verdicts := expected, [2]Verdict{}
@@ -137,12 +137,23 @@ func (p *Pair) votes(chance Chance) []float64 {
 	return out
 }
 
-// hypotheses returns the displacements of an axis with the most votes, none within the scatter of a better one.
-func hypotheses(voters []Pair, chance Chance, expected [2]float64, least float64) (out []hypothesis) {
+// VoteOffset finds by how much the second tiles of all pairs lie farther from the first than they are thought to, where
+// the pairs' candidates are relative to that: see [Vote].
+func VoteOffset(pairs []Pair, chance [2]Chance, least float64) ([2]float64, Verdict) {
+	voters := slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return len(p.Candidates) == 0 })
+	all := hypotheses(thinned(voters, mostVoters), chance, [2]float64{}, least)
+	if len(all) == 0 {
+		return [2]float64{}, Verdict{}
+	}
+	return all[0].d, Verdict{all[0].votes, all[0].scatter}
+}
+
+// hypotheses returns the common displacements with the most votes, none within the scatter of a better one.
+func hypotheses(voters []Pair, chance [2]Chance, expected [2]float64, least float64) (out []hypothesis) {
 	var centres [][2]float64
 	votes := make([][]float64, len(voters))
 	for i := range voters {
-		votes[i] = voters[i].votes(chance)
+		votes[i] = voters[i].votes(chance[voters[i].Axis])
 		for _, c := range voters[i].Candidates {
 			centres = append(centres, c.D)
 		}

@@ -47,6 +47,25 @@ func TestVoteFindsTheCommonDisplacement(t *testing.T) {
 	}
 }
 
+// A few pairs that say the same of a group of tiles move it; pairs that agree by chance do not.
+func TestVoteOffset(t *testing.T) {
+	truth := [2]float64{15, -18}
+	chance := [2]Chance{{3.5, 4.5}, {3.5, 4.5}}
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		pairs := guesses(rng, 2, Steps{truth, truth}, 1, 1)
+		if got, v := VoteOffset(pairs, chance, 2); math.Hypot(got[0]-truth[0], got[1]-truth[1]) > 3 || v.Votes < 8 {
+			t.Errorf("seed %d: %v with %.1f votes", seed, got, v.Votes)
+		}
+		if got, v := VoteOffset(guesses(rng, 2, Steps{}, 1, 0), chance, 2); v.Votes > 6 {
+			t.Errorf("seed %d: %v with %.1f votes, by chance", seed, got, v.Votes)
+		}
+	}
+	if _, v := VoteOffset([]Pair{{A: 0, B: 1}}, chance, 2); v.Votes != 0 {
+		t.Errorf("%v of nothing", v)
+	}
+}
+
 // Texture that repeats itself agrees as well a period away: what belongs to one rotation and scale wins, and of several
 // candidates of a pair the one nearest to where the others put it.
 func TestVoteWhereTextureRepeats(t *testing.T) {

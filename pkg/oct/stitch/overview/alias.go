@@ -11,6 +11,9 @@ const (
 	aliasShare = 0.9
 	// aliasDip is the part of the agreement of a tile with itself a period away that it falls below on the way there.
 	aliasDip = 0.8
+	// better is the part of the agreement of neighbours that they reach as expected if that is clearly better. Bricks in
+	// speckle reach 1.4 to 1.6 where they were found a period away, and bricks 0.85 where their true overlap was found.
+	better = 1.2
 	// aliasTiles is the number of tiles, and of pairs, by which it is judged.
 	aliasTiles = 30
 	// mostAliasReach is how far around that is looked at most, in pixels of the overview.
@@ -22,11 +25,8 @@ const (
 // distance. neighbours are the pairs of tiles of each of the overviews, scatter is the standard deviation of their displacements in px.
 func Alias(all []*Overview, neighbours [][][2]int, found, expected [2]float64, scatter float64) bool {
 	period := [2]float64{found[0] - expected[0], found[1] - expected[1]}
-	o := all[0]
-	step := min(o.Step[0], o.Step[1])
-	reach := min(max(1, int(math.Round(scatter/float64(step)))), mostAliasReach)
-	least := max(leastAlias*float64(min(o.Size[0]*o.Step[0], o.Size[1]*o.Step[1])), float64(3*reach*step))
-	if math.Hypot(period[0], period[1]) < least {
+	reach, apart := all[0].around(scatter)
+	if math.Hypot(period[0], period[1]) < apart {
 		return false
 	}
 	themselves := make([][][2]int, len(all))
@@ -47,6 +47,22 @@ func Alias(all []*Overview, neighbours [][][2]int, found, expected [2]float64, s
 		}
 	}
 	return false
+}
+
+// Better reports whether neighbours agree clearly better as expected than at the displacement that was found, and these
+// are far apart: see [Alias].
+func Better(all []*Overview, neighbours [][][2]int, found, expected [2]float64, scatter float64) bool {
+	reach, apart := all[0].around(scatter)
+	return math.Hypot(found[0]-expected[0], found[1]-expected[1]) >= apart &&
+		agreement(all, neighbours, expected, reach) > better*agreement(all, neighbours, found, reach)
+}
+
+// around returns how far around a displacement that scatters, in px, is looked at, in pixels of the overview, and how far
+// in px from it another displacement lies apart.
+func (o *Overview) around(scatter float64) (reach int, apart float64) {
+	step := min(o.Step[0], o.Step[1])
+	reach = min(max(1, int(math.Round(scatter/float64(step)))), mostAliasReach)
+	return reach, max(leastAlias*float64(min(o.Size[0]*o.Step[0], o.Size[1]*o.Step[1])), float64(3*reach*step))
 }
 
 // agreement returns the mean of the largest correlations of pairs of tiles within a reach, in pixels of the overview, of a

@@ -67,7 +67,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What is smooth agrees with itself a little way off, as neighbours do there, but does not repeat itself.
+// What is smooth agrees with itself a little way off, as neighbours do there, but does not repeat itself; far away
+// neighbours do not agree.
 func TestSmoothIsNoAlias(t *testing.T) {
 	const side, step, off = 96, 70, 7
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -99,6 +100,10 @@ func TestSmoothIsNoAlias(t *testing.T) {
 	}
 	if Alias(all, pairs, found, [2]float64{step, 0}, 1) {
 		t.Error("a smooth picture is taken for one that repeats itself")
+	}
+	const other = 45 // a displacement that shows something else
+	if step := [2]float64{step, 0}; !Better(all, pairs, [2]float64{other, 0}, step, 1) || Better(all, pairs, step, [2]float64{other, 0}, 1) {
+		t.Error("neighbours agree where they are, and clearly better than far away")
 	}
 }
 

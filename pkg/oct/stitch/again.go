@@ -1,0 +1,134 @@
+package stitch
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct/stitch/consensus"
+)
+
+const (
+	// nearlyAll is how much farther from 1 the correlation of a pair may be than most others' if it lies where it should
+	// not.
+	nearlyAll = 2
+	// nearlyDoubted is the same for a pair with which the overviews agree by less than leastEvidence, but by more than
+	// leastDoubted standard deviations of chance.
+	nearlyDoubted, leastDoubted = 20, 1
+)
+
+// readmit lets pairs vote that lie too far from where they should be, or that the overviews hardly support, if they agree
+// about as well as most others: those that are wrong contradict them.
+func readmit(measures []measure) {
+	var unlike []float64
+	for _, m := range measures {
+		if m.reason == "" {
+			unlike = append(unlike, 1-m.correlation)
+		}
+	}
+	if len(unlike) == 0 {
+		return
+	}
+	most := filter.MedianOf(unlike)
+	for i := range measures {
+		m := &measures[i]
+		far := m.reason == TooFar && 1-m.correlation <= nearlyAll*most
+		doubted := m.reason == noTexture && m.evidence > leastDoubted && 1-m.correlation <= min(nearlyDoubted*most, 1-leastReadmitted)
+		if far || doubted {
+			m.reason = ""
+		}
+	}
+}
+
+// leastReadmitted is the least correlation of a doubted pair that votes.
+const leastReadmitted = 0.5
+
+// rejoin returns by how much farther the tiles lie that nothing joins to the rest than an arrangement has them, (y, x) in
+// px: where the overviews of all pairs that could join them agree.
+func (e *estimator) rejoin(a *consensus.Arrangement, pairs []consensus.Pair) [][2]float64 {
+	joining := map[int][]consensus.Pair{} // by group
+	main := e.main(a.Fit)
+	for _, p := range pairs {
+		if main[p.A] == main[p.B] {
+			continue
+		}
+		sign, tile := 1.0, p.B
+		if main[p.B] {
+			sign, tile = -1, p.A
+		}
+		at := a.Displacement(p.A, p.B)
+		p.Candidates = slices.Clone(p.Candidates)
+		for i := range p.Candidates {
+			c := &p.Candidates[i]
+			c.D = [2]float64{sign * (c.D[0] - at[0]), sign * (c.D[1] - at[1])}
+		}
+		joining[a.Group(tile)] = append(joining[a.Group(tile)], p)
+	}
+	out := make([][2]float64, len(e.grid.Row))
+	for g, all := range joining {
+		if d, v := consensus.VoteOffset(all, e.chance, e.least()); v.Votes > leastVotes {
+			out[g] = d
+		}
+	}
+	for t := range out {
+		out[t] = out[a.Group(t)]
+	}
+	return out
+}
+
+// main reports for each tile whether it belongs to the largest group of connected tiles of its mosaic.
+func (e *estimator) main(f *consensus.Fit) []bool {
+	largest := slices.Clone(e.first)
+	for t, m := range e.grid.Mosaic {
+		if f.Connected(t) > f.Connected(largest[m]) {
+			largest[m] = t
+		}
+	}
+	out := make([]bool, len(e.grid.Mosaic))
+	for t, m := range e.grid.Mosaic {
+		out[t] = f.SameGroup(t, largest[m])
+	}
+	return out
+}
+
+// again measures those pairs that had no say near where all others put them, farther by some offsets.
+func (e *estimator) again(ctx context.Context, a *consensus.Arrangement, offset [][2]float64, measures []measure) error {
+	silent := map[[2]int]int{}
+	for i, m := range measures {
+		if m.reason != "" && !m.emptyA && !m.emptyB {
+			silent[[2]int{m.a, m.b}] = i
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	t := e.all[0].grid.tile
+	wide := min(max(nearby, int(math.Ceil(2.5*e.scatter))), max(t[0], t[1])/8)
+	every := make([][]pair, len(e.all))
+	for k, al := range e.all {
+		every[k] = al.pairs
+		al.pairs = slices.DeleteFunc(slices.Clone(al.pairs), func(p pair) bool {
+			_, is := silent[[2]int{p.a + e.first[k], p.b + e.first[k]}]
+			return !is
+		})
+	}
+	found, err := e.compare(ctx, e.expects(a, offset), func(k int, p pair) int {
+		if a.SameGroup(p.a+e.first[k], p.b+e.first[k]) {
+			return nearby
+		}
+		return wide
+	}, leastEvidenceAgain)
+	for k, al := range e.all {
+		al.pairs = every[k]
+	}
+	for _, m := range found {
+		if m.reason == "" {
+			measures[silent[[2]int{m.a, m.b}]] = m
+		}
+	}
+	return err
+}
+
+// nearby is how far in px from where other pairs put it a pair is looked for again.
+const nearby = 4
