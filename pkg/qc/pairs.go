@@ -62,6 +62,10 @@ func (f *Facts) agrees(s *stitch.Result) {
 		f.number("Spread, px", a.Spread)
 		note += ", spread " + page.Short(a.Spread) + " px"
 	}
+	if a.Rules == stitch.RulesReference {
+		f.set("Estimated", stitch.ByReference)
+		note += ", " + stitch.ByReference
+	}
 	if a.Unplaced > 0 {
 		f.set("Tiles unplaced", strconv.Itoa(a.Unplaced))
 	}

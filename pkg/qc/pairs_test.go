@@ -112,6 +112,19 @@ func TestPairMap(t *testing.T) {
 	}
 }
 
+// An estimate by other rules than ours says so.
+func TestPairMapOfReferenceRules(t *testing.T) {
+	s := pairsOf([2]int{2, 2}, func(int) (float64, string) { return 0, "" })
+	s.Transform.Rules = stitch.RulesReference
+	if f := drawn(t, s); f.Values["Estimated"] != "by the reference's rules" || f.pairs.Note != "4 of 4 pairs used, spread 0.6 px, by the reference's rules" {
+		t.Errorf("%+v, %q", f.Values, f.pairs.Note)
+	}
+	s.Transform.Rules = stitch.RulesConsensus
+	if f := drawn(t, s); f.Values["Estimated"] != "" || f.pairs.Note != "4 of 4 pairs used, spread 0.6 px" {
+		t.Errorf("%+v, %q", f.Values, f.pairs.Note)
+	}
+}
+
 // Files of versions that did not say residuals, and grids that files only claim, draw nothing wrong.
 func TestPairMapOfOtherFiles(t *testing.T) {
 	s := pairsOf([2]int{2, 2}, func(int) (float64, string) { return 0, "" })

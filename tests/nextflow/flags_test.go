@@ -52,6 +52,7 @@ var withoutParameter = map[string]string{
 	"focal --chunks":   "are the tiles, by which the next stages go",
 
 	"stitch --estimate":       "once for all slices: --estimate_only",
+	"stitch --estimate_rules": "for comparing one mosaic with linumpy",
 	"stitch --save_transform": "published by the estimate",
 	"stitch --save_positions": "always given",
 

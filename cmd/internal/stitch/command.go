@@ -18,13 +18,14 @@ import (
 
 // Command returns the command stitch.
 func Command() *cli.Command {
-	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion}
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion, Rules: stitch.RulesConsensus}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "stitch the tiles of a mosaic grid into a slice",
 		Description: "Places tile (i, j) of h × w voxels at M·(i·h·(1−o), j·w·(1−o)) in (y, x), the same in all planes. o is\n" +
 			"--overlap. M is the identity, or the matrix of --transform. --estimate finds M and the place of each tile by a\n" +
-			"consensus of all pairs of neighbouring tiles, wherever they overlap, and says which tiles it could not place.\n\n" +
+			"consensus of all pairs of neighbouring tiles, wherever they overlap, and says which tiles it could not place.\n" +
+			"--estimate_rules reference finds M by linumpy's rules, for comparison, and places tiles by M alone.\n\n" +
 			"--max_refinement_px limits how far tiles may lie from where M puts them; alone, it moves them to where they fit\n" +
 			"their neighbours best, all at once. Overlaps without texture do not count. With --positions, tiles start where the stage recorded them, and each overlapping\n" +
 			"pair may correct that by up to --position_tolerance.\n\n" +
@@ -44,8 +45,9 @@ func Command() *cli.Command {
 			{Name: "transform", Value: "FILE", Usage: "read the 2×2 matrix that maps nominal tile positions (y, x) to true ones, from JSON or .npy; with --estimate it is the first guess"},
 			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate the 2×2 matrix of the tile positions from the overlaps of the mosaic"}),
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate the 2×2 matrix of the tile positions from all mosaics given, write it to FILE as JSON, and stitch nothing"},
+			rules(&opt),
 			{Name: "save_transform", Value: "FILE", Usage: "also write the 2×2 matrix of the tile positions to FILE, as JSON"},
-			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none; with --estimate the default is as far as they show"}),
+			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none; with --estimate by a consensus the default is as far as they show"}),
 			{Name: "positions", Value: "FILE", Usage: "place tiles where the stage recorded them: JSON of zarr-tool import --tiles or stitch --save_positions, or CSV with the columns row, column, y_um, x_um"},
 			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
 				Usage: "how far, in µm, the displacement of two tiles may differ from that of --positions; 0 keeps the recorded positions"}),
@@ -76,6 +78,12 @@ func Command() *cli.Command {
 	}
 }
 
+// rules describes the flag of the rules of an estimate.
+func rules(opt *stitch.Options) cli.Flag {
+	return cli.Bind(&opt.Rules, cli.Flag{Name: "estimate_rules", Choices: stitch.AllRules,
+		Usage: "how to estimate the 2×2 matrix: by a consensus of all pairs of tiles, wherever they overlap, or by linumpy's rules (reference), which take the overlap from --overlap and average all pairs"})
+}
+
 // overlap returns an error for an overlap that is not below 1, at which tiles would coincide.
 func overlap(v any) error {
 	if err := cli.Between(0, 1)(v); err != nil {
@@ -89,7 +97,7 @@ func overlap(v any) error {
 
 func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	opt.Seams, opt.Check = r.IsSet("save_positions"), true
-	if opt.Estimate && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
+	if opt.Estimate && opt.Rules == stitch.RulesConsensus && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
 		opt.MaxRefinement = math.Inf(1)
 	}
 	refine(r, &opt)
@@ -199,6 +207,9 @@ func together(r *cli.Run) error {
 		if r.IsSet("input_transform") && r.IsSet(f) {
 			return cli.Usage("flag --input_transform contradicts --%s: give one of them", f)
 		}
+	}
+	if r.IsSet("estimate_rules") && !r.Bool("estimate") && !r.IsSet("estimate_only") {
+		return cli.Usage("flag --estimate_rules needs --estimate or --estimate_only FILE")
 	}
 	if !r.IsSet("positions") {
 		if r.IsSet("position_tolerance") {

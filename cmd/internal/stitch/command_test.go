@@ -43,6 +43,7 @@ func program(run func(args []string) error) func() {
 func specimen(tiles [2]int) phantom.Config {
 	c := phantom.Default().Ideal()
 	c.Tiles, c.Tile, c.Overlap, c.FillTissue = tiles, [3]int{16, 80, 80}, 0.25, true
+	c.Water = 0 // the middle plane shows tissue
 	return c
 }
 

@@ -80,18 +80,18 @@ func (s sidecars) write(r *cli.Run, result *stitch.Result, in, out *ngff.Image) 
 
 // ignored lists flags of linumpy's estimate_global_transform that have no meaning here.
 func ignored() []cli.Flag {
-	const whole = "all overlaps of whole projections are compared"
+	const all = "all pairs of tiles are compared"
 	return []cli.Flag{
 		{Name: "histogram_match", Kind: cli.Bool, Ignored: "the correlation does not depend on brightness"},
-		{Name: "max_empty_fraction", Kind: cli.Float, Ignored: "pairs without tissue in common do not count"},
-		{Name: "n_samples", Kind: cli.Int, Ignored: whole},
-		{Name: "seed", Kind: cli.Int, Ignored: whole},
+		{Name: "max_empty_fraction", Kind: cli.Float, Ignored: "pairs without tissue in common do not count; 0.9 by --estimate_rules reference"},
+		{Name: "n_samples", Kind: cli.Int, Ignored: all},
+		{Name: "seed", Kind: cli.Int, Ignored: all},
 	}
 }
 
 // folderCommand describes the estimate of one matrix from the mosaics of a folder.
 func folderCommand() *cli.Command {
-	opt := stitch.Options{Overlap: 0.2}
+	opt := stitch.Options{Overlap: 0.2, Rules: stitch.RulesConsensus}
 	return &cli.Command{
 		Name:  "estimate",
 		Usage: "estimate one matrix of tile positions from the mosaics of a folder",
@@ -105,6 +105,7 @@ func folderCommand() *cli.Command {
 		Shared: cli.GPU | cli.Resources | cli.Outputs | cli.Inputs, Accelerator: stage.GPU,
 		Flags: []cli.Flag{
 			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
+			rules(&opt),
 			{Name: "pattern", Default: "mosaic_grid*_z*.ome.zarr", Value: "GLOB", Usage: "names of the mosaics in DIR, with * and ?; the digits after the last z are the slice's number"},
 			{Name: "slice_config", Value: "FILE", Usage: "CSV with the columns slice_id, use: leave out all slices that it does not use"},
 			{Name: "include_slice", Kind: cli.Ints, Value: "N", Usage: "use only the slices of these numbers"},
@@ -157,7 +158,7 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	tile := stitch.TileSize(all[0])
 	if err := diagnostics.Write(func(w io.Writer) error {
 		text, err := json.MarshalIndent(map[string]any{"mosaics": paths, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": linum.PerTile(t.Matrix, tile, opt.Overlap),
-			"displacement_model": linum.Model(t, tile, opt.Overlap), "lstsq_residual": t.Spread}, "", "  ")
+			"displacement_model": linum.Model(t, tile, opt.Overlap), "lstsq_residual": t.Spread, "rules": t.Rules}, "", "  ")
 		if err == nil {
 			_, err = w.Write(append(text, '\n'))
 		}

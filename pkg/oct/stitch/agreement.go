@@ -10,6 +10,7 @@ type Agreement struct {
 	Votes    int            `json:"votes"`               // of them: those that place tiles
 	Share    float64        `json:"used_share"`          // Votes / Compared
 	Spread   float64        `json:"spread_px,omitempty"` // as of [Transform]; 0: the matrix was not estimated
+	Rules    Rules          `json:"rules,omitempty"`     // likewise
 	Rejected map[string]int `json:"rejected,omitempty"`  // other pairs, by their reason
 	Unplaced int            `json:"unplaced,omitempty"`  // tiles that are not empty and in no pair that votes
 }
@@ -19,7 +20,7 @@ const emptyTile = "empty"
 
 // Agreement sums the pairs up; nil if none was compared.
 func (s *Result) Agreement() *Agreement {
-	a := &Agreement{Spread: s.Transform.Spread, Rejected: map[string]int{}}
+	a := &Agreement{Spread: s.Transform.Spread, Rules: s.Transform.Rules, Rejected: map[string]int{}}
 	for _, p := range s.Pairs {
 		switch {
 		case p.Reason == emptyTile:

@@ -18,6 +18,9 @@ const Outlier = "contradicts the other pairs"
 // noTexture is the reason not to use a pair that shows nothing that both tiles have.
 const noTexture = "no texture in common"
 
+// noOverlap and nothingThere are the reasons not to use a pair that does not overlap enough, or shows nothing there.
+const noOverlap, nothingThere = "no overlap", "nothing to compare"
+
 // measure is the result of comparing two neighbours.
 type measure struct {
 	pair
@@ -69,7 +72,7 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 	}
 	s, fixed, moving, ok := planes(more)
 	if !ok {
-		m.reason = "no overlap"
+		m.reason = noOverlap
 		return m
 	}
 	if reach > 0 {
@@ -79,11 +82,11 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 	var f filter.Fit
 	for range 2*reach + 4 {
 		if s, fixed, moving, ok = planes(0); !ok {
-			m.reason = "no overlap"
+			m.reason = noOverlap
 			return m
 		}
 		if f, ok = p.SubPixel(fixed, moving, s.ny, s.nx); !ok {
-			m.reason = "nothing to compare"
+			m.reason = nothingThere
 			return m
 		}
 		if f.Peak {
@@ -92,7 +95,7 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 		d[0], d[1] = d[0]+int(f.DY), d[1]+int(f.DX)
 	}
 	if !f.Peak {
-		m.reason = "nothing to compare"
+		m.reason = nothingThere
 		return m
 	}
 	m.d = [2]float64{float64(d[0]+n.va.at[0]-n.vb.at[0]) + f.DY, float64(d[1]+n.va.at[1]-n.vb.at[1]) + f.DX}

@@ -154,29 +154,32 @@ func TestEstimateOnDevice(t *testing.T) {
 	d := octtest.Device(t, 64<<20)
 	c := phantom.Default().Ideal()
 	c.Tiles, c.Tile, c.Overlap, c.FillTissue, c.DType = [2]int{2, 3}, [3]int{16, 80, 80}, 0.25, true, dtype.Uint16
+	c.Water = 0 // the middle plane shows tissue
 	_, in := stitchSpecimen(t, c, phantom.Storage{})
 	before, _, _ := d.Traffic()
 	stitchOnBoth(t, d, in, oct.Layout{}, Options{Overlap: 0.2, Estimate: true, MaxRefinement: 4, Seams: true}, 2)
 	if up, _, _ := d.Traffic(); up-before < 2*octtest.Stored(in.Levels[0].Array) {
 		t.Errorf("%d bytes went up: tiles were not projected on the device", up-before)
 	}
-	var matrices [2]Transform
-	for i, dev := range []*gpu.Device{nil, d} {
-		before, down, _ := d.Traffic()
-		var err error
-		if matrices[i], err = EstimateTransform(octtest.Ctx, []*ngff.Image{in, in}, Options{Overlap: 0.2}, oct.Resources{Workers: 2, Mem: 64 << 20, Device: dev}); err != nil {
-			t.Fatal(err)
+	for _, rules := range AllRules {
+		var matrices [2]Transform
+		for i, dev := range []*gpu.Device{nil, d} {
+			before, down, _ := d.Traffic()
+			var err error
+			if matrices[i], err = EstimateTransform(octtest.Ctx, []*ngff.Image{in, in}, Options{Overlap: 0.2, Rules: Rules(rules)}, oct.Resources{Workers: 2, Mem: 64 << 20, Device: dev}); err != nil {
+				t.Fatal(err)
+			}
+			up, now, _ := d.Traffic()
+			if want := int64(i) * 2 * octtest.Stored(in.Levels[0].Array); up-before != want {
+				t.Errorf("%d bytes went up, want %d", up-before, want)
+			}
+			if want := int64(i) * 2 * 6 * (4*80*80 + 16); now-down != want {
+				t.Errorf("%d bytes came down, want %d", now-down, want)
+			}
 		}
-		up, now, _ := d.Traffic()
-		if want := int64(i) * 2 * octtest.Stored(in.Levels[0].Array); up-before != want {
-			t.Errorf("%d bytes went up, want %d", up-before, want)
+		if matrices[0] != matrices[1] || matrices[0].Pairs == 0 {
+			t.Errorf("%s: %+v, of the CPU %+v", rules, matrices[1], matrices[0])
 		}
-		if want := int64(i) * 2 * 6 * (4*80*80 + 16); now-down != want {
-			t.Errorf("%d bytes came down, want %d", now-down, want)
-		}
-	}
-	if matrices[0] != matrices[1] {
-		t.Errorf("%+v, of the CPU %+v", matrices[1], matrices[0])
 	}
 }
 

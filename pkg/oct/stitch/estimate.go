@@ -24,12 +24,12 @@ var (
 	errWeak = errors.New("most tiles hang on overlaps that nothing checks")
 )
 
-// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by a
-// consensus of all pairs of neighbouring tiles: see [Run]. If too few pairs agree, the initial matrix is returned, with
+// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by the rules of
+// opt: see [Run]. If too few pairs agree, the initial matrix is returned, with
 // a warning. If the tiles have neighbours along one axis only, the other column of the matrix is that of a rotation and
 // a scale.
 //
-// Of opt, only the overlap, the initial transform and the channel are used. All mosaics must have tiles of the
+// Of opt, only the overlap, the initial transform, the rules and the channel are used. All mosaics must have tiles of the
 // same size.
 func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (Transform, error) {
 	if err := opt.check(); err != nil {
@@ -101,10 +101,13 @@ func newEstimator(all []*aligner, opt Options, res oct.Resources) *estimator {
 	return e
 }
 
-// estimate finds the places of the tiles of mosaics acquired alike: where tiles may overlap by their overviews, then
-// exactly by their projections.
+// estimate finds the places of the tiles of mosaics acquired alike by the rules of opt. A consensus finds where tiles may
+// overlap by their overviews, then exactly by their projections.
 func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resources) (*estimation, error) {
 	e := newEstimator(all, opt, res)
+	if opt.Rules == RulesReference {
+		return e.byReference(ctx)
+	}
 	pairs, err := e.look(ctx)
 	if err != nil {
 		return nil, err
@@ -308,7 +311,7 @@ func (e *estimator) expects(a *consensus.Arrangement, offset [][2]float64) (out 
 // conclude places the tiles by what was measured.
 func (e *estimator) conclude(measures []measure) (*estimation, error) {
 	a, links := arrange(e.grid, measures, nil, e.loose())
-	t := Transform{Overlap: e.opt.Overlap, Spread: oct.Digits(a.Scatter(links)), Of: compared(measures)}
+	t := Transform{Spread: oct.Digits(a.Scatter(links))}
 	var agree [2]int
 	for _, m := range measures {
 		if m.reason == "" {
@@ -316,17 +319,22 @@ func (e *estimator) conclude(measures []measure) (*estimation, error) {
 			t.Pairs++
 		}
 	}
-	where := e.all[0].mosaic.Where
 	if t.Pairs < leastPairs {
 		return e.unknown(measures, errNothingCommon), nil
 	}
-	t.Matrix = e.matrix(a)
 	if e.weak(a.Fit) {
 		return e.unknown(measures, errWeak), nil
 	}
-	if farther := e.unlike(t.Matrix); farther > mostUnlike && min(agree[0], agree[1]) < leastSure {
+	if farther := e.unlike(e.matrix(a)); farther > mostUnlike && min(agree[0], agree[1]) < leastSure {
 		return e.unknown(measures, errTooFew), nil
 	}
+	return e.found(t, measures, a, agree)
+}
+
+// found completes a transform by the matrix that an arrangement amounts to, from so many pairs of each axis.
+func (e *estimator) found(t Transform, measures []measure, a *consensus.Arrangement, agree [2]int) (*estimation, error) {
+	where := e.all[0].mosaic.Where
+	t.Matrix, t.Overlap, t.Of, t.Rules = e.matrix(a), e.opt.Overlap, compared(measures), e.opt.Rules
 	for axis := range agree {
 		if agree[axis] == 0 {
 			e.res.Warnf("%s: tiles have neighbours along %c only: the other column of the matrix follows from a rotation and a scale", where, "xy"[axis])
@@ -376,7 +384,7 @@ func (e *estimator) unknown(measures []measure, why error) *estimation {
 			m.reason = "too few others agree"
 		}
 	}
-	return &estimation{Transform{Matrix: e.opt.Transform, Overlap: e.opt.Overlap, Of: compared(measures)}, measures, consensus.Arrange(e.grid, nil, nil, 1), why}
+	return &estimation{Transform{Matrix: e.opt.Transform, Overlap: e.opt.Overlap, Of: compared(measures), Rules: e.opt.Rules}, measures, consensus.Arrange(e.grid, nil, nil, 1), why}
 }
 
 // compared returns the number of pairs of tiles that are not empty.

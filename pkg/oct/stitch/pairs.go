@@ -33,6 +33,7 @@ type aligner struct {
 	mosaic   *oct.Mosaic
 	grid     grid
 	overlap  float64
+	depths   [2]int // the planes that projections average: see newProjector
 	res      oct.Resources
 	pairs    []pair              // by b, then a
 	strip    func(pair) strips   // required parts of the two tiles; nil: all
@@ -54,7 +55,7 @@ type aligner struct {
 func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
 	g := gridOf(m)
 	n := g.ny * g.nx
-	return &aligner{mosaic: m, grid: g, res: res, kept: make([][]float32, n), empty: make([]bool, n), counted: make([]bool, n)}
+	return &aligner{mosaic: m, grid: g, depths: [2]int{0, m.Shape[0]}, res: res, kept: make([][]float32, n), empty: make([]bool, n), counted: make([]bool, n)}
 }
 
 // newAligners prepares the comparison of the mosaics' tiles, row by row.
@@ -152,7 +153,7 @@ func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) b
 	}
 	if a.in == nil {
 		var err error
-		if a.in, err = newProjector(a.mosaic, a.counted, a.res); err != nil {
+		if a.in, err = newProjector(a.mosaic, a.depths, a.counted, a.res); err != nil {
 			return nil, err
 		}
 	}

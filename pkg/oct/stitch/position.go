@@ -19,23 +19,8 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 			}
 		}
 	} else if opt.Measures() {
-		all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)
-		if err != nil {
-			return nil, err
-		}
-		if opt.Estimate {
-			e, err := estimate(ctx, all, opt, res)
-			if err != nil {
-				return nil, err
-			}
-			s.Transform, measures = e.transform, e.measures
-			residuals = rounded(e.arrangement.Residuals(g.nominals(e.transform.Matrix, opt.Overlap)))
-			if e.failed != nil {
-				res.Warnf("%s: %v: the tiles stay where the matrix %v puts them; --transform FILE sets another", m.Where, e.failed, opt.Transform)
-			} else {
-				g.warn(e.arrangement.Fit, measures, "the matrix puts them", m.Where, res)
-			}
-		} else if measures, residuals, err = measureResiduals(ctx, all, opt, s); err != nil {
+		var err error
+		if measures, residuals, err = measureNominal(ctx, m, g, opt, s, res); err != nil {
 			return nil, err
 		}
 	}
@@ -62,6 +47,38 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 	}
 	s.vote(measures)
 	return positions, nil
+}
+
+// measureNominal determines, from what tiles on a nominal grid show, the matrix if it is to be estimated, and the
+// deviation of each tile from the position given by it.
+func measureNominal(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result, res oct.Resources) ([]measure, [][2]float64, error) {
+	all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !opt.Estimate {
+		return measureResiduals(ctx, all, opt, s)
+	}
+	e, err := estimate(ctx, all, opt, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Transform = e.transform
+	switch {
+	case e.failed != nil:
+		res.Warnf("%s: %v: the tiles stay where the matrix %v puts them; --transform FILE sets another", m.Where, e.failed, opt.Transform)
+	case opt.Rules == RulesConsensus:
+		g.warn(e.arrangement.Fit, e.measures, "the matrix puts them", m.Where, res)
+	}
+	if opt.Rules == RulesConsensus || opt.MaxRefinement == 0 {
+		return e.measures, rounded(e.arrangement.Residuals(g.nominals(e.transform.Matrix, opt.Overlap))), nil
+	}
+	counted := all[0].counted // tiles come again, and count once
+	if all, err = newAligners([]*oct.Mosaic{m}, opt.Overlap, res); err != nil {
+		return nil, nil, err
+	}
+	all[0].counted = counted
+	return measureResiduals(ctx, all, opt, s)
 }
 
 // measureResiduals determines the deviation of each tile from the position given by the matrix.

@@ -17,13 +17,15 @@ type projector struct {
 	mosaic  *oct.Mosaic
 	res     oct.Resources
 	source  *machine.Source
+	depths  [2]int            // first plane of those that are averaged, and the one after the last
 	counted []bool            // tiles whose bytes were reported as progress, in this pass or another
 	done    func(bytes int64) // reports progress
 }
 
-// newProjector returns a projector; counted marks the tiles already reported as progress.
-func newProjector(m *oct.Mosaic, counted []bool, res oct.Resources) (*projector, error) {
-	p := &projector{mosaic: m, res: res, counted: counted, done: res.Done}
+// newProjector returns a projector that averages planes depths[0] to depths[1]−1; counted marks the tiles already
+// reported as progress.
+func newProjector(m *oct.Mosaic, depths [2]int, counted []bool, res oct.Resources) (*projector, error) {
+	p := &projector{mosaic: m, res: res, depths: depths, counted: counted, done: res.Done}
 	p.res.Progress = nil // tiles come again, and count once
 	var err error
 	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
@@ -64,8 +66,13 @@ func (p *projector) one(w machine.Worker, t int, out *[]float32) {
 	for _, part := range p.source.Parts(tile) {
 		pixels := part.Area()
 		sums, mean := w.Block(sumsBlock).From(0, 8*int64(pixels)), w.Block(meanBlock).From(0, 4*int64(pixels))
-		w.Stream(part, func(z, n int, planes machine.Block) { w.AddPlanes(sums, planes, n, pixels, z == 0) })
-		w.Mean(mean, sums, p.mosaic.Shape[0], pixels)
+		plane := int64(pixels * p.mosaic.DType.Size())
+		w.Stream(part, func(z, n int, planes machine.Block) {
+			if from, to := max(z, p.depths[0]), min(z+n, p.depths[1]); from < to {
+				w.AddPlanes(sums, planes.From(int64(from-z)*plane, int64(to-from)*plane), to-from, pixels, from == p.depths[0])
+			}
+		})
+		w.Mean(mean, sums, p.depths[1]-p.depths[0], pixels)
 		w.AnySum(sums, func(any bool) { some = some || any })
 		w.Bring(mean, func(b []byte) {
 			projection = append(projection, dtype.Slice[float32](b)...)

@@ -25,10 +25,11 @@ type Options struct {
 	Overlap float64
 	// Transform is M; the zero value stands for the identity. With Estimate it is the initial matrix.
 	Transform Matrix
-	// Estimate estimates M by phase correlation of neighbouring tiles.
+	// Estimate estimates M from neighbouring tiles.
 	Estimate bool
+	Rules    Rules // of Estimate; "": RulesConsensus
 	// MaxRefinement is the maximum distance in px by which a tile may be moved from the position given by M to fit its
-	// neighbours; 0: none; with Estimate, +Inf: as far as they show.
+	// neighbours; 0: none; with a consensus, +Inf: as far as they show.
 	MaxRefinement float64
 	// Positions holds the tiles' positions as recorded by the microscope's stage; nil: the positions follow from the
 	// grid and Overlap. Transform is applied to them. They exclude Estimate and MaxRefinement.
@@ -58,10 +59,17 @@ func (o *Options) Measures() bool {
 
 // check returns an error for invalid options, naming the flag, and fills in defaults.
 func (o *Options) check() error {
+	switch o.Rules {
+	case "":
+		o.Rules = RulesConsensus
+	case RulesConsensus, RulesReference:
+	default:
+		return oct.BadInput("--estimate_rules %q is not one of %v", o.Rules, AllRules)
+	}
 	if !(o.Overlap >= 0 && o.Overlap < 1) {
 		return oct.BadInput("--overlap %g must be within 0…1, 1 excluded", o.Overlap)
 	}
-	if !(o.MaxRefinement >= 0 && (o.MaxRefinement <= 1e6 || o.Estimate && math.IsInf(o.MaxRefinement, 1))) {
+	if !(o.MaxRefinement >= 0 && (o.MaxRefinement <= 1e6 || o.Estimate && o.Rules == RulesConsensus && math.IsInf(o.MaxRefinement, 1))) {
 		return oct.BadInput("--max_refinement_px %g must be a number of pixels, at least 0", o.MaxRefinement)
 	}
 	if !(o.Tolerance >= 0 && o.Tolerance <= 1e6) {

@@ -49,6 +49,7 @@ type Transform struct {
 	Pairs   int     `json:"pairs,omitempty"` // number of pairs of neighbouring tiles in the estimate
 	Of      int     `json:"of,omitempty"`    // number of pairs that were compared
 	Spread  float64 `json:"spread_px,omitempty"`
+	Rules   Rules   `json:"rules,omitempty"` // of the estimate; "": unknown
 	// Voxel is the size (y, x) in micrometres of the pixels on which the matrix was estimated; zero: unknown.
 	Voxel [2]float64 `json:"voxel_um,omitzero"`
 }
@@ -75,6 +76,13 @@ func (t Transform) Overlaps() [2]float64 {
 
 // Summary says in one line what was estimated.
 func (t Transform) Summary() string {
+	if t.Rules == RulesReference {
+		return t.summary() + ", " + ByReference
+	}
+	return t.summary()
+}
+
+func (t Transform) summary() string {
 	if t.Pairs == 0 {
 		return fmt.Sprintf("tiles overlap by %s as stated: 0 of %d pairs show by how much", percent(t.Overlap), t.Of)
 	}

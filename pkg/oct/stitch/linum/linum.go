@@ -137,6 +137,7 @@ func (c Sidecar) Metrics(s *stitch.Result, in, out *ngff.Image) *metrics.Step {
 		m.Note("tiles_unplaced", a.Unplaced, "Tiles that are not empty and in no pair that places tiles")
 	}
 	if c.Estimated {
+		m.Note("estimate_rules", string(s.Transform.Rules), "Rules by which the matrix was estimated")
 		m.Note("pairs_spread", s.Transform.Spread, "Scatter of the pairs about a regular grid (px, per axis)")
 		d := Model(s.Transform, s.Tile, s.Overlap)
 		m.Note("theta_deg", d.Theta, "Direction of rows of tiles (degrees)")
