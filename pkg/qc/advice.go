@@ -6,6 +6,7 @@ import "strings"
 var advice = []struct{ part, do string }{
 	{"the best overlap of", doOverlap},
 	{"as in noise", "Look at the slice in `view`; if it is noise, acquire it again, or leave it out by --slice_config, and let `interpolate` fill the gap."},
+	{"agree with no neighbour", "Look at these slices in `view`: if they show the tissue of their neighbours, `register` them, or give the true --slicing_interval_mm and shifts; else leave them out by --slice_config."},
 	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
 	{"have no pixels in common", "Check the shift of this pair in shifts_xy.csv (mm), or run `strata stack --repair_shifts fix`."},
 	{"is far from the median of", "Compare the join in `strata view volume.ome.zarr`; give the true distance by `stack --slicing_interval_mm`."},
@@ -53,12 +54,20 @@ const (
 	doShift   = "Repeat `stack` with --repair_shifts fix, which takes the shift that the pictures show."
 )
 
-// adviceFor returns what to do about a warning: what is known of its text, or where more is said.
-func adviceFor(text, tool string) string {
+// knownAdvice returns what to do about a warning by its text; "" if nothing is known of it.
+func knownAdvice(text string) string {
 	for _, a := range advice {
 		if strings.Contains(text, a.part) {
 			return a.do
 		}
+	}
+	return ""
+}
+
+// adviceFor returns what to do about a warning: what is known of its text, or where more is said.
+func adviceFor(text, tool string) string {
+	if do := knownAdvice(text); do != "" {
+		return do
 	}
 	if tool == "" {
 		return "See docs/troubleshooting.md."

@@ -266,14 +266,21 @@ func (r *Report) stepNotices(add func(grade, where, run, do, format string, args
 				if said[t] {
 					continue
 				}
-				add(m.grade, stepTitle(s.Step.Name), s.Name, doStep[s.Step.Name], "%s", t)
+				do := knownAdvice(t)
+				if do == "" {
+					do = doStep[s.Step.Name]
+				}
+				add(m.grade, stepTitle(s.Step.Name), s.Name, do, "%s", t)
 			}
 		}
 	}
 }
 
-// adviceOn returns what to do about a warning of a program: that of the step whose metrics say the same, or what is known of its text.
+// adviceOn returns what to do about a warning of a program: what is known of its text, or that of the step whose metrics say the same.
 func (r *Report) adviceOn(text, tool string) string {
+	if do := knownAdvice(text); do != "" {
+		return do
+	}
 	for _, s := range r.Steps {
 		if slices.Contains(s.Warnings, text) || slices.Contains(s.Errors, text) {
 			if do := doStep[s.Step.Name]; do != "" {

@@ -3,10 +3,15 @@ package stack
 import (
 	"testing"
 
+	"strata/cmd/internal/crop"
+	"strata/cmd/internal/phantom"
+	"strata/cmd/internal/stitch"
 	"strata/pkg/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"stack": clitest.Of(Command)}) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"stack": clitest.Of(Command), "phantom": clitest.Of(phantom.Command), "stitch": clitest.Of(stitch.Command), "crop": clitest.Of(crop.Command)})
+}
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 

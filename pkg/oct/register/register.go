@@ -131,6 +131,9 @@ func Run(ctx context.Context, fixed, moving Slice, o Options, res oct.Resources)
 	if err := p.find(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.blame(ctx); err != nil {
+		return nil, err
+	}
 	if err := p.deform(ctx); err != nil {
 		return nil, err
 	}

@@ -156,6 +156,9 @@ func (p *stackPlan) find(ctx context.Context, mem volume.Memory, res *oct.Resour
 			return err
 		}
 	}
+	if err := p.unsupported(ctx, res); err != nil {
+		return err
+	}
 	p.settle(res)
 	if matched {
 		p.brighten()

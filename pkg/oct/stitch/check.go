@@ -3,9 +3,12 @@ package stitch
 import (
 	"context"
 	"math"
+	"slices"
 
+	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/oct/surface"
 )
 
 const (
@@ -19,12 +22,13 @@ const (
 	leastDifference = 0.02
 )
 
-// checkOverlap warns if tiles in the middle of a mosaic do not fit where the matrix and the overlap put them.
-func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) error {
+// checkOverlap warns if tiles in the middle of a mosaic do not fit where the matrix and the overlap put them. It reports
+// whether they have anything in common, wherever they overlap.
+func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) (alike bool, err error) {
 	res.Progress, res.Device = nil, nil // tiles come again, and count once; few are not worth a device
 	all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)
 	if err != nil {
-		return nil // what is stitched without measuring needs no memory for it
+		return false, nil // what is stitched without measuring needs no memory for it
 	}
 	a := all[0]
 	a.pairs = a.grid.middle()
@@ -36,25 +40,25 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 	a.common = nil
 	for first := 0; first < len(a.kept); first += a.batch {
 		if _, err := a.planes(ctx, first, min(a.batch, len(a.kept)-first), func(t int) bool { return wanted[t] }); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := prepare(ctx, all, res.Workers); err != nil {
-		return err
+		return false, err
 	}
 	e := newEstimator(all, opt, res)
 	found, err := a.lookAround(ctx, byAxis(e.grid.Expected), e.grid.Expected, res.Mem/8)
 	if err != nil {
-		return err
+		return false, err
 	}
 	alone := consensus.ChanceOf(nil, 0)
 	steps, verdicts := consensus.Vote(found.pairs, [2]consensus.Chance{alone, alone}, e.grid.Expected, float64(max(a.overview.Step[0], a.overview.Step[1], 2)))
 	t := Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
 	differs := false
+	if least := min(verdicts[0].Votes, verdicts[1].Votes); least < leastChecked {
+		return max(verdicts[0].Votes, verdicts[1].Votes) >= leastChecked, nil
+	}
 	for axis, v := range verdicts {
-		if v.Votes < leastChecked {
-			return nil
-		}
 		d, at := steps[axis], e.grid.Expected[axis]
 		differs = differs || math.Hypot(d[0]-at[0], d[1]-at[1]) > leastDifference*float64(a.grid.tile[axis])+2*v.Scatter
 		for k := range 2 {
@@ -64,7 +68,19 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 	if o := t.Overlaps(); differs {
 		res.Warnf("%s: tiles in the middle overlap by about %s along y and %s along x and do not fit where %s puts them: add --estimate", m.Where, percent(o[0]), percent(o[1]), a.grid.distance(opt.Overlap))
 	}
-	return nil
+	return true, nil
+}
+
+// warnOfNoise warns if no two tiles were found to have anything in common and the slice shows nothing either.
+func (s *Result) warnOfNoise(ctx context.Context, where string, slice *ngff.Image, res oct.Resources) error {
+	if s.alike || slices.ContainsFunc(s.Tiles, func(t TilePlan) bool { return t.Used }) {
+		return nil
+	}
+	blank, err := surface.Blank(ctx, slice, res)
+	if blank {
+		res.Warnf("%s: %s: nothing tells whether its tiles lie where they belong", where, surface.BlankText)
+	}
+	return err
 }
 
 // middle returns the neighbours among the tiles in the middle of the grid.

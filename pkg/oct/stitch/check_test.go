@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )
@@ -101,6 +102,44 @@ func TestCheckOverlapOfNothing(t *testing.T) {
 	in, _ := octtest.Made(t, []int{8, 64, 64}, []int{8, 64, 64}, nil, nil, func(i int) float32 { return float32(i % 13) })
 	if warned := checked(t, in, Options{Overlap: 0.2}); len(warned) > 0 {
 		t.Errorf("one tile: %q", warned)
+	}
+}
+
+// A slice of noise is named, whether tiles are measured or not; tissue, agarose and what nobody asked about are not.
+func TestNoiseIsNamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	noise, _ := octtest.Made(t, []int{40, 256, 256}, []int{40, 64, 64}, nil, nil, func(int) float32 { return float32(100 * rng.ExpFloat64()) })
+	specimen := func(change func(c *phantom.Config)) *ngff.Image {
+		cfg := phantom.Default()
+		cfg.Tile, cfg.Tiles = [3]int{40, 96, 96}, [2]int{3, 3}
+		change(&cfg)
+		_, in := stitchSpecimen(t, cfg, phantom.Storage{})
+		return in
+	}
+	for _, c := range []struct {
+		name string
+		in   *ngff.Image
+		opt  Options
+		want int
+	}{
+		{"noise", noise, Options{Overlap: 0.2, Check: true}, 1},
+		{"noise, estimated", noise, Options{Overlap: 0.2, Check: true, Estimate: true, MaxRefinement: math.Inf(1)}, 1},
+		{"noise, refined", noise, Options{Overlap: 0.2, Check: true, MaxRefinement: 4}, 1},
+		{"noise, unasked", noise, Options{Overlap: 0.2}, 0},
+		{"tissue", specimen(func(*phantom.Config) {}), Options{Overlap: 0.2, Check: true}, 0},
+		{"tissue below its surface, another overlap", specimen(func(c *phantom.Config) { c.Water, c.Relief, c.Bowl, c.FillTissue = 0, 0, 0, true }), Options{Overlap: 0.4, Check: true}, 0},
+		{"smooth tissue, no illumination", specimen(func(c *phantom.Config) { c.Texture, c.Vignette, c.FillTissue = 0, 0, true }), Options{Overlap: 0.2, Check: true}, 0},
+	} {
+		named := 0
+		res := octtest.Small()
+		res.Warn = func(s string) {
+			if strings.Contains(s, surface.BlankText) {
+				named++
+			}
+		}
+		if _, _, err := Run(octtest.Ctx, c.in, store.Memory(), oct.Layout{}, c.opt, res); err != nil || named != c.want {
+			t.Errorf("%s: %v, named %d times, want %d", c.name, err, named, c.want)
+		}
 	}
 }
 

@@ -26,7 +26,8 @@ func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result
 	}
 	if opt.Check && opt.Positions == nil && !opt.Measures() {
 		// what fails here fails again, or does not matter, when the tiles are put together
-		if err := checkOverlap(ctx, m, opt, res); err != nil && ctx.Err() != nil {
+		var err error
+		if s.alike, err = checkOverlap(ctx, m, opt, res); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 	}

@@ -37,8 +37,8 @@ type Options struct {
 	// Tolerance is the maximum difference in µm of two neighbours' displacement from the recorded one, to fit what
 	// they show; 0: tiles stay at their recorded positions.
 	Tolerance float64
-	// Check warns if tiles in the middle do not fit where Overlap and Transform put them. Without effect if tiles are
-	// compared anyway or have recorded positions.
+	// Check warns if tiles in the middle do not fit where Overlap and Transform put them, unless tiles are compared
+	// anyway or have recorded positions; and if neither tiles that are compared nor the slice show anything.
 	Check bool
 	// Channel is the channel from which positions are determined. All channels are stitched.
 	Channel int
@@ -111,6 +111,7 @@ type Result struct {
 	Tiles     []TilePlan      `json:"positions"`
 	Pairs     []TilePair      `json:"pairs"`           // compared neighbours; empty without estimate or refinement
 	Seams     []canvas.Seam   `json:"seams,omitempty"` // as placed
+	alike     bool            // the tiles that were checked have something in common
 }
 
 // TilePlan is the position of a tile, (y, x) in px.
@@ -262,6 +263,11 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	result, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	if err != nil {
 		return nil, nil, fmt.Errorf("the stitched slice: %w", err)
+	}
+	if opt.Check {
+		if err := s.warnOfNoise(ctx, m.Where, result, res); err != nil {
+			return nil, nil, fmt.Errorf("the stitched slice: %w", err)
+		}
 	}
 	return result, s, nil
 }
