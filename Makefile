@@ -19,6 +19,7 @@ SOAK_HOSTILE ?= 2000
 SOAK_PAGE ?= docs/reliability.md
 QUALITY ?=
 QUALITY_PAGE ?= docs/quality.md
+TILE_SEEDS ?= 1
 TILE_PEERS ?=
 SCALE_PAGE ?= docs/scale.md
 MEMORY_PAGE ?= docs/memory.md
@@ -107,8 +108,8 @@ fuzz: ## every fuzz target for FUZZTIME (default 5m)
 soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as root); writes docs/reliability.md
 	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -full $(SOAK_FULL) -hostile $(SOAK_HOSTILE) -fuzz $(FUZZTIME) -json build/soak.json -page '$(SOAK_PAGE)'
 
-quality: build ## volumes against the truth of phantoms, and tiles cut from pictures (TILE_PEERS=1: other programs beside stitch); writes docs/quality.md
-	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)' -linumpy '$(LINUMPY)' $(if $(TILE_PEERS),-peers)
+quality: build ## volumes against the truth of phantoms, and tiles cut from pictures (TILE_SEEDS: how often each; TILE_PEERS=1: other programs beside stitch); writes docs/quality.md
+	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)' -linumpy '$(LINUMPY)' -seeds '$(TILE_SEEDS)' $(if $(TILE_PEERS),-peers)
 
 scale: build ## the chain on SCALE_GB of raw frames (default 40), a slice at a time; writes docs/scale.md
 	@scripts/scale.sh '$(SCALE_PAGE)'

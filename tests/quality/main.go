@@ -49,6 +49,7 @@ var ways = []way{
 
 type options struct {
 	bin, dir, only, page, linumpy string
+	seeds                         int    // how often each scan of a picture is made, with other random numbers
 	peers                         string // the Python with programs that stitch tiles; empty: they do not run
 }
 
@@ -67,6 +68,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue, tiles…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
+	flag.IntVar(&o.seeds, "seeds", 1, "how often to make each scan of a picture, with other random numbers; 'tiles small' and 'tiles peers' make one")
 	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on some scans of pictures; -only 'tiles peers' names just these")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -50,11 +50,18 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	defer wheels.Close()
 	var out []tileResult
 	var cases []tileCase
+	seeds := uint64(1)
+	if o.wants("tiles") {
+		seeds = uint64(max(o.seeds, 1))
+	}
 	for _, c := range tileCases() {
-		for _, p := range pictures(&c) {
-			c.scan.Picture = p
-			cases = append(cases, c)
-			out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: o.peers != "" && slices.Contains(besidePeers[c.name], p)})
+		for seed := range seeds {
+			for _, p := range pictures(&c) {
+				s := c
+				s.scan.Picture, s.scan.Seed = p, seed+1
+				cases = append(cases, s)
+				out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: seed == 0 && o.peers != "" && slices.Contains(besidePeers[c.name], p)})
+			}
 		}
 	}
 	err = work.Each(ctx, 2, len(cases), func(_, k int) error {
@@ -193,7 +200,8 @@ func misplaced(scan *tilescan.Rendered, place func(t int) [2]float64) (rms float
 // tileTable returns a row for each kind of scan, as Markdown.
 func tileTable(results []tileResult) string {
 	var b strings.Builder
-	b.WriteString("| scan | pictures | nominal, px | found, px: median | worst | wrong tiles of the worst | pictures with wrong tiles | warned of | processor time |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| scan | scans | nominal, px | found, px: median | worst | wrong tiles of the worst | with wrong tiles | warned of | processor time |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	all, allBad, allTold := len(results), 0, 0
 	for len(results) > 0 {
 		n := slices.IndexFunc(results, func(r tileResult) bool { return r.kind != results[0].kind })
 		if n < 0 {
@@ -214,6 +222,7 @@ func tileTable(results []tileResult) string {
 				}
 			}
 		}
+		allBad, allTold = allBad+bad, allTold+told
 		slices.Sort(found)
 		warned := ""
 		if bad > 0 {
@@ -222,36 +231,54 @@ func tileTable(results []tileResult) string {
 		fmt.Fprintf(&b, "| %s | %d | %.1f | %.2f | %.2f | %d of %d | %d | %s | %.1f s |\n", results[0].kind, n, nominal, found[n/2], worst.rms, worst.wrong, worst.tiles, bad, warned, seconds)
 		results = results[n:]
 	}
+	fmt.Fprintf(&b, "| *all* | %d | | | | | %d | %d | |\n", all, allBad, allTold)
 	return b.String()
 }
 
-// hidden lists full scans some of whose tiles show nothing by which they could be placed within mostTileRMS, and why. They need a warning
-// as all others do.
+// hidden lists full scans some of whose tiles show nothing by which they could be placed within mostTileRMS, and why: even
+// where each pair is compared at its true displacement, they are not. They need a warning as all others do.
 var hidden = map[[2]string]string{
-	{"hard", "camera.png"}:                           "the sky is even",
-	{"speckle 30 %", "camera.png"}:                   "the sky is even",
-	{"speckle 30 %", "brick.png"}:                    "bricks repeat themselves, and speckle hides what tells one from the next",
-	{"one slip of 25 px, overlap 20 %", "brick.png"}: "bricks repeat themselves within 25 px",
+	{"hard", "camera.png"}:                          sky,
+	{"noise 20 %", "camera.png"}:                    sky,
+	{"columns 5 %", "camera.png"}:                   sky,
+	{"speckle 30 %", "camera.png"}:                  sky,
+	{"hard, 12 × 12 tiles of 128 px", "camera.png"}: sky,
+	{"hard, 12 × 12 tiles of 128 px", "retina.jpg"}: "13 px of overlap under noise show little of what is coarse",
+	{"speckle 30 %", "brick.png"}:                   "bricks repeat themselves, and speckle hides what tells one from the next",
+	{"3-D, middle slice, speckle", brainVolume}:     "speckle is fully developed, and the brain smooth",
 }
+
+const sky = "the sky is even"
+
+// mostMissed is the part of the other full scans that may be over mostTileRMS: which those are depends on the random numbers.
+const mostMissed = 0.03
 
 // mostWorse is by how much, in px, places may be worse than nominal ones: by what tiles of little texture add.
 const mostWorse = 0.5
 
 // checkTiles returns an error that names the scans over their limits.
 func checkTiles(results []tileResult) (err error) {
-	over := func(r tileResult, format string, args ...any) {
-		err = errors.Join(err, fmt.Errorf("tiles, %s, %s: %s", r.kind, shortName(r.picture), fmt.Sprintf(format, args...)))
+	over := func(r tileResult, format string, args ...any) error {
+		return fmt.Errorf("tiles, %s, %s: %s", r.kind, shortName(r.picture), fmt.Sprintf(format, args...))
 	}
+	var missed []error
+	full := 0.0
 	for _, r := range results {
 		if r.wrong > 0 && r.warned == "" {
-			over(r, "%d of %d tiles are off by more than %d px without a warning", r.wrong, r.tiles, wrongTile)
+			err = errors.Join(err, over(r, "%d of %d tiles are off by more than %d px without a warning", r.wrong, r.tiles, wrongTile))
 		}
 		if r.rms > r.nominal+mostWorse {
-			over(r, "off by %.2f px, nominal places by %.2f", r.rms, r.nominal)
+			err = errors.Join(err, over(r, "off by %.2f px, nominal places by %.2f", r.rms, r.nominal))
 		}
-		if _, known := hidden[[2]string{r.kind, r.picture}]; r.full && !known && r.rms > mostTileRMS {
-			over(r, "off by %.2f px, must be at most %d", r.rms, mostTileRMS)
+		if _, known := hidden[[2]string{r.kind, r.picture}]; r.full && !known {
+			full++
+			if r.rms > mostTileRMS {
+				missed = append(missed, over(r, "off by %.2f px, must be at most %d", r.rms, mostTileRMS))
+			}
 		}
+	}
+	if float64(len(missed)) > mostMissed*full {
+		err = errors.Join(err, errors.Join(missed...))
 	}
 	return err
 }

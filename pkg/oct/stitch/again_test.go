@@ -64,22 +64,25 @@ func TestWeak(t *testing.T) {
 		mosaics int
 		rows    bool // pairs join rows, and nothing checks them
 		tiles   int  // of each mosaic, from the first
+		faint   bool // no pair is sure
 		want    bool
 	}{
-		{"all pairs", 1, false, 25, false},
-		{"two mosaics", 2, false, 25, false},
-		{"rows", 1, true, 25, true},
-		{"rows of two mosaics", 2, true, 25, true},
-		{"rows of a few tiles", 1, true, 10, false},
+		{"all pairs", 1, false, 25, false, false},
+		{"two mosaics", 2, false, 25, false, false},
+		{"rows", 1, true, 25, false, true},
+		{"rows of two mosaics", 2, true, 25, false, true},
+		{"rows of a few tiles", 1, true, 10, false, false},
+		{"rows that may be chance", 1, true, 25, true, false},
 	} {
 		e, neighbours := ofGrid(c.mosaics, 5)
-		var measured []consensus.Measured
+		var measures []measure
 		for _, p := range neighbours {
 			if p.b%25 < c.tiles && !(c.rows && p.axis == 0) {
-				measured = append(measured, consensus.Measured{A: p.a, B: p.b, D: e.grid.Expected[p.axis], P: consensus.Diagonal(100)})
+				measures = append(measures, measure{pair: p, d: e.grid.Expected[p.axis], precision: consensus.Diagonal(100), sure: !c.faint})
 			}
 		}
-		if got := e.weak(consensus.Arrange(e.grid, measured, nil, 10).Fit); got != c.want {
+		a, _ := arrange(e.grid, measures, nil, 10)
+		if got := e.weak(a.Fit, measures); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

@@ -74,22 +74,25 @@ func (g *grid) warn(f *consensus.Fit, measures []measure, otherwise, where strin
 	}
 }
 
-// certainTiles is the part of the tiles that pairs connect which these must hold together for certain, so that their
-// consensus is better than the stage, where they connect leastCertain and half of all tiles or more. A smooth brain in
-// fully developed speckle, which is placed worse than by the stage, reaches 0 to 0.22; all full slices whose tiles are
-// found reach more.
+// certainTiles is the part of the tiles that show something for sure which must be held for certain, so that their
+// consensus is better than the stage, where they are leastCertain and half of all tiles or more. A smooth brain in fully
+// developed speckle, which is placed worse than by the stage, reaches 0 to 0.22; all full slices whose tiles are found
+// reach more.
 const certainTiles, leastCertain = 0.25, 9
 
 // weak reports whether most tiles hang on overlaps that nothing checks.
-func (e *estimator) weak(f *consensus.Fit) bool {
-	certain, connected := 0.0, 0
-	for t, main := range e.main(f) {
-		if f.Connected(t) > 1 {
-			connected++
-			if main && !f.Doubtful[t] {
-				certain++
-			}
+func (e *estimator) weak(f *consensus.Fit, measures []measure) bool {
+	show := map[int]bool{}
+	for _, m := range measures {
+		if m.sure && m.reason == "" {
+			show[m.a], show[m.b] = true, true
 		}
 	}
-	return connected >= max(leastCertain, len(f.R)/2) && certain < certainTiles*float64(connected)
+	certain := 0
+	for t, main := range e.main(f) {
+		if main && f.Connected(t) > 1 && !f.Doubtful[t] {
+			certain++
+		}
+	}
+	return len(show) >= max(leastCertain, len(f.R)/2) && float64(certain) < certainTiles*float64(len(show))
 }

@@ -322,7 +322,7 @@ func (e *estimator) conclude(measures []measure) (*estimation, error) {
 	if t.Pairs < leastPairs {
 		return e.unknown(measures, errNothingCommon), nil
 	}
-	if e.weak(a.Fit) {
+	if e.weak(a.Fit, measures) {
 		return e.unknown(measures, errWeak), nil
 	}
 	if farther := e.unlike(e.matrix(a)); farther > mostUnlike && min(agree[0], agree[1]) < leastSure {
