@@ -47,17 +47,17 @@ var besidePeers = map[string][]string{
 	"hard, overlap 5 %":                      {"ihc.png"},
 	"hard, 40 % empty":                       {"ihc.png"},
 	"hard, 80 % empty":                       {"ihc.png"},
-	"3-D, middle slice, speckle":             {brainVolume},
-	"3-D, end slice, speckle":                {brainVolume},
+	"3-D, middle slice, speckle":             {tilescan.Brain},
+	"3-D, end slice, speckle":                {tilescan.Brain},
 }
 
 // tryPeers runs the other programs on the tiles in a folder.
-func (r *tileResult) tryPeers(ctx context.Context, o options, dir string, c *tileCase, scan *tilescan.Rendered) error {
+func (r *tileResult) tryPeers(ctx context.Context, o options, dir string, c *tilescan.Case, scan *tilescan.Rendered) error {
 	if !r.beside {
 		return nil
 	}
 	for _, p := range tilePeers {
-		cmd := exec.CommandContext(ctx, o.peers, "tests/quality/peers_tiles.py", p.program, fmt.Sprint(c.stated), filepath.Join(dir, tilesName))
+		cmd := exec.CommandContext(ctx, o.peers, "tests/quality/peers_tiles.py", p.program, fmt.Sprint(c.Stated), filepath.Join(dir, tilesName))
 		cmd.WaitDelay = time.Second // processes that a killed program leaves hold its output open
 		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MPLBACKEND=agg")
 		out, err := cmd.Output()
@@ -75,7 +75,7 @@ func (r *tileResult) tryPeers(ctx context.Context, o options, dir string, c *til
 		if len(found.Positions) != len(scan.Places) {
 			return fmt.Errorf("%s, %s, %s: %d places of %d tiles", p.name, r.kind, r.picture, len(found.Positions), len(scan.Places))
 		}
-		found.rms, found.wrong, _ = misplaced(scan, func(t int) [2]float64 { return found.Positions[t] })
+		found.rms, found.wrong, _ = scan.Misplaced(func(t int) [2]float64 { return found.Positions[t] })
 		fmt.Printf("%-42s %-22s %s: %.2f px, %d tiles wrong, %.1f s  %.90s\n", r.kind, r.picture, p.name, found.rms, found.wrong, found.Seconds, found.Said)
 		r.peers = append(r.peers, found)
 	}
@@ -129,7 +129,7 @@ func peerTable(results []tileResult) string {
 // shortName returns the name of a picture without the end of its file's name; the volume has a long one.
 func shortName(picture string) string {
 	name, _, _ := strings.Cut(picture, ".")
-	if name == strings.TrimSuffix(brainVolume, ".nii.gz") {
+	if name == strings.TrimSuffix(tilescan.Brain, ".nii.gz") {
 		return "MNI152"
 	}
 	return name

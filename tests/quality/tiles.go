@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,16 +25,13 @@ type tileResult struct {
 	kind, picture string
 	full          bool
 	nominal, rms  float64 // px, after the common shift
-	wrong, tiles  int     // tiles with tissue, and of these those off by more than wrongTile
+	wrong, tiles  int     // tiles with tissue, and of these those off by more than tilescan.Wrong
 	warned        string  // the warnings about the tiles
 	warnings      int     // their number
 	seconds       float64 // of processor time
 	beside        bool    // other programs run on the same tiles
 	peers         []peerTiles
 }
-
-// wrongTile is the error in px from which a tile is wrong, and mostTileRMS what full scans must reach.
-const wrongTile, mostTileRMS = 2, 1
 
 // tryTiles cuts pictures into tiles and stitches them, two at a time.
 func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
@@ -49,18 +45,18 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	}
 	defer wheels.Close()
 	var out []tileResult
-	var cases []tileCase
+	var cases []tilescan.Case
 	seeds := uint64(1)
 	if o.wants("tiles") {
 		seeds = uint64(max(o.seeds, 1))
 	}
-	for _, c := range tileCases() {
+	for _, c := range tilescan.Cases() {
 		for seed := range seeds {
 			for _, p := range pictures(&c) {
 				s := c
-				s.scan.Picture, s.scan.Seed = p, seed+1
+				s.Scan = *c.Of(p, seed+1)
 				cases = append(cases, s)
-				out = append(out, tileResult{kind: c.name, picture: p, full: c.full, beside: seed == 0 && o.peers != "" && slices.Contains(besidePeers[c.name], p)})
+				out = append(out, tileResult{kind: c.Name, picture: p, full: c.Full, beside: seed == 0 && o.peers != "" && slices.Contains(besidePeers[c.Name], p)})
 			}
 		}
 	}
@@ -71,34 +67,21 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 }
 
 // wantedPictures returns the function that picks the pictures of a kind of scan, or nil if no scan of pictures is wanted.
-func wantedPictures(o options) func(c *tileCase) []string {
+func wantedPictures(o options) func(c *tilescan.Case) []string {
 	switch {
 	case o.wants("tiles"):
-		return allPictures
+		return (*tilescan.Case).Pictures
 	case o.wants("tiles small"):
-		return func(c *tileCase) []string { return smallTiles[c.name] }
+		return func(c *tilescan.Case) []string { return smallTiles[c.Name] }
 	case o.wants("tiles peers"):
-		return func(c *tileCase) []string { return besidePeers[c.name] }
+		return func(c *tilescan.Case) []string { return besidePeers[c.Name] }
 	}
 	return nil
 }
 
-// allPictures returns all pictures of a kind of scan.
-func allPictures(c *tileCase) []string {
-	switch {
-	case c.scan.Picture != "":
-		return []string{c.scan.Picture}
-	case c.name == "base":
-		return basePictures
-	case strings.HasPrefix(c.name, "hard"):
-		return append([]string{"retina.jpg"}, tilePictures...)
-	}
-	return tilePictures
-}
-
 // try renders and stitches a scan in a folder of its own, which it removes.
-func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase, pictures *tilescan.Pictures) error {
-	scan, err := c.scan.Render(pictures)
+func (r *tileResult) try(ctx context.Context, o options, dir string, c tilescan.Case, pictures *tilescan.Pictures) error {
+	scan, err := c.Scan.Render(pictures)
 	if err != nil {
 		return err
 	}
@@ -106,10 +89,10 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase,
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeTiles(ctx, filepath.Join(dir, tilesName), &c.scan, scan); err != nil {
+	if err := writeTiles(ctx, filepath.Join(dir, tilesName), &c.Scan, scan); err != nil {
 		return err
 	}
-	if err := r.stitch(ctx, o, dir, c.stated); err != nil {
+	if err := r.stitch(ctx, o, dir, c.Stated); err != nil {
 		return fmt.Errorf("%s, %s: %w", r.kind, r.picture, err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "positions.json"))
@@ -120,11 +103,11 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tileCase,
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	step := float64(c.scan.Side) * (1 - c.stated)
-	r.nominal, _, _ = misplaced(scan, func(t int) [2]float64 {
-		return [2]float64{step * float64(t/c.scan.Tiles), step * float64(t%c.scan.Tiles)}
+	step := float64(c.Scan.Side) * (1 - c.Stated)
+	r.nominal, _, _ = scan.Misplaced(func(t int) [2]float64 {
+		return [2]float64{step * float64(t/c.Scan.Tiles), step * float64(t%c.Scan.Tiles)}
 	})
-	r.rms, r.wrong, r.tiles = misplaced(scan, func(t int) [2]float64 { return s.Tiles[t].Position })
+	r.rms, r.wrong, r.tiles = scan.Misplaced(func(t int) [2]float64 { return s.Tiles[t].Position })
 	fmt.Printf("%-42s %-22s nominal %5.1f px, found %6.2f px, %2d of %2d tiles wrong, %4.1f s, %d warnings  %.90s\n", r.kind, shortName(r.picture), r.nominal, r.rms, r.wrong, r.tiles, r.seconds, r.warnings, r.warned)
 	return r.tryPeers(ctx, o, dir, &c, scan)
 }
@@ -171,32 +154,6 @@ func writeTiles(ctx context.Context, path string, s *tilescan.Scan, scan *tilesc
 	return w.Close(ctx)
 }
 
-// misplaced compares places with the truth of tiles with tissue, after the common shift (the median, so that one wrong tile
-// does not blame the others).
-func misplaced(scan *tilescan.Rendered, place func(t int) [2]float64) (rms float64, wrong, tiles int) {
-	var off [2][]float64
-	for t, is := range scan.Tissue {
-		if is {
-			for k := range off {
-				off[k] = append(off[k], place(t)[k]-scan.Places[t][k])
-			}
-		}
-	}
-	var shift [2]float64
-	for k := range off {
-		shift[k] = slices.Sorted(slices.Values(off[k]))[len(off[k])/2]
-	}
-	tiles = len(off[0])
-	for i := range off[0] {
-		far := math.Hypot(off[0][i]-shift[0], off[1][i]-shift[1])
-		rms += far * far / float64(tiles)
-		if far > wrongTile {
-			wrong++
-		}
-	}
-	return math.Sqrt(rms), wrong, tiles
-}
-
 // tileTable returns a row for each kind of scan, as Markdown.
 func tileTable(results []tileResult) string {
 	var b strings.Builder
@@ -235,22 +192,7 @@ func tileTable(results []tileResult) string {
 	return b.String()
 }
 
-// hidden lists full scans some of whose tiles show nothing by which they could be placed within mostTileRMS, and why: even
-// where each pair is compared at its true displacement, they are not. They need a warning as all others do.
-var hidden = map[[2]string]string{
-	{"hard", "camera.png"}:                          sky,
-	{"noise 20 %", "camera.png"}:                    sky,
-	{"columns 5 %", "camera.png"}:                   sky,
-	{"speckle 30 %", "camera.png"}:                  sky,
-	{"hard, 12 × 12 tiles of 128 px", "camera.png"}: sky,
-	{"hard, 12 × 12 tiles of 128 px", "retina.jpg"}: "13 px of overlap under noise show little of what is coarse",
-	{"speckle 30 %", "brick.png"}:                   "bricks repeat themselves, and speckle hides what tells one from the next",
-	{"3-D, middle slice, speckle", brainVolume}:     "speckle is fully developed, and the brain smooth",
-}
-
-const sky = "the sky is even"
-
-// mostMissed is the part of the other full scans that may be over mostTileRMS: which those are depends on the random numbers.
+// mostMissed is the part of the other full scans that may be over tilescan.MostRMS: which those are depends on the random numbers.
 const mostMissed = 0.03
 
 // mostWorse is by how much, in px, places may be worse than nominal ones: by what tiles of little texture add.
@@ -265,15 +207,15 @@ func checkTiles(results []tileResult) (err error) {
 	full := 0.0
 	for _, r := range results {
 		if r.wrong > 0 && r.warned == "" {
-			err = errors.Join(err, over(r, "%d of %d tiles are off by more than %d px without a warning", r.wrong, r.tiles, wrongTile))
+			err = errors.Join(err, over(r, "%d of %d tiles are off by more than %d px without a warning", r.wrong, r.tiles, tilescan.Wrong))
 		}
 		if r.rms > r.nominal+mostWorse {
 			err = errors.Join(err, over(r, "off by %.2f px, nominal places by %.2f", r.rms, r.nominal))
 		}
-		if _, known := hidden[[2]string{r.kind, r.picture}]; r.full && !known {
+		if r.full && tilescan.Hidden[[2]string{r.kind, r.picture}] == "" {
 			full++
-			if r.rms > mostTileRMS {
-				missed = append(missed, over(r, "off by %.2f px, must be at most %d", r.rms, mostTileRMS))
+			if r.rms > tilescan.MostRMS {
+				missed = append(missed, over(r, "off by %.2f px, must be at most %d", r.rms, tilescan.MostRMS))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,16 +9,6 @@ import (
 
 	"strata/tests/tilescan"
 )
-
-// The common shift does not count, nor do tiles without tissue; one wrong tile does not blame the others.
-func TestMisplaced(t *testing.T) {
-	scan := &tilescan.Rendered{Places: [][2]float64{{0, 0}, {0, 90}, {90, 0}, {90, 90}, {180, 0}}, Tissue: []bool{true, true, true, true, false}}
-	found := [][2]float64{{7, -3}, {7, 87}, {97, -3}, {100, 91}, {500, 500}}
-	rms, wrong, tiles := misplaced(scan, func(t int) [2]float64 { return found[t] })
-	if math.Abs(rms-2.5) > 1e-9 || wrong != 1 || tiles != 4 {
-		t.Errorf("%v px, %d of %d tiles wrong; want 2.5 px, 1 of 4", rms, wrong, tiles)
-	}
-}
 
 func TestCheckTiles(t *testing.T) {
 	good := tileResult{kind: "base", picture: "moon.png", full: true, nominal: 2.8, rms: 0.9, tiles: 36}
@@ -53,18 +42,18 @@ func TestCheckTiles(t *testing.T) {
 
 // Every scan that CI tries, or that other programs try, is one of all scans.
 func TestTileCases(t *testing.T) {
-	kinds := map[string]tileCase{}
-	for _, c := range tileCases() {
-		if _, twice := kinds[c.name]; twice {
-			t.Errorf("two kinds of scans are called %q", c.name)
+	kinds := map[string]tilescan.Case{}
+	for _, c := range tilescan.Cases() {
+		if _, twice := kinds[c.Name]; twice {
+			t.Errorf("two kinds of scans are called %q", c.Name)
 		}
-		kinds[c.name] = c
+		kinds[c.Name] = c
 	}
 	for _, some := range []map[string][]string{smallTiles, besidePeers} {
 		for kind, pictures := range some {
 			c, known := kinds[kind]
 			for _, p := range pictures {
-				if !known || !slices.Contains(allPictures(&c), p) {
+				if !known || !slices.Contains(c.Pictures(), p) {
 					t.Errorf("%s, %s is no scan", kind, p)
 				}
 			}

@@ -119,3 +119,13 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("%d tiles of tissue at the end of a specimen", n)
 	}
 }
+
+// The common shift does not count, nor do tiles without tissue; one wrong tile does not blame the others.
+func TestMisplaced(t *testing.T) {
+	scan := &Rendered{Places: [][2]float64{{0, 0}, {0, 90}, {90, 0}, {90, 90}, {180, 0}}, Tissue: []bool{true, true, true, true, false}}
+	found := [][2]float64{{7, -3}, {7, 87}, {97, -3}, {100, 91}, {500, 500}}
+	rms, wrong, tiles := scan.Misplaced(func(t int) [2]float64 { return found[t] })
+	if math.Abs(rms-2.5) > 1e-9 || wrong != 1 || tiles != 4 {
+		t.Errorf("%v px, %d of %d tiles wrong; want 2.5 px, 1 of 4", rms, wrong, tiles)
+	}
+}
