@@ -114,7 +114,7 @@ func (s *sample) squares(voxels []float32, from, to int) []float32 {
 
 // pair adds a pair of squares, unless one of them has no data.
 func (s *sample) pair(a, b float64) {
-	if p := a * b; p-p == 0 {
+	if p := float64(a * b); p-p == 0 {
 		s.ratios.Add(filter.Moments{N: 1, A: a, B: b, AA: a * a, BB: b * b, AB: p})
 	}
 }
