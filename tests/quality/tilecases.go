@@ -15,4 +15,7 @@ var smallTiles = map[string][]string{
 	"3-D, last slice, speckle":               {tilescan.Brain},
 	"hard":                                   {"ihc.png"},
 	"hard, overlap 5 %":                      {"brick.png"},
+	"jitter 5 px":                            {"brick.png"},
+	"one slip of 25 px, overlap 20 %":        {"brick.png"},
+	"3-D, middle slice, speckle":             {tilescan.Brain},
 }

@@ -24,6 +24,7 @@ import (
 type tileResult struct {
 	kind, picture string
 	full          bool
+	first         bool    // of the first set of random numbers
 	nominal, rms  float64 // px, after the common shift
 	wrong, tiles  int     // tiles with tissue, and of these those off by more than tilescan.Wrong
 	warned        string  // the warnings about the tiles
@@ -56,7 +57,7 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 				s := c
 				s.Scan = *c.Of(p, seed+1)
 				cases = append(cases, s)
-				out = append(out, tileResult{kind: c.Name, picture: p, full: c.Full, beside: seed == 0 && o.peers != "" && slices.Contains(besidePeers[c.Name], p)})
+				out = append(out, tileResult{kind: c.Name, picture: p, full: c.Full, first: seed == 0, beside: seed == 0 && o.peers != "" && slices.Contains(besidePeers[c.Name], p)})
 			}
 		}
 	}
@@ -192,8 +193,8 @@ func tileTable(results []tileResult) string {
 	return b.String()
 }
 
-// mostMissed is the part of the other full scans that may be over tilescan.MostRMS: which those are depends on the random numbers.
-const mostMissed = 0.03
+// mostMissed is the part of the full scans that may be over tilescan.MostRMS with further random numbers; with the first none may.
+const mostMissed = 0.05
 
 // mostWorse is by how much, in px, places may be worse than nominal ones: by what tiles of little texture add.
 const mostWorse = 0.5
@@ -204,7 +205,7 @@ func checkTiles(results []tileResult) (err error) {
 		return fmt.Errorf("tiles, %s, %s: %s", r.kind, shortName(r.picture), fmt.Sprintf(format, args...))
 	}
 	var missed []error
-	full := 0.0
+	further := 0.0
 	for _, r := range results {
 		if r.wrong > 0 && r.warned == "" {
 			err = errors.Join(err, over(r, "%d of %d tiles are off by more than %d px without a warning", r.wrong, r.tiles, tilescan.Wrong))
@@ -213,13 +214,20 @@ func checkTiles(results []tileResult) (err error) {
 			err = errors.Join(err, over(r, "off by %.2f px, nominal places by %.2f", r.rms, r.nominal))
 		}
 		if r.full && tilescan.Hidden[[2]string{r.kind, r.picture}] == "" {
-			full++
-			if r.rms > tilescan.MostRMS {
-				missed = append(missed, over(r, "off by %.2f px, must be at most %d", r.rms, tilescan.MostRMS))
+			lost := r.rms > tilescan.MostRMS
+			is := over(r, "off by %.2f px, must be at most %d", r.rms, tilescan.MostRMS)
+			switch {
+			case lost && r.first:
+				err = errors.Join(err, is)
+			case lost:
+				missed = append(missed, is)
+			}
+			if !r.first {
+				further++
 			}
 		}
 	}
-	if float64(len(missed)) > mostMissed*full {
+	if float64(len(missed)) > mostMissed*further {
 		err = errors.Join(err, errors.Join(missed...))
 	}
 	return err

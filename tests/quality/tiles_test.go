@@ -22,20 +22,24 @@ func TestCheckTiles(t *testing.T) {
 	if err := checkTiles([]tileResult{good, told, known}); err != nil {
 		t.Error(err)
 	}
-	most := append(slices.Repeat([]tileResult{good}, 97), lost, lost)
+	most := append(slices.Repeat([]tileResult{good}, 95), slices.Repeat([]tileResult{lost}, 4)...)
 	if err := checkTiles(append(most, lost)); err != nil {
-		t.Errorf("three of a hundred: %v", err)
+		t.Errorf("five of a hundred further scans: %v", err)
 	}
 	if err := checkTiles(append(most, lost, lost)); err == nil {
-		t.Error("four of a hundred scans may be lost")
+		t.Error("six of a hundred further scans may be lost")
+	}
+	lost.first = true
+	if err := checkTiles(append(slices.Repeat([]tileResult{good}, 99), lost)); err == nil {
+		t.Error("one of the first scans may be lost")
 	}
 	err := checkTiles([]tileResult{good, silent, told, lost, worse})
 	if err == nil {
 		t.Fatal("a silent, a lost and a scan that is worse than nominal are no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[0], "40 % empty, ihc: 3 of 20") || !strings.Contains(lines[1], "40 % empty, ihc: off by 3.20 px, nominal places by 2.60") ||
-		!strings.Contains(lines[2], "rotation 1°, moon: off by 1.10 px, must be at most 1") {
+	if len(lines) != 3 || !strings.Contains(lines[0], "40 % empty, ihc: 3 of 20") || !strings.Contains(lines[1], "rotation 1°, moon: off by 1.10 px, must be at most 1") ||
+		!strings.Contains(lines[2], "40 % empty, ihc: off by 3.20 px, nominal places by 2.60") {
 		t.Errorf("%q", lines)
 	}
 }

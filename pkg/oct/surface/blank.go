@@ -52,7 +52,7 @@ func Blank(ctx context.Context, in *ngff.Image, res oct.Resources) (bool, error)
 	return s.blank(), nil
 }
 
-// sample is what boxes of A-lines show.
+// sample collects what boxes of A-lines show.
 type sample struct {
 	shape   [3]int // of the image
 	n, side [2]int // number of boxes, and their size in px, along y and x
