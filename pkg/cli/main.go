@@ -42,31 +42,48 @@ func Main(c *Command) {
 
 // execute is Main without the end of the process.
 func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	l, err := arrange(c, tokens)
-	if err != nil {
-		if l.help, l.brief = wantsHelp(tokens); !l.help { // it tells what would be right
-			return printError(stderr, c.Name, err)
+	out, code := newResults(stdout), ExitOK
+	o, err := parse(c, tokens, func(o *order, l *line) error {
+		switch {
+		case o.help:
+			return help(out, o)
+		case l.is("version"):
+			return printVersion(out, c.tool())
+		case l.is("man"):
+			return printMan(out, c)
+		case l.values["completion"].set:
+			return printCompletion(out, c, l.values["completion"].String())
 		}
-	}
-	out := newResults(stdout)
-	switch {
-	case l.help && l.brief:
-		err = printBrief(out, l.cmd, l.path)
-	case l.help:
-		err = printHelp(out, l.cmd, l.path)
-	case l.version:
-		err = printVersion(out, c.tool())
-	case l.man:
-		err = printMan(out, c)
-	case l.completion != "":
-		err = printCompletion(out, c, l.completion)
-	default:
-		return start(c, l, stdin, out, stderr)
+		if err := l.count(o.behind); err != nil {
+			return err
+		}
+		code = start(c, l, stdin, out, stderr)
+		return nil
+	})
+	if err != nil && ExitCode(err) == ExitUsage {
+		if wanted, brief := wantsHelp(tokens); wanted { // it tells what would be right
+			o.brief = brief
+			err = help(out, o)
+		}
 	}
 	if err != nil {
 		return printError(stderr, c.Name, err)
 	}
-	return ExitOK
+	return code
+}
+
+// help prints the help that was asked for.
+func help(w io.Writer, o *order) error {
+	if o.brief {
+		return printBrief(w, o.cmd, o.path)
+	}
+	return printHelp(w, o.cmd, o.path)
+}
+
+// is reports whether a boolean flag is on.
+func (l *line) is(name string) bool {
+	v := l.values[name]
+	return len(v.items) == 1 && v.items[0] == true
 }
 
 // wantsHelp reports whether a command line with a mistake asks for help, and whether for no more than a screen of it.

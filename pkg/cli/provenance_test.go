@@ -30,7 +30,7 @@ func TestProvenance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Run{outputs: atomic.NewGroup(atomic.Options{}), program: "tool", sub: "part", command: l.cmd, values: l.values, args: l.args}
+	r := &Run{outputs: atomic.NewGroup(atomic.Options{}), program: "tool", sub: "part", command: l.line.cmd, values: l.values, args: l.line.args}
 	r.record.Inputs = []record.Dataset{{Path: address.Address("https://ada:s3cr3t@host/in.zarr/0?token=s3cr3t")}, {Path: "in.zarr/1"}}
 	p := r.Provenance("out.zarr")
 	want := []string{"tool", "part", "in.zarr", "--map", "m.json", "--no-blend", "--um", "2.5,10"}

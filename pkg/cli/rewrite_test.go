@@ -18,10 +18,30 @@ func testCommand() *Command {
 	}
 }
 
+// parsed is what a command line means.
+type parsed struct {
+	*order
+	*line
+}
+
+// arrange parses a command line, and checks the number of arguments.
+func arrange(c *Command, tokens []string) (parsed, error) {
+	p := parsed{line: &line{}}
+	var err error
+	p.order, err = parse(c, tokens, func(o *order, l *line) error {
+		p.line = l
+		if o.help || l.is("version") || l.is("man") || l.values["completion"].set {
+			return nil
+		}
+		return l.count(o.behind)
+	})
+	return p, err
+}
+
 // typed returns the flags of a line as "--name=value", canonically spelled.
-func (l *line) typed() string {
+func (o *order) typed() string {
 	var flags []string
-	for _, f := range l.found {
+	for _, f := range o.found {
 		flags = append(flags, "--"+f.flag.Name+"="+f.value)
 	}
 	return strings.Join(flags, " ")
@@ -48,7 +68,7 @@ func TestArrangeRest(t *testing.T) {
 		l, err := arrange(c, strings.Fields(typed))
 		if err != nil {
 			t.Errorf("%s: %v", typed, err)
-		} else if got := l.typed() + " | " + strings.Join(l.args, " "); got != want || l.help || l.version {
+		} else if got := l.typed() + " | " + strings.Join(l.line.args, " "); got != want || l.help || l.is("version") {
 			t.Errorf("%s: %q, want %q", typed, got, want)
 		}
 	}
@@ -92,7 +112,7 @@ func TestArrange(t *testing.T) {
 			t.Errorf("%s: %v", c.typed, err)
 			continue
 		}
-		if flags, args := l.typed(), strings.Join(l.args, " "); flags != c.flags || args != c.args {
+		if flags, args := l.typed(), strings.Join(l.line.args, " "); flags != c.flags || args != c.args {
 			t.Errorf("%s: flags %q, arguments %q", c.typed, flags, args)
 		}
 	}
@@ -137,12 +157,12 @@ func FuzzArrange(f *testing.F) {
 			}
 			return
 		}
-		for _, arg := range l.args {
+		for _, arg := range l.line.args {
 			if !slices.Contains(tokens, arg) {
 				t.Fatalf("%q: argument %q was not typed", tokens, arg)
 			}
 		}
-		if l.help || l.version || l.man || l.completion != "" {
+		if l.help || l.is("version") || l.is("man") || l.values["completion"].set {
 			return
 		}
 		for _, f := range c.flags() {
