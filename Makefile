@@ -8,7 +8,7 @@ SHELL := bash
 GO      ?= go
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
-LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
+LDFLAGS := -s -w -X strata/pkg/cli/release.version=$(VERSION) -X strata/pkg/cli/release.linkedCommit=$(COMMIT)
 # All in one file; go build ./cmd/NAME makes a smaller one with a single program.
 PROGRAMS := $(filter-out strata,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 ENGINE  ?= nextflow

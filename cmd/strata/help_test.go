@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/clitest"
+	"strata/pkg/cli/flags"
+	"strata/tests/clitest"
 )
 
 // The help of -h fits a screen of 24 lines and 80 columns, whatever the program; only usage and examples, which are
@@ -43,7 +44,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 			look(append(path[:len(path):len(path)], sub.Name), sub)
 		}
 	}
-	all := *group
-	all.Commands = cli.Commands(members)
-	look(nil, &all)
+	all := flags.Group("strata", "all programs", members)
+	all.Whole()
+	look(nil, all)
 }

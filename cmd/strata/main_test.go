@@ -3,10 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -32,8 +33,16 @@ func TestAllPrograms(t *testing.T) {
 		t.Fatal("no programs beside ", wd)
 	}
 	for _, m := range members {
-		if name := m.Command().Name; name != m.Name || !want[name] {
-			t.Errorf("%s is the program %s, which is no program of its own", m.Name, name)
+		c := m.Command()
+		if c.Name != m.Name || !want[c.Name] {
+			t.Errorf("%s is the program %s, which is no program of its own", m.Name, c.Name)
+		}
+		var aliases []string
+		for _, a := range c.Aliases {
+			aliases = append(aliases, a.Name)
+		}
+		if c.Usage != m.Usage || !slices.Equal(aliases, m.Aliases) {
+			t.Errorf("%s: the table says %q, %q, its command %q, %q", m.Name, m.Usage, m.Aliases, c.Usage, aliases)
 		}
 		delete(want, m.Name)
 	}
@@ -45,7 +54,8 @@ func TestAllPrograms(t *testing.T) {
 // Two commands must not go by one name.
 func TestNamesAreUnique(t *testing.T) {
 	owner := map[string]string{}
-	for _, c := range cli.Commands(members) {
+	for _, m := range members {
+		c := m.Command()
 		for _, a := range append(c.Aliases, cli.Alias{Name: c.Name}) {
 			if other, ok := owner[a.Name]; ok {
 				t.Errorf("%s is %s and %s", a.Name, other, c.Name)

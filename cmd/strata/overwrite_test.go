@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/host"
+	"strata/tests/clitest"
 )
 
 // A writer is a command line that can replace what lies at OUT.

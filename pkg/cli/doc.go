@@ -2,6 +2,9 @@
 // stand anywhere, help, completion, exit codes, logs, progress, the run record
 // and outputs that are whole or not there at all.
 //
+// It starts commands, and names what programs need of its parts: package flags describes commands and parses by
+// github.com/urfave/cli, package run carries out what a command does, package help prints what a command says of itself.
+//
 // A binary describes itself and leaves the rest to [Main]:
 //
 //	func main() { cli.Main(command()) }
@@ -12,7 +15,7 @@
 //			Args:   []cli.Arg{{Name: "IN", Usage: "OME-Zarr mosaic grid"}, {Name: "OUT", Usage: "OME-Zarr image to write"}},
 //			Shared: cli.Stage, // the flags that every stage has
 //			Flags:  []cli.Flag{{Name: "png", Value: "FILE", Usage: "also write a 16-bit greyscale PNG"}},
-//			Run:    run,
+//			Run:    cli.Do(run),
 //		}
 //	}
 //

@@ -20,7 +20,7 @@ func Example() {
 		Shared:   cli.Outputs, // --overwrite, --sync
 		Flags:    []cli.Flag{{Name: "factor", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "multiply the size"}},
 		Examples: []cli.Example{{Command: "measure in.txt out.txt --factor 2", Usage: "twice the size"}},
-		Run: func(ctx context.Context, r *cli.Run) error {
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error {
 			in, err := r.Input(r.Arg("IN"))
 			if err != nil {
 				return err
@@ -39,7 +39,7 @@ func Example() {
 			task.Add(int64(len(data)))
 			r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 			return os.WriteFile(out.Work(), []byte{byte(float64(len(data)) * r.Float("factor"))}, 0o666)
-		},
+		}),
 	}
 	if err := command.Check(); err != nil {
 		panic(err)

@@ -14,10 +14,10 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/record"
 	"strata/pkg/replace"
 	"strata/pkg/work"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -90,7 +90,7 @@ func demo() *cli.Command {
 			},
 			{Name: "the-demo"},
 		},
-		Run: runDemo,
+		Run: cli.Do(runDemo),
 	}
 }
 
@@ -249,10 +249,10 @@ func both() *cli.Command {
 	c.Name, c.Usage = "both", "one job, and others beside it"
 	c.Args = []cli.Arg{{Name: "PATH", Usage: "a place", Optional: true}}
 	c.Flags = []cli.Flag{{Name: "upper", Short: "u", Kind: cli.Bool, Usage: "in capitals"}, {Name: "depth", Kind: cli.Int, Default: "3", Usage: "how deep"}}
-	c.Run = func(ctx context.Context, r *cli.Run) error {
+	c.Run = cli.Do(func(ctx context.Context, r *cli.Run) error {
 		_, err := fmt.Fprintf(r.Stdout, "itself %q %v %d\n", r.Arg("PATH"), r.Bool("upper"), r.Int("depth"))
 		return err
-	}
+	})
 	return c
 }
 
@@ -271,7 +271,7 @@ func many() *cli.Command {
 				Args:     []cli.Arg{{Name: "WORD", Usage: "word to print", Optional: true, Many: true}},
 				Flags:    []cli.Flag{{Name: "upper", Short: "u", Kind: cli.Bool, Usage: "in capitals"}},
 				Examples: []cli.Example{{Command: "many echo a b"}},
-				Run:      echo,
+				Run:      cli.Do(echo),
 			},
 			{
 				Name: "levels", Usage: "print how many levels",
@@ -279,10 +279,10 @@ func many() *cli.Command {
 				Shared:   cli.Pyramid | cli.Resources,
 				Defaults: cli.Defaults{"n_levels": "2"},
 				Flags:    []cli.Flag{{Name: "region", Value: "SLICES", Usage: "a region"}, {Name: "out", Short: "o", Value: "FILE", Usage: "a file"}},
-				Run: func(ctx context.Context, r *cli.Run) error {
+				Run: cli.Do(func(ctx context.Context, r *cli.Run) error {
 					_, err := fmt.Fprintln(r.Stdout, r.Arg("ARRAY"), r.Options.Levels, r.String("region"), r.String("out"))
 					return err
-				},
+				}),
 			},
 		},
 	}

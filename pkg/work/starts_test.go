@@ -16,11 +16,10 @@ import (
 var bare = map[string]string{
 	"pkg/gds/pool.go: go":                   "a thread of the file layer; reads of inputs are guarded in File.fill",
 	"pkg/gpu/thread.go: go":                 "hands panics to the caller of do",
-	"pkg/cli/supervise.go: go":              "waits for signals that the supervisor passes on",
-	"pkg/cli/supervise.go: wg.Go":           "passes signals on to the worker",
-	"pkg/cli/signals.go: w.wg.Go":           "waits for signals",
+	"pkg/cli/run/supervise.go: go":          "waits for signals that the supervisor passes on",
+	"pkg/cli/run/supervise.go: wg.Go":       "passes signals on to the worker",
+	"pkg/cli/run/signals.go: w.wg.Go":       "waits for signals",
 	"pkg/cli/progress/progress.go: d.wg.Go": "prints a line every few seconds",
-	"pkg/cli/clitest/process_unix.go: go":   "waits for a program that a test runs",
 }
 
 // TestGoroutinesStartHere fails for a goroutine that is not started by this package: a panic in

@@ -21,7 +21,7 @@ var packed string
 
 const (
 	version = "0.8.0"
-	ldflags = "-s -w -X strata/pkg/cli.version=" + version + " -X strata/pkg/cli.linkedCommit=abc"
+	ldflags = "-s -w -X strata/pkg/cli/release.version=" + version + " -X strata/pkg/cli/release.linkedCommit=abc"
 )
 
 func TestMain(m *testing.M) {

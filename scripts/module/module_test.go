@@ -18,7 +18,7 @@ func TestRewrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"module strata\n\ngo 1.26\n":             "module example.org/owner/strata\n\ngo 1.26\n",
 		"import \"strata/pkg/zarr\"":             "import \"example.org/owner/strata/pkg/zarr\"",
-		"-X strata/pkg/cli.version=1":            "-X example.org/owner/strata/pkg/cli.version=1",
+		"-X strata/pkg/cli/release.version=1":    "-X example.org/owner/strata/pkg/cli/release.version=1",
 		"strata/cmd/...":                         "example.org/owner/strata/cmd/...",
 		"const module = \"strata/\"":             "const module = \"example.org/owner/strata/\"",
 		"/usr/share/strata/nextflow":             "/usr/share/strata/nextflow",

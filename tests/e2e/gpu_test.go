@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/gpu/cost"
+	"strata/tests/clitest"
 	"strata/tests/cudaemu"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/record"
+	"strata/tests/clitest"
 )
 
 // stage is a stage with what it is run on in these tests: everything below the

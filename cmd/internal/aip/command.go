@@ -21,8 +21,8 @@ func Command() *cli.Command {
 			"pyramid; its chunks are the tiles of the mosaic. NaN voxels make their pixel NaN.\n\n" +
 			"The mosaic can be larger than memory: each worker reads one column of chunks at a time.",
 		Args:   stage.InOut("mosaic grid", "image"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "png", Value: "FILE", Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
 			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "add a strip with a scale bar in µm below the rows of --png"},
@@ -33,7 +33,7 @@ func Command() *cli.Command {
 			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, no compression, and a record of the run"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
-		Run:     run,
+		Run:     cli.Accelerated(stage.GPU, run),
 	}
 }
 

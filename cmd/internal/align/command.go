@@ -50,7 +50,7 @@ func Command() *cli.Command {
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.ome.zarr --preview brain_ras.png", Usage: "with a picture to check it by"},
 			{Command: "align brain.ome.zarr --template atlas.ome.zarr --store_transform_only --out_transform brain.tfm", Usage: "only find the transform, and note it in the volume's metadata"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

@@ -53,7 +53,7 @@ func Command() *cli.Command {
 				{Name: "zshift", Kind: cli.Int, Ignored: "the mask is found in the slice"},
 				{Name: "use_gpu", Kind: cli.Bool, Ignored: "attenuation computes on the CPU"},
 			}}},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

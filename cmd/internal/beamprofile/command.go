@@ -30,8 +30,8 @@ func Command() *cli.Command {
 			"as NAME_metrics.json. Reads IN five times (three with --percentile_max 100), or once if half of --mem holds it as\n" +
 			"float32. With a GPU, the CPU still estimates the profile; the GPU reads IN once more and divides.",
 		Args:   stage.InOut("slice (z, y, x)", "image"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{
 			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "for the estimate, clip values above this percentile of the slice, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&o.FitGaussian, cli.Flag{Name: "fit_gaussian", Usage: "replace the profile by a Gaussian with its peak and its width"}),
@@ -45,7 +45,7 @@ func Command() *cli.Command {
 			{Command: "beam-profile in.ome.zarr out.ome.zarr --fit_gaussian -f --n_levels 0", Usage: "where little agarose makes the profile noisy; replace out.ome.zarr and make no pyramid"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-compensate-psf-model-free", Defaults: cli.Defaults{"overwrite": "true", "percentile_max": "100"}}},
-		Run:     func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run:     cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/czi"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 	"strata/tests/czicorpus"
 )
 

@@ -33,7 +33,7 @@ func profileCommand() *cli.Command {
 			{Command: "bench-czi profile scan.czi --cold", Usage: "as a scan is read for the first time"},
 			{Command: "bench-czi profile scan.czi --max-tiles 200 --channel 0 --scene 1", Usage: "only some tiles"},
 		},
-		Run: runProfile,
+		Run: cli.Do(runProfile),
 	}
 }
 

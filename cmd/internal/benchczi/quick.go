@@ -25,7 +25,7 @@ func quickCommand() *cli.Command {
 			{Command: "bench-czi quick scan.czi", Usage: "as a scan is read for the first time"},
 			{Command: "bench-czi quick scan.czi --no-cold", Usage: "from memory"},
 		},
-		Run: runQuick,
+		Run: cli.Do(runQuick),
 	}
 }
 

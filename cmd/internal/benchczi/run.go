@@ -46,7 +46,7 @@ func runCommand() *cli.Command {
 			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the storage device"},
 			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside other programs, with a page"},
 		},
-		Run: runRun,
+		Run: cli.Do(runRun),
 	}
 }
 

@@ -61,7 +61,7 @@ func Command() *cli.Command {
 			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "reading the files of an array, with many settings"},
 			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json scratch.json", Usage: "what a job on a GPU node gets"},
 		},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"strata/cmd/internal/iobench"
 	"strata/pkg/bench"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -29,7 +29,7 @@ func compareCommand(tool string) *cli.Command {
 		Examples: []cli.Example{
 			{Command: tool + " compare before.json after.json", Usage: "the effect of a change"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error {
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error {
 			a, err := readDocument(ctx, r, r.Arg("A.json"))
 			if err != nil {
 				return err
@@ -39,7 +39,7 @@ func compareCommand(tool string) *cli.Command {
 				return err
 			}
 			return bench.Compare(a, b, r.Arg("A.json"), r.Arg("B.json")).Table(r.Stdout)
-		},
+		}),
 	}
 }
 
@@ -53,7 +53,7 @@ func htmlCommand(tool string) *cli.Command {
 			{Command: tool + " html sweep.json sweep.html", Usage: "one self-contained page"},
 			{Command: tool + " html sweep.json sweep.svg", Usage: "a plot for a document"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error {
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error {
 			d, err := readDocument(ctx, r, r.Arg("RESULTS.json"))
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func htmlCommand(tool string) *cli.Command {
 				return out.Write(func(w io.Writer) error { return d.SVG(w, d.Tool, nil) })
 			}
 			return out.Write(d.HTML)
-		},
+		}),
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 
 	"strata/cmd/internal/benchzarr"
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/dtype"
 	"strata/pkg/images"
 	"strata/pkg/tiff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -30,7 +30,7 @@ func convertCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},
-		Run: runConvert,
+		Run: cli.Do(runConvert),
 	}
 }
 

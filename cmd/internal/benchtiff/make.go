@@ -34,7 +34,7 @@ func makeCommand() *cli.Command {
 			{Command: "bench-tiff make slide.tif", Usage: "26420 × 19920 RGB pixels, uncompressed: 2.1 GB with its levels"},
 			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, compressed as by a scanner"},
 		},
-		Run: runMake,
+		Run: cli.Do(runMake),
 	}
 }
 

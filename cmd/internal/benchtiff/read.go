@@ -61,15 +61,14 @@ func readCommand() *cli.Command {
 			{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend=all threads=1,N", Usage: "settings to vary, such as backend=host,direct or threads=1,2,4: backend, threads, in_flight, task_size, cache"},
 			{Name: "preset", Choices: []string{"cucim"}, Usage: "vary the settings that cuCIM's benchmark_read.py varies"},
 		}...), measuring("5")...),
-		Shared:      cli.GPU | cli.Resources | cli.Outputs,
-		Accelerator: stage.GPU,
+		Shared: cli.GPU | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-tiff read scan.tif --peers", Usage: "all ways, beside other programs"},
 			{Command: "bench-tiff read scan.tif --vary backend=host,direct --cache cold --ops full", Usage: "from the storage device"},
 			{Command: "bench-tiff read scan.svs --level 1 --ops rand --regions 1000 --size 512 --vary threads=1,2,4", Usage: "patches for training"},
 			{Command: "bench-tiff read scan.tif --preset cucim --html read.html", Usage: "task sizes and numbers of buffers, with plots"},
 		},
-		Run: runRead,
+		Run: cli.Accelerated(stage.GPU, runRead),
 	}
 }
 

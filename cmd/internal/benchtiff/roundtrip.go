@@ -54,7 +54,7 @@ func roundTripCommand() *cli.Command {
 			{Command: "bench-tiff round-trip scan.tif copy.zarr --peers", Usage: "all codecs, beside other programs"},
 			{Command: "bench-tiff round-trip scan.tif copy.zarr --codecs raw --threads 1 --reps 5", Usage: "only uncompressed, by one thread"},
 		},
-		Run: runRoundTrip,
+		Run: cli.Do(runRoundTrip),
 	}
 }
 

@@ -77,6 +77,6 @@ func viewsCommand() *cli.Command {
 			{Command: "bench-tile views slide.ome.zarr --radius 1 --op sobel --order hilbert --threads 4", Usage: "with an operator, in another order"},
 			{Command: "bench-tile views slide.ome.zarr --peers --peer fast=./fast-views", Usage: "beside other programs"},
 		},
-		Run: runViews,
+		Run: cli.Do(runViews),
 	}
 }

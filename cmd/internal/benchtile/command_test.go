@@ -9,7 +9,7 @@ import (
 	"strata/cmd/internal/benchzarr"
 	"strata/cmd/internal/zarrtool"
 	"strata/pkg/bench"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/dtype"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -26,10 +26,9 @@ func readCommand() *cli.Command {
 			"--json_lines prints only one JSON object per operation, with the fields op, s (seconds, median), cpu (processor\n" +
 			"seconds), bytes, gibs (GiB/s), hwm_mib (peak resident memory) and ck (a checksum of samples, defined in\n" +
 			"docs/bench-zarr.md).",
-		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image to read level 0 of: folder, path in a .zip, or http(s):// or s3:// URL"}},
-		Flags:       append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per operation instead of the table"}),
-		Shared:      cli.GPU | cli.Resources | cli.Outputs,
-		Accelerator: stage.GPU,
+		Args:   []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image to read level 0 of: folder, path in a .zip, or http(s):// or s3:// URL"}},
+		Flags:  append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per operation instead of the table"}),
+		Shared: cli.GPU | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-zarr read mosaic.ome.zarr/0", Usage: "the whole array, boxes and planes, into memory"},
 			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the storage device"},
@@ -37,7 +36,7 @@ func readCommand() *cli.Command {
 			{Command: "bench-zarr read s3://bucket/a.zarr --in_flight 64 --ops full", Usage: "from a bucket, with 64 requests at a time"},
 			{Command: "bench-zarr read a.zarr --threads 2 --ops full,rand,slab --reps 3 --json-lines", Usage: "for a script"},
 		},
-		Run: runRead,
+		Run: cli.Accelerated(stage.GPU, runRead),
 	}
 }
 

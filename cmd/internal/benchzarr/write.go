@@ -39,7 +39,7 @@ func writeCommand() *cli.Command {
 			{Command: "bench-zarr write . --codec zstd:3 --chunks 64,64,64 --shard 256,256,256 --ratio 4", Usage: "shards, of data that compress four times"},
 			{Command: "bench-zarr write . --size 2GiB --codec raw --reps 1 --keep test.zarr", Usage: "make an array to read later"},
 		},
-		Run: runWrite,
+		Run: cli.Do(runWrite),
 	}
 }
 

@@ -42,7 +42,7 @@ func Command() *cli.Command {
 			{Command: "bias-field brain.ome.zarr even.ome.zarr --mode global --strength 0.5 --no-zero_outside_mask", Usage: "half of one field for all, keeping what is not tissue"},
 			{Command: "bias-field brain.ome.zarr even.ome.zarr --shrink_factor 8 --mem 2GiB --save_bias_field field.ome.zarr", Usage: "a large volume; keep the field, too"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

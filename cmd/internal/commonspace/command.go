@@ -56,7 +56,7 @@ func Command() *cli.Command {
 			{Command: "common-space slices/ shifts_xy.csv common/ --refine_unreliable --refine_max_discrepancy_px 50 --refine_min_correlation 0.2", Usage: "correct unreliable shifts by pictures of the slices, within limits"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-align-mosaics-3d-from-shifts", Defaults: cli.Defaults{"use_origins": "false"}}},
-		Run:     run,
+		Run:     cli.Do(run),
 	}
 }
 

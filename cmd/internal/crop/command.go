@@ -32,8 +32,8 @@ func Command() *cli.Command {
 			"Writes the interface that it found next to OUT, as NAME_crop.json. Reads IN tile by tile, three times: for the\n" +
 			"percentile (not with --percentile_max 100), for the search, and for what it keeps.",
 		Args:   stage.InOut("mosaic grid or slice", "image"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: append([]cli.Flag{
 			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "depth to keep below the tissue interface, in µm"}),
 			cli.Bind(&c.BeforeInterface, cli.Flag{Name: "crop_before_interface", Usage: "also remove what lies above the tissue interface; otherwise the output begins at the first plane of the input"}),
@@ -46,7 +46,7 @@ func Command() *cli.Command {
 			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "give every slice the same number of planes"},
 			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deeper is bright"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
+		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}
 }
 

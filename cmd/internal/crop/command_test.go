@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

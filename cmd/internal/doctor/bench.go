@@ -52,7 +52,7 @@ func benchCommand() *cli.Command {
 			{Command: "doctor bench mosaic.ome.zarr --seconds 30", Usage: "reading the files of an array"},
 			{Command: "srun --gres=gpu:1 doctor bench /scratch --json", Usage: "what a job on a GPU node gets"},
 		},
-		Run: runBench,
+		Run: cli.Do(runBench),
 	}
 }
 

@@ -46,7 +46,7 @@ func Command() *cli.Command {
 			{Command: "doctor --json | jq -r .uses", Usage: "gpu or cpu, for scripts"},
 			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container finds"},
 		},
-		Run:      run,
+		Run:      cli.Do(run),
 		Commands: []*cli.Command{gpusCommand(), benchCommand()},
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/sysinfo/sysinfotest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,7 @@ package doctor
 import (
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 	"strata/tests/cudaemu"
 )
 

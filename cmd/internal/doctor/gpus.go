@@ -45,7 +45,7 @@ func gpusCommand() *cli.Command {
 			{Command: "CUDA_VISIBLE_DEVICES=$(doctor gpus --select_best --min_memory 8GiB) || exit", Usage: "pick the best GPU of a node, in a script"},
 			{Command: "doctor gpus --json | jq '[.gpus[] | select(.usable)] | length'", Usage: "number of usable GPUs"},
 		},
-		Run: runGPUs,
+		Run: cli.Do(runGPUs),
 	}
 }
 

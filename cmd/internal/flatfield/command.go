@@ -44,9 +44,9 @@ func Command() *cli.Command {
 			"twice, more often with --percentile_max or --use_darkfield, and IN once. With a GPU, the CPU still estimates; the GPU\n" +
 			"divides.",
 		Args:   stage.InOut("mosaic grid", "mosaic grid"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
-		Flags: flags(&c),
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Note: "the mosaic's"}},
+		Flags:  flags(&c),
 		Examples: []cli.Example{
 			{Command: "flatfield mosaic_grid_3d_z03.ome.zarr even_z03.ome.zarr", Usage: "one flat-field for all planes"},
 			{Command: "flatfield in.ome.zarr out.ome.zarr --percentile_max 99.9 --fit_max_samples 500", Usage: "clip bright specks in the estimate, and make it from fewer tiles in less memory"},
@@ -57,7 +57,7 @@ func Command() *cli.Command {
 			{Name: "linum-fix-illumination-basic", Defaults: cli.Defaults{"overwrite": "true", "solver": "linum-basic"}, Ignored: ignored},
 			{Name: "linum-fix-illumination-3d", Defaults: cli.Defaults{"overwrite": "true", "solver": "basicpy"}, Ignored: ignored},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
+		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}
 }
 

@@ -66,7 +66,7 @@ func Command() *cli.Command {
 		},
 		Aliases: []cli.Alias{{Name: "linum-interpolate-missing-slice", Ignored: []cli.Flag{
 			{Name: "preview_dpi", Kind: cli.Int, Value: "DPI", Ignored: "a pixel of the preview is a pixel of the slices"}}}},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

@@ -32,7 +32,7 @@ func applyCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "manual apply by-hand/transforms slice_z04_place.json slice_z09_place.json", Usage: "for stack --manual_transforms_dir by-hand/transforms"},
 		},
-		Run: apply,
+		Run: cli.Do(apply),
 	}
 }
 

@@ -39,7 +39,7 @@ func exportCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "manual export slices registered by-hand && by-hand/align.sh", Usage: "look at all pairs, the least certain first"},
 		},
-		Run: export,
+		Run: cli.Do(export),
 	}
 }
 

@@ -71,7 +71,7 @@ func Command() *cli.Command {
 				{Name: "use_gpu", Kind: cli.Bool, Ignored: "tiles are made on the CPU"},
 			},
 		}},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

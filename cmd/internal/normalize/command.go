@@ -27,8 +27,8 @@ func Command() *cli.Command {
 			"times, or once if half of --mem holds it as float32. With a GPU, the CPU still finds the agarose and the limits; the\n" +
 			"GPU reads IN once more, clips and divides.",
 		Args:   stage.InOut("slice (z, y, x)", "image"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{
 			cli.Bind(&o.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "clip the voxels of each plane above this percentile, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&o.Sigma, cli.Flag{Name: "sigma", Check: cli.Between(0, 1<<10), Usage: "smooth the mean over z by a Gaussian of this standard deviation in pixels before the threshold, 0 to 1024"}),
@@ -39,7 +39,7 @@ func Command() *cli.Command {
 			{Command: "normalize in.ome.zarr out.ome.zarr -f --n_levels 0 --mem 4GiB", Usage: "replace out.ome.zarr; make no pyramid; decode the input once if it has less than 2 GiB as float32"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-normalize-intensities-per-slice", Defaults: cli.Defaults{"overwrite": "true", "n_levels": "3"}}},
-		Run:     func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run:     cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

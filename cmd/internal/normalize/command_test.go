@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

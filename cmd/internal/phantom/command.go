@@ -50,7 +50,7 @@ func Command() *cli.Command {
 			{Command: "phantom scans --czi --tiles 5,6 --channels 2 --overlap 0.1 --jitter 3", Usage: "a slide scan of 30 tiles with stage errors"},
 			{Command: "phantom noise --noise --codec raw --tiles 4,4 --tile 512,256,256", Usage: "incompressible data for benchmarks"},
 		},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"strata/cmd/internal/mosaic"
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

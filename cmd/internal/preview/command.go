@@ -63,7 +63,7 @@ func Command() *cli.Command {
 			{Command: "preview scan.czi slide.jpg --thumbnail", Usage: "the scanner's own picture of the slide"},
 			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone, without text or scale bar"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

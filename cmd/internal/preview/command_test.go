@@ -3,7 +3,7 @@ package preview
 import (
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"preview": clitest.Of(Command)}) }

@@ -67,7 +67,7 @@ func Command() *cli.Command {
 			{Command: "qc-report report.html --run results --multiqc results/multiqc && multiqc results", Usage: "report, and the run as a row of a lab's MultiQC page"},
 			{Command: "qc-report stack.html --shifts shifts_xy.csv --z_matches z_matches.csv --decisions decisions.csv --title 'Subject 12'", Usage: "only the stack"},
 		},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

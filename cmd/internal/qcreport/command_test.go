@@ -8,7 +8,7 @@ import (
 	"strata/cmd/internal/register"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

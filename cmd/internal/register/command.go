@@ -43,7 +43,7 @@ func Command() *cli.Command {
 			{Command: "register slice_z03.ome.zarr slice_z04.ome.zarr registered/slice_z04 --elastic", Usage: "with the displacements that are left, which stack --transforms_dir applies"},
 			{Command: "register fixed.ome.zarr moving.ome.zarr out/ --no_rotation --screenshot pair.png", Usage: "translation only, and a picture of the planes before and after"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

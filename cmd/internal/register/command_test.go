@@ -9,7 +9,7 @@ import (
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -23,8 +23,8 @@ func Command() *cli.Command {
 			"A tile always becomes a whole number of voxels, so the voxel size of OUT can differ slightly from --resolution.\n" +
 			"OUT records its true voxel size: a tile of 256 voxels of 2 µm becomes 51 voxels of 10.04 µm.",
 		Args:   stage.InOut("mosaic grid", "mosaic grid"),
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
+		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{
 			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.VoxelSize, Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
 			{Name: "sampling", Default: "centre", Choices: []string{"centre", "corner"},
@@ -37,7 +37,7 @@ func Command() *cli.Command {
 			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "3.5 µm along z, 10 µm along y and x, uncompressed"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner"}}},
-		Run:     run,
+		Run:     cli.Accelerated(stage.GPU, run),
 	}
 }
 

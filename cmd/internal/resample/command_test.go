@@ -3,7 +3,7 @@ package resample
 import (
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"resample": clitest.Of(Command)}) }

@@ -30,7 +30,7 @@ func analyzeCommand() *cli.Command {
 			{Command: "shifts analyze shifts_xy.csv shifts/", Usage: "text, plots and a filtered table"},
 			{Command: "shifts analyze shifts_xy.csv shifts/ --resolution 25 --iqr_multiplier 3 -f", Usage: "drift in pixels of 25 µm, only far outliers; replace an older analysis"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return runAnalyze(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runAnalyze(ctx, r, o) }),
 	}
 }
 

@@ -36,7 +36,7 @@ func cleanCommand() *cli.Command {
 			{Command: "shifts clean shifts_xy.csv shifts_xy_clean.csv", Usage: "remove glitches that cancel each other"},
 			{Command: "shifts clean shifts_xy.csv shifts_xy_clean.csv --tile_fov_mm 0.875 --diagnostics rehoming/", Usage: "whole tiles of 875 µm too; write a plot and a list"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return runClean(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runClean(ctx, r, o) }),
 	}
 }
 

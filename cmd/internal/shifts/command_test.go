@@ -3,7 +3,7 @@ package shifts
 import (
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

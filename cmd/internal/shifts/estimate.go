@@ -31,7 +31,7 @@ func estimateCommand() *cli.Command {
 			{Command: "shifts estimate raw/ shifts_xy.csv", Usage: "shifts between all slices of a specimen"},
 			{Command: "shifts estimate raw/ shifts_xy.csv --swap_xy -f", Usage: "for volumes whose axis Y is the stage's x"},
 		},
-		Run: runEstimate,
+		Run: cli.Do(runEstimate),
 	}
 }
 

@@ -55,7 +55,7 @@ func buildCommand() *cli.Command {
 			{Command: "sif build tool.sif tool.def", Usage: "an image of your own files, with Bootstrap: scratch and %files"},
 			{Command: "SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) sif build strata.sif --binaries bin/strata --links aip,stack", Usage: "one program under several names, dated like the commit"},
 		},
-		Run: runBuild,
+		Run: cli.Do(runBuild),
 	}
 }
 

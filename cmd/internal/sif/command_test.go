@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

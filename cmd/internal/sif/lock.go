@@ -31,7 +31,7 @@ func lockCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "sif lock -f pkg/sif/recipe/bookworm-amd64.lock --arch amd64", Usage: "renew the versions in the source tree"},
 		},
-		Run: runLock,
+		Run: cli.Do(runLock),
 	}
 }
 

@@ -25,7 +25,7 @@ func listCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "sif list strata.sif", Usage: "definition, metadata, root, signatures"},
 		},
-		Run: onImage(runList),
+		Run: cli.Do(onImage(runList)),
 	}
 }
 
@@ -77,7 +77,7 @@ func inspectCommand() *cli.Command {
 			{Command: "sif inspect strata.sif", Usage: "version, commit, date"},
 			{Command: "sif inspect strata.sif --deffile > again.def", Usage: "recover the definition file"},
 		},
-		Run: onImage(runInspect),
+		Run: cli.Do(onImage(runInspect)),
 	}
 }
 

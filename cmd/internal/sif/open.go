@@ -27,7 +27,7 @@ func extractCommand() *cli.Command {
 			{Command: "sif extract strata.sif root", Usage: "everything"},
 			{Command: "sif extract strata.sif bill --path /usr/share/doc/strata", Usage: "the bill of materials"},
 		},
-		Run: onImage(runExtract),
+		Run: cli.Do(onImage(runExtract)),
 	}
 }
 
@@ -68,13 +68,13 @@ func runRootCommand() *cli.Command {
 			{Command: "sif run-root --bind /well/group/data:/data strata.sif aip /data/in.ome.zarr out.ome.zarr", Usage: "run a stage"},
 			{Command: "sif run-root strata.sif bash", Usage: "open a shell"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error {
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error {
 			if r.Bool("inside") {
 				_ = sif.Inside()                      // returns only when it failed, and
 				return cli.ExitStatus(cli.ExitFailed) // the first half says why
 			}
 			return onImage(runRoot)(ctx, r)
-		},
+		}),
 	}
 }
 

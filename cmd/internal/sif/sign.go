@@ -29,7 +29,7 @@ func signCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "gpg --armor --export-secret-keys you@example.org > key.asc; sif sign strata.sif --keyring key.asc", Usage: "with a key from GnuPG"},
 		},
-		Run: onImage(runSign),
+		Run: cli.Do(onImage(runSign)),
 	}
 }
 
@@ -94,7 +94,7 @@ func verifyCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "sif verify strata.sif --keyring strata.asc", Usage: "before you install an image for others"},
 		},
-		Run: onImage(runVerify),
+		Run: cli.Do(onImage(runVerify)),
 	}
 }
 

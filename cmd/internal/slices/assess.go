@@ -47,7 +47,7 @@ func assessCommand() *cli.Command {
 			{Command: "slices assess slices/ out.csv --existing_config slice_config.csv --min_quality 0.3", Usage: "keep the decisions of an earlier table"},
 			{Command: "slices assess slices/ --report_only --pyramid_level 1", Usage: "a quick look"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return runAssess(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runAssess(ctx, r, o) }),
 	}
 }
 

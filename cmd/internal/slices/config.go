@@ -51,7 +51,7 @@ func configCommand() *cli.Command {
 			{Command: "slices config raw/ slice_config.csv --exclude_first 2 --exclude 17,31", Usage: "the slices of raw tiles, without four of them"},
 			{Command: "slices config mosaics/ slice_config.csv --detect_galvo --tiles_dir raw/", Usage: "note which slices have shifted A-lines"},
 		},
-		Run: runConfig,
+		Run: cli.Do(runConfig),
 	}
 }
 

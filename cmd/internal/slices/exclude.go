@@ -35,7 +35,7 @@ func excludeCommand() *cli.Command {
 			{Command: "slices exclude registered/ slice_config.csv slice_config_excluded.csv", Usage: "three or more slices in a row below 0.4"},
 			{Command: "slices exclude registered/ slice_config.csv out.csv --z_corr_threshold 0.6 --consecutive_threshold 2", Usage: "stricter"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return runExclude(ctx, r, o) },
+		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runExclude(ctx, r, o) }),
 	}
 }
 

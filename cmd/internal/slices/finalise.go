@@ -25,7 +25,7 @@ func finaliseCommand() *cli.Command {
 			{Command: "slices finalise interpolated/ slice_config.csv slice_config_final.csv", Usage: "the last table of a run"},
 			{Command: "slices finalise interpolated/ slice_config.csv slice_config_final.csv -f", Usage: "replace that of an earlier run"},
 		},
-		Run: runFinalise,
+		Run: cli.Do(runFinalise),
 	}
 }
 

@@ -49,7 +49,7 @@ func Command() *cli.Command {
 			{Command: "smooth slide.ome.zarr clean.ome.zarr --median 5 -j 8 --mem 2GiB", Usage: "medians of 5×5 pixels (5×5×5 voxels in 3-D), with 8 workers and 2 GiB of buffers"},
 			{Command: "smooth volume.ome.zarr edges.ome.zarr --median 3 --sigma_px 1,2,2 --gradient", Usage: "edges: remove outliers, then take the gradient at a scale of 1 voxel along z and 2 along y and x"},
 		},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

@@ -38,7 +38,7 @@ func Command() *cli.Command {
 			{Name: "SHIFTS_CSV", Usage: "CSV of the shifts between slices, with the columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
-		Shared: cli.Stage, Accelerator: stage.GPU,
+		Shared:  cli.Stage,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true"}}},
@@ -48,7 +48,7 @@ func Command() *cli.Command {
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the slicing interval predicts; level 0 at 25 µm"},
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --transforms_dir registered/ --blend --output_z_matches z.csv --output_stacking_decisions decisions.csv", Usage: "with pairwise transforms; write down overlaps and decisions"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
+		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/stitch"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 // A signal ends a run that waits for a pipe that nobody writes to.

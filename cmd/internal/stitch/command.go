@@ -36,7 +36,7 @@ func Command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid with the axes z, y, x (c and t may precede them, z may be missing): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --estimate_only, further mosaics to read", Optional: true, Many: true},
 		},
-		Shared: cli.Stage, Accelerator: stage.GPU,
+		Shared: cli.Stage,
 		Hints: cli.Hints{
 			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or 512,512 for one plane; the slice's size where that is smaller"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 		},
@@ -74,7 +74,7 @@ func Command() *cli.Command {
 				Defaults: cli.Defaults{"estimate": "true", "max_refinement_px": "10", "refinement_mode": "blend_shift", "metrics": "true", "n_levels": "3"}},
 			{Name: "linum-estimate-global-transform", Command: "estimate", Flags: map[string]string{"overlap_fraction": "overlap"}, Ignored: ignored()},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) },
+		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) }),
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	phantomcmd "strata/cmd/internal/phantom"
-	"strata/pkg/cli/clitest"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/phantom"
 	"strata/pkg/registration"
 	"strata/pkg/tilegrid"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

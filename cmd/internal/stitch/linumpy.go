@@ -102,7 +102,7 @@ func folderCommand() *cli.Command {
 			{Name: "DIR", Usage: "folder of mosaic grids, or s3://bucket/path"},
 			{Name: "OUT", Usage: "matrix to write: .npy or .json"},
 		},
-		Shared: cli.GPU | cli.Resources | cli.Outputs | cli.Inputs, Accelerator: stage.GPU,
+		Shared: cli.GPU | cli.Resources | cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
 			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
 			rules(&opt),
@@ -115,7 +115,7 @@ func folderCommand() *cli.Command {
 			{Command: "stitch estimate mosaics/ transform.json", Usage: "for stitch --transform"},
 			{Command: "stitch estimate mosaics/ transform.npy --slice_config slice_config.csv --include_slice 3 4 5", Usage: "from three slices, if they are used, in linumpy's form"},
 		},
-		Run: func(ctx context.Context, r *cli.Run) error { return runFolder(ctx, r, opt) },
+		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return runFolder(ctx, r, opt) }),
 	}
 }
 

@@ -60,7 +60,7 @@ func Command() *cli.Command {
 			{Command: "view s3://bucket/scan.ome.zarr --port 8080", Usage: "an image in a bucket"},
 			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "also in Neuroglancer"},
 		},
-		Run: run,
+		Run: cli.Do(run),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"strata/cmd/internal/phantom"
 	"strata/cmd/internal/zarrtool"
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 	"strata/tests/s3emu"
 )
 

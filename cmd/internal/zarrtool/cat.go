@@ -46,7 +46,7 @@ func catCommand() *cli.Command {
 			{Command: "zarr-tool cat scan.svs --page 0 --region 5000:6000,5000:6000,: -o part.npy", Usage: "red, green and blue of a slide"},
 			{Command: "zarr-tool cat scan.czi --plane 0,0,0 --scene 1 -o plane.npy", Usage: "one scene of a CZI file"},
 		},
-		Run: runCat,
+		Run: cli.Do(runCat),
 	}
 }
 

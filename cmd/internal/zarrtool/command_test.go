@@ -3,7 +3,7 @@ package zarrtool
 import (
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"zarr-tool": clitest.Of(Command)}) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/cli/clitest"
+	"strata/tests/clitest"
 	"strata/tests/czicorpus"
 )
 

@@ -38,7 +38,7 @@ func exportCommand() *cli.Command {
 			{Command: "zarr-tool export scan.ome.zarr scan.ome.tif --compression jpeg:90", Usage: "a slide for QuPath"},
 			{Command: "zarr-tool export volume.ome.zarr volume.ome.tif --compression deflate", Usage: "a volume that any program reads"},
 		},
-		Run: runExport,
+		Run: cli.Do(runExport),
 	}
 }
 

@@ -62,7 +62,7 @@ func importCommand() *cli.Command {
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "the raw file of a camera"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
 		},
-		Run: runImport,
+		Run: cli.Do(runImport),
 	}
 }
 

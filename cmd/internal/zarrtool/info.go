@@ -41,7 +41,7 @@ func infoCommand() *cli.Command {
 			{Command: "zarr-tool info mosaic.ome.zarr/0 --range --histogram", Usage: "the range and distribution of the values of one array"},
 			{Command: "zarr-tool info mosaic.ome.zarr --json | jq '.image.voxel_size_um'", Usage: "one field, for scripts"},
 		},
-		Run: runInfo,
+		Run: cli.Do(runInfo),
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/store"
+	"strata/tests/clitest"
 	"strata/tests/race"
 )
 

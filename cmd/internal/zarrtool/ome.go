@@ -40,7 +40,7 @@ func omeCommand() *cli.Command {
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "copy an image with a new pyramid"},
 			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "give an image a new pyramid in place"},
 		},
-		Run: runOme,
+		Run: cli.Do(runOme),
 	}
 }
 

@@ -35,7 +35,7 @@ func reencodeCommand() *cli.Command {
 			{Command: "zarr-tool reencode a.zarr b.zarr --chunks 64,64,64 --shard 256,256,256", Usage: "small chunks in large shards"},
 			{Command: "zarr-tool reencode https://host/a.zarr/0 local.zarr --codec raw --dtype uint16", Usage: "from a web server, as raw uint16"},
 		},
-		Run: runReencode,
+		Run: cli.Do(runReencode),
 	}
 }
 

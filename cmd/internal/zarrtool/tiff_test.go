@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/cli/clitest"
 	"strata/pkg/npy"
+	"strata/tests/clitest"
 	"strata/tests/tiffcorpus"
 )
 

@@ -47,7 +47,7 @@ func validateCommand() *cli.Command {
 			{Command: "zarr-tool validate a.zarr b.zarr", Usage: "after a conversion"},
 			{Command: "zarr-tool validate s.ome.zarr --files s_crop.json", Usage: "whether the image and the file are of the same run"},
 		},
-		Run: runValidate,
+		Run: cli.Do(runValidate),
 	}
 }
 

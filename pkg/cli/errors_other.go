@@ -1,7 +1,0 @@
-//go:build !linux
-
-package cli
-
-import "syscall"
-
-var machineErrorsHere []syscall.Errno

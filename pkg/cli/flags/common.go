@@ -1,0 +1,170 @@
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Shared is a set of groups of common flags. Every command has --verbose,
+// --quiet, --log_format, --progress, --report, --version, --help and
+// --completion without asking.
+type Shared uint
+
+// The groups of common flags.
+const (
+	GPU       Shared = 1 << iota // --use_gpu --require_gpu --gpu --gpu_mem, and how files are moved to and from it
+	Resources                    // --threads --mem --backend, and how requests to servers are tried again
+	Outputs                      // --overwrite --sync
+	Layout                       // --zarr_format --codec --checksum --chunks --shard
+	Pyramid                      // --n_levels
+	Inputs                       // --missing_chunks
+
+	// Stage combines all groups, for stages.
+	Stage = GPU | Resources | Outputs | Layout | Pyramid | Inputs
+)
+
+// MostAxis is the largest length of an axis that flags may give.
+const MostAxis = 1 << 40
+
+// codecLevels are the codecs of --codec with the levels they take.
+var codecLevels = []struct {
+	name      string
+	low, high int
+}{
+	{"raw", 0, -1}, {"zstd", -7, 22}, {"lz4", 1, 65537}, {"gzip", 0, 9},
+	{"blosc-lz4", 0, 9}, {"blosc-zstd", 0, 9},
+}
+
+// CodecNames returns the names that --codec takes.
+func CodecNames() []string {
+	var names []string
+	for _, c := range codecLevels {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// codecUsage lists the codecs and their levels for the help.
+func codecUsage() string {
+	var names []string
+	for _, c := range codecLevels {
+		if c.high >= c.low {
+			c.name += fmt.Sprintf(" (%d to %d)", c.low, c.high)
+		}
+		names = append(names, c.name)
+	}
+	return "compression of the output's chunks, with a level if wanted: " + strings.Join(names, ", ")
+}
+
+// checkCodec accepts NAME or NAME:LEVEL; "" is the input's or the default.
+func checkCodec(v any) error {
+	name, level, given := strings.Cut(v.(string), ":")
+	i := slices.Index(CodecNames(), name)
+	if i < 0 {
+		if near := Nearest(name, CodecNames()); near != "" {
+			return fmt.Errorf("is not a codec; did you mean %s?", near)
+		}
+		return fmt.Errorf("is not a codec: want one of %s", strings.Join(CodecNames(), ", "))
+	}
+	if !given {
+		return nil
+	}
+	c := codecLevels[i]
+	n, err := strconv.Atoi(level)
+	switch {
+	case c.high < c.low:
+		return fmt.Errorf("has a level, but %s takes none", name)
+	case err != nil || n < c.low || n > c.high:
+		return fmt.Errorf("has the level %q: %s takes %d to %d", level, name, c.low, c.high)
+	}
+	return nil
+}
+
+// Section is a part of the help, with a line below its flags.
+type Section struct{ Title, Text string }
+
+// Titles of the sections in which common flags stand.
+const (
+	inOut       = "Input and output options"
+	resources   = "Resource options"
+	gpus        = "GPU options"
+	gpuFiles    = "GPU file options"
+	remoteFiles = "Remote file options"
+	general     = "General options"
+)
+
+// Sections returns the sections in which common flags stand, in order.
+func Sections() []Section {
+	const variables = "Environment variables set the same, such as %s. KvikIO's variables work, too."
+	return []Section{
+		{Title: inOut}, {Title: resources}, {Title: gpus},
+		{gpuFiles, fmt.Sprintf(variables, "STRATA_COMPAT_MODE for --compat_mode")},
+		{remoteFiles, fmt.Sprintf(variables, "STRATA_HTTP_TIMEOUT for --http_timeout")},
+		{Title: general},
+	}
+}
+
+// Common returns the flags of the chosen groups, then those that every command has.
+func Common(s Shared) []Flag {
+	var flags []Flag
+	add := func(group Shared, section string, more ...Flag) {
+		if s&group != group {
+			return
+		}
+		for _, f := range more {
+			f.Section = section
+			flags = append(flags, f)
+		}
+	}
+	add(GPU, gpus,
+		Flag{Name: "use_gpu", Kind: Bool, Default: "true", Usage: "compute on a GPU if one is present and expected to be faster than the CPU"},
+		Flag{Name: "require_gpu", Kind: Bool, Usage: "always compute on a GPU; exit with code 4 if none is usable"},
+		Flag{Name: "gpu", Value: "ID", Note: "the one with most free memory", Usage: "index or UUID of the GPU to use, among those that CUDA_VISIBLE_DEVICES allows"},
+		Flag{Name: "gpu_mem", Kind: Size, Note: "estimated", Check: Above(0), Usage: "GPU memory to reserve for this run; the other runs on the node share the rest"},
+	)
+	add(Resources, resources,
+		Flag{Name: "threads", Short: "j", Kind: Int, Note: "all CPUs of the job", Check: Between(1, 4096), Usage: "number of worker threads, 1 to 4096"},
+		Flag{Name: "mem", Kind: Size, Note: "512MiB, or half of the job's memory if less", Check: AtLeast(1 << 20), Usage: "memory limit for buffers, at least 1MiB"},
+		Flag{Name: "backend", Default: "auto", Choices: backends, Usage: "how to read chunks: through the page cache (host), past it (direct), memory-mapped (mmap), or into a GPU through host memory (bounce), by GPUDirect Storage (gds) or decoded there (nvcomp); auto chooses"},
+	)
+	add(Outputs, inOut,
+		Flag{Name: "overwrite", Short: "f", Kind: Bool, Usage: "replace existing outputs, once the new ones are complete"},
+		Flag{Name: "sync", Kind: Bool, Usage: "flush outputs to the storage device before they get their names, in case the power fails"},
+	)
+	add(Layout, inOut,
+		Flag{Name: "zarr_format", Kind: Int, Value: "2|3", Note: "the input's", Check: Between(2, 3), Usage: "Zarr format of the output: 2 writes OME-Zarr 0.4, 3 writes OME-Zarr 0.5"},
+		Flag{Name: "codec", Default: "blosc-zstd:1", Value: "NAME[:LEVEL]", Check: checkCodec, Usage: codecUsage()},
+		Flag{Name: "checksum", Kind: Bool, Usage: "store a checksum with each chunk (codec crc32c), so that readers notice every damaged bit; needs Zarr format 3"},
+		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "chosen by the program", Check: Between(1, MostAxis), Usage: "chunk shape of the output, in voxels"},
+		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "no shards", Check: Between(1, MostAxis), Usage: "shard shape of the output in voxels, a multiple of the chunk shape; needs Zarr format 3"},
+	)
+	add(Pyramid, inOut,
+		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
+	)
+	add(Inputs, inOut,
+		Flag{Name: "missing_chunks", Default: "warn", Choices: missingChunks, Usage: "how to treat chunks that are missing from an input: fill reads them as the fill value, warn does so too and reports chunks that were lost, error exits with code 3"},
+	)
+	add(GPU, gpuFiles, gpuFileFlags()...)
+	add(Resources, remoteFiles, httpFlags()...)
+	add(0, general,
+		Flag{Name: "progress", Default: "auto", Choices: []string{"auto", "bar", "plain", "none"}, Usage: "progress display: a bar, one line every 10 s (plain) or none; auto shows a bar on a terminal and plain lines elsewhere"},
+		Flag{Name: "report", Value: "FILE", Usage: "write a JSON record of the run: inputs, outputs, times, memory, warnings"},
+		Flag{Name: "log_format", Default: "console", Choices: []string{"console", "json"}, Usage: "format of the log on standard error"},
+		Flag{Name: "verbose", Short: "v", Kind: Bool, Usage: "log more detail, with times"},
+		Flag{Name: "quiet", Short: "q", Kind: Bool, Usage: "log only errors and show no progress"},
+		Flag{Name: "version", Kind: Bool, Usage: "print the version and exit"},
+		Flag{Name: "help", Short: "h", Kind: Bool, Usage: "print all options and exit; -h prints a screen of help"},
+		Flag{Name: "completion", Choices: shells, Value: "bash|zsh|fish", Usage: "print a completion script for this shell and exit"},
+		Flag{Name: "man", Kind: Bool, Hidden: true, Usage: "print the manual page and exit"},
+	)
+	return flags
+}
+
+var (
+	missingChunks = []string{"fill", "warn", "error"}
+
+	backends = []string{"auto", "host", "direct", "mmap", "bounce", "gds", "nvcomp"}
+	shells   = []string{"bash", "zsh", "fish"}
+)

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package run
+
+import "syscall"
+
+var machineErrorsHere []syscall.Errno

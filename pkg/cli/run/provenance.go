@@ -1,0 +1,92 @@
+package run
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/cli/flags"
+	"strata/pkg/cli/release"
+	"strata/pkg/record"
+)
+
+// Provenance returns what an output says of the run that writes it. It names neither outputs nor the folders of inputs,
+// and leaves out flags that do not change what is written: the same work makes the same bytes on any machine.
+func (r *Run) Provenance(out string) record.Provenance {
+	p := record.Provenance{Program: r.Program(), Version: release.Version(), Command: []string{r.Program()}}
+	if r.Sub() != "" {
+		p.Command = append(p.Command, r.Sub())
+	}
+	written := map[string]bool{out: true}
+	for _, o := range r.outputs.Outputs() {
+		written[o.Path()] = true
+	}
+	for _, a := range r.Positional() {
+		if !written[a] {
+			p.Command = append(p.Command, lastPart(a))
+		}
+	}
+	for _, g := range r.Given() {
+		if g.Flag.Ignored != "" || slices.ContainsFunc(withoutEffect, func(o flags.Flag) bool { return o.Name == g.Flag.Name }) {
+			continue
+		}
+		if len(g.Values) != 1 || !written[fmt.Sprint(g.Values[0])] {
+			p.Command = append(p.Command, typed(g)...)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.record.Inputs {
+		if name := imageName(in.Path.Reveal()); !slices.Contains(p.Inputs, name) {
+			p.Inputs = append(p.Inputs, name)
+		}
+	}
+	return p
+}
+
+// imageName returns the last part of a path or an address that is not the number of a level.
+func imageName(place string) string {
+	place = plainPlace(place)
+	for up := place; up != "." && up != "/"; up = path.Dir(up) {
+		if name := path.Base(up); strings.Trim(name, "0123456789/") != "" {
+			return name
+		}
+	}
+	return path.Base(place)
+}
+
+// withoutEffect are the common flags that do not change what is written.
+var withoutEffect = flags.Common(flags.GPU | flags.Resources | flags.Outputs | flags.Inputs)
+
+// lastPart returns the last part of a path or an address, without what may be secret.
+func lastPart(place string) string { return path.Base(plainPlace(place)) }
+
+// plainPlace returns a path, or an address without what may be secret and without a query.
+func plainPlace(place string) string {
+	place = address.Address(place).String()
+	if strings.Contains(place, "://") {
+		place, _, _ = strings.Cut(place, "?")
+	}
+	return strings.TrimRight(place, "/")
+}
+
+// typed returns a flag as it could be typed, with paths by their last part.
+func typed(g flags.Given) []string {
+	if g.Flag.Kind == flags.Bool {
+		if g.Values[0] == false {
+			return []string{"--no-" + g.Flag.Name}
+		}
+		return []string{g.Flag.Typed()}
+	}
+	var items []string
+	for _, item := range g.Values {
+		text := fmt.Sprint(item)
+		if strings.HasPrefix(g.Flag.Value, "FILE") || strings.HasPrefix(g.Flag.Value, "DIR") {
+			text = lastPart(text)
+		}
+		items = append(items, address.Redact(text))
+	}
+	return []string{g.Flag.Typed(), strings.Join(items, ",")}
+}

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"strata/pkg/record"
+)
+
+// Together registers what completes an output before anything is put in place: say gets the digests of the files and
+// folders that the run writes beside its images, sorted; none where there are no such files. Files come before images
+// there, so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but
+// the files' content: the same run makes the same bytes again.
+func (r *Run) Together(say func(ctx context.Context, digests []string) error) {
+	r.together = append(r.together, say)
+}
+
+// tieTogether completes the images of the run, and notes its files in the record.
+func (r *Run) tieTogether(ctx context.Context) error {
+	if len(r.together) == 0 {
+		return nil
+	}
+	var digests []string
+	for _, o := range r.outputs.Outputs() {
+		if slices.Contains(r.images, o) {
+			continue
+		}
+		d, err := record.Digest(ctx, o.Work())
+		if err != nil {
+			return fmt.Errorf("output %s: %w", o.Path(), err)
+		}
+		digests = append(digests, d)
+		r.record.Files = append(r.record.Files, record.File{Path: o.Path(), Digest: d})
+	}
+	slices.Sort(digests)
+	for _, say := range r.together {
+		if err := say(ctx, digests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
