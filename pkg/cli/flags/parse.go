@@ -22,9 +22,7 @@ type option struct {
 func newOption(f *Flag, typed []string) *option {
 	o := &option{value: f.newValue(), typed: typed}
 	o.GenericFlag = urfave.GenericFlag{Name: f.Name, Usage: f.Usage, Category: f.Section, Hidden: f.Hidden, DefaultText: f.Default, Value: o.value}
-	for _, name := range f.names()[1:] {
-		o.Aliases = append(o.Aliases, name)
-	}
+	o.Aliases = f.names()[1:]
 	return o
 }
 
