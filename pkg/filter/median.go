@@ -49,14 +49,6 @@ func medianOf[U uint8 | uint16 | uint32 | uint64](window [3]int) (apply func(dst
 	return func(dst, src []byte, shape [3]int) { m.apply(dtype.Slice[U](dst), dtype.Slice[U](src), shape) }, m.bytes
 }
 
-// Radius returns how far the window extends on either side of a voxel, along (z, y, x).
-func (m *MedianFilter[T]) Radius() (r [3]int) {
-	for d, n := range m.window {
-		r[d] = n / 2
-	}
-	return r
-}
-
 // Bytes returns the scratch memory needed for volumes of the given shape.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
