@@ -4,10 +4,10 @@ package aip
 import (
 	"context"
 	"fmt"
-	"strata/pkg/ngff"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/aip"
 )
 

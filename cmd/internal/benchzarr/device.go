@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strata/cmd/internal/benchkit"
 	"strings"
 	"sync"
 
+	"strata/cmd/internal/benchkit"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"

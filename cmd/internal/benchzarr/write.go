@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strata/cmd/internal/benchkit"
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/cli"
