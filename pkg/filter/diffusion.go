@@ -8,9 +8,6 @@ func (r Rect) Intersect(o Rect) Rect {
 	return Rect{max(r.Y0, o.Y0), max(r.X0, o.X0), min(r.Y1, o.Y1), min(r.X1, o.X1)}
 }
 
-// Empty reports whether a box has no pixels.
-func (r Rect) Empty() bool { return r.Y0 >= r.Y1 || r.X0 >= r.X1 }
-
 // Moved returns the box displaced by (dy, dx).
 func (r Rect) Moved(dy, dx int) Rect { return Rect{r.Y0 + dy, r.X0 + dx, r.Y1 + dy, r.X1 + dx} }
 

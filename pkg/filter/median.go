@@ -1,8 +1,6 @@
 package filter
 
 import (
-	"math"
-
 	"strata/pkg/dtype"
 )
 
@@ -49,14 +47,6 @@ func medianOf[U uint8 | uint16 | uint32 | uint64](window [3]int) (apply func(dst
 	return func(dst, src []byte, shape [3]int) { m.apply(dtype.Slice[U](dst), dtype.Slice[U](src), shape) }, m.bytes
 }
 
-// Radius returns how far the window extends on either side of a voxel, along (z, y, x).
-func (m *MedianFilter[T]) Radius() (r [3]int) {
-	for d, n := range m.window {
-		r[d] = n / 2
-	}
-	return r
-}
-
 // Bytes returns the scratch memory needed for volumes of the given shape.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
@@ -87,28 +77,35 @@ func toKeys[T dtype.Element](v []T) {
 	case []int64:
 		flip(dtype.Slice[uint64](b))
 	case []float32:
-		keys := dtype.Slice[uint32](b)
-		for i, k := range keys {
-			switch {
-			case k&^(1<<31) > infinite:
-				keys[i] = math.MaxUint32
-			case k>>31 != 0:
-				keys[i] = ^k
-			default:
-				keys[i] = k | 1<<31
-			}
-		}
+		floatsToKeys(dtype.Slice[uint32](b), infinite)
 	case []float64:
-		keys := dtype.Slice[uint64](b)
-		for i, k := range keys {
-			switch {
-			case k&^(1<<63) > infinite64:
-				keys[i] = math.MaxUint64
-			case k>>63 != 0:
-				keys[i] = ^k
-			default:
-				keys[i] = k | 1<<63
-			}
+		floatsToKeys(dtype.Slice[uint64](b), infinite64)
+	}
+}
+
+// floatsToKeys turns the bits of floats into keys; infinite is the bits of infinity.
+func floatsToKeys[U uint32 | uint64](keys []U, infinite U) {
+	high := ^(^U(0) >> 1)
+	for i, k := range keys {
+		switch {
+		case k&^high > infinite:
+			keys[i] = ^U(0)
+		case k&high != 0:
+			keys[i] = ^k
+		default:
+			keys[i] = k | high
+		}
+	}
+}
+
+// keysToFloats inverts floatsToKeys.
+func keysToFloats[U uint32 | uint64](keys []U) {
+	high := ^(^U(0) >> 1)
+	for i, k := range keys {
+		if k&high != 0 {
+			keys[i] = k &^ high
+		} else {
+			keys[i] = ^k
 		}
 	}
 }
@@ -123,23 +120,9 @@ func fromKeys[T dtype.Element](v []T) {
 	case []int8, []int16, []int32, []int64:
 		toKeys(v)
 	case []float32:
-		keys := dtype.Slice[uint32](b)
-		for i, k := range keys {
-			if k>>31 != 0 {
-				keys[i] = k &^ (1 << 31)
-			} else {
-				keys[i] = ^k
-			}
-		}
+		keysToFloats(dtype.Slice[uint32](b))
 	case []float64:
-		keys := dtype.Slice[uint64](b)
-		for i, k := range keys {
-			if k>>63 != 0 {
-				keys[i] = k &^ (1 << 63)
-			} else {
-				keys[i] = ^k
-			}
-		}
+		keysToFloats(dtype.Slice[uint64](b))
 	}
 }
 

@@ -299,19 +299,6 @@ func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width in
 // SurfaceSize returns the size (y, x) of the correlation surface of planes of height × width pixels.
 func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
-// WindowOverlap returns the autocorrelation of the window along n pixels: for each displacement, the sum of
-// the products of overlapping samples.
-func WindowOverlap(n int) []float64 {
-	w := tukey(nil, n)
-	out := make([]float64, n)
-	for d := range out {
-		for i := range n - d {
-			out[d] += float64(w[i] * w[i+d])
-		}
-	}
-	return out
-}
-
 // columnsAtOnce is the number of columns gathered together: a cache line holds four complex numbers.
 const columnsAtOnce = 4
 

@@ -28,49 +28,14 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	lists["shifts"] = asRecorded(ctx, lists["shifts"], lists["cleaned"])
 	for _, load := range []func() error{
 		func() error { return r.loadRecords(ctx, lists["reports"]) },
-		func() error {
-			return r.table(ctx, lists["shifts"], func(f io.Reader, name string) (err error) {
-				r.Shifts, err = registration.ReadShifts(f, name)
-				return err
-			})
-		},
-		func() error {
-			return r.table(ctx, lists["cleaned"], func(f io.Reader, name string) (err error) {
-				r.Cleaned, err = registration.ReadShiftTable(f, name)
-				return err
-			})
-		},
+		func() error { return readTable(ctx, r, lists["shifts"], &r.Shifts, registration.ReadShifts) },
+		func() error { return readTable(ctx, r, lists["cleaned"], &r.Cleaned, registration.ReadShiftTable) },
 		func() error { return r.loadDrift(ctx, lists["drift"], res.Mem) },
-		func() error {
-			return r.table(ctx, lists["found"], func(f io.Reader, name string) (err error) {
-				r.Found, err = registration.ReadFoundShifts(f, name)
-				return err
-			})
-		},
-		func() error {
-			return r.table(ctx, lists["matches"], func(f io.Reader, name string) (err error) {
-				r.Matches, err = registration.ReadMatches(f, name)
-				return err
-			})
-		},
-		func() error {
-			return r.table(ctx, lists["decisions"], func(f io.Reader, name string) (err error) {
-				r.Decisions, err = registration.ReadDecisions(f, name)
-				return err
-			})
-		},
-		func() error {
-			return r.table(ctx, lists["missing"], func(f io.Reader, name string) (err error) {
-				r.Missing, err = readMissing(f, name)
-				return err
-			})
-		},
-		func() error {
-			return r.table(ctx, lists["trace"], func(f io.Reader, name string) (err error) {
-				r.Trace, err = readTrace(f, name)
-				return err
-			})
-		},
+		func() error { return readTable(ctx, r, lists["found"], &r.Found, registration.ReadFoundShifts) },
+		func() error { return readTable(ctx, r, lists["matches"], &r.Matches, registration.ReadMatches) },
+		func() error { return readTable(ctx, r, lists["decisions"], &r.Decisions, registration.ReadDecisions) },
+		func() error { return readTable(ctx, r, lists["missing"], &r.Missing, readMissing) },
+		func() error { return readTable(ctx, r, lists["trace"], &r.Trace, readTrace) },
 		func() error { return r.loadFacts(ctx, lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
 		func() error { return r.loadFacts(ctx, lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
 		func() error { return r.loadSteps(ctx, lists["metrics"]) },
@@ -210,8 +175,8 @@ func (r *Report) loadRecords(ctx context.Context, list []found) error {
 	return nil
 }
 
-// table reads the first of the files that are there.
-func (r *Report) table(ctx context.Context, list []found, parse func(io.Reader, string) error) error {
+// readTable reads the first of the files that are there.
+func readTable[T any](ctx context.Context, r *Report, list []found, to *T, parse func(f io.Reader, name string) (T, error)) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -222,7 +187,7 @@ func (r *Report) table(ctx context.Context, list []found, parse func(io.Reader, 
 	file, err := document.Open(ctx, f.path)
 	if err == nil {
 		defer file.Close()
-		err = parse(file, f.path)
+		*to, err = parse(file, f.path)
 	}
 	if err != nil {
 		return r.unusable(f, err)

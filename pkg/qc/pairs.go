@@ -13,6 +13,7 @@ import (
 
 	"strata/pkg/colormap"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/page"
 )
 
@@ -62,9 +63,9 @@ func (f *Facts) agrees(s *stitch.Result) {
 		f.number("Spread, px", a.Spread)
 		note += ", spread " + page.Short(a.Spread) + " px"
 	}
-	if a.Rules == stitch.RulesReference {
-		f.set("Estimated", stitch.ByReference)
-		note += ", " + stitch.ByReference
+	if a.Rules == affine.RulesReference {
+		f.set("Estimated", affine.ByReference)
+		note += ", " + affine.ByReference
 	}
 	if a.Unplaced > 0 {
 		f.set("Tiles unplaced", strconv.Itoa(a.Unplaced))

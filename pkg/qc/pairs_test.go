@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 )
 
 // pairsOf makes a stitching of a grid whose pairs have the residual in px and the reason that of says.
 func pairsOf(grid [2]int, of func(n int) (residual float64, reason string)) *stitch.Result {
-	s := &stitch.Result{Grid: grid, Size: [2]int{100, 100}, Transform: stitch.Transform{Spread: 0.6}}
+	s := &stitch.Result{Grid: grid, Size: [2]int{100, 100}, Transform: affine.Transform{Spread: 0.6}}
 	add := func(a, b [2]int) {
 		r, reason := of(len(s.Pairs))
 		p := stitch.TilePair{Tiles: [2][2]int{a, b}, Correlation: 0.9, Residual: &r, Used: reason == "", Reason: reason}
@@ -115,11 +116,11 @@ func TestPairMap(t *testing.T) {
 // An estimate by other rules than ours says so.
 func TestPairMapOfReferenceRules(t *testing.T) {
 	s := pairsOf([2]int{2, 2}, func(int) (float64, string) { return 0, "" })
-	s.Transform.Rules = stitch.RulesReference
+	s.Transform.Rules = affine.RulesReference
 	if f := drawn(t, s); f.Values["Estimated"] != "by the reference's rules" || f.pairs.Note != "4 of 4 pairs used, spread 0.6 px, by the reference's rules" {
 		t.Errorf("%+v, %q", f.Values, f.pairs.Note)
 	}
-	s.Transform.Rules = stitch.RulesConsensus
+	s.Transform.Rules = affine.RulesConsensus
 	if f := drawn(t, s); f.Values["Estimated"] != "" || f.pairs.Note != "4 of 4 pairs used, spread 0.6 px" {
 		t.Errorf("%+v, %q", f.Values, f.pairs.Note)
 	}

@@ -36,9 +36,9 @@ func ReadSliceConfig(r io.Reader, name string) (map[int]SliceConfig, error) {
 		if c.AutoExcluded, err = t.truth("auto_excluded", false); err != nil {
 			return nil, err
 		}
-		if first, ok := lines[id]; ok {
-			return nil, t.errorf("slice %d is already on line %d", id, first)
+		if err := t.repeated(lines, id); err != nil {
+			return nil, err
 		}
-		out[id], lines[id] = c, t.line
+		out[id] = c
 	}
 }

@@ -21,30 +21,15 @@ var manifestColumns = []string{"slice_id", "method", "method_used", "fallback_re
 // ReadManifest reads an interpolation manifest. Only the columns slice_id and interpolation_failed are needed. A
 // duplicate slice is an error.
 func ReadManifest(r io.Reader, name string) ([]Filled, error) {
-	t, err := openKept(r, name, "slice_id", "interpolation_failed")
-	if err != nil {
-		return nil, err
-	}
-	var out []Filled
 	lines := map[int]int{}
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	needed := []string{"slice_id", "interpolation_failed"}
+	return readRows(openKept, r, name, needed, func(t *table, f *Filled) error {
+		*f = Filled{Method: t.text("method"), Used: t.text("method_used"), Reason: t.text("fallback_reason"), Output: t.text("output_path")}
+		if err := t.read(needed, sliceID{&f.Slice}, &f.Failed); err != nil {
+			return err
 		}
-		f := Filled{Method: t.text("method"), Used: t.text("method_used"), Reason: t.text("fallback_reason"), Output: t.text("output_path")}
-		if f.Slice, err = t.id("slice_id"); err != nil {
-			return nil, err
-		}
-		if f.Failed, err = t.truth("interpolation_failed", false); err != nil {
-			return nil, err
-		}
-		if first, ok := lines[f.Slice]; ok {
-			return nil, t.errorf("slice %d is already on line %d", f.Slice, first)
-		}
-		lines[f.Slice] = t.line
-		out = append(out, f)
-	}
+		return t.repeated(lines, f.Slice)
+	})
 }
 
 // WriteManifest writes an interpolation manifest; lines end in LF.

@@ -46,15 +46,8 @@ func ReadShifts(r io.Reader, name string) (*Shifts, error) {
 
 // pair returns the slices and the shift of a row.
 func (t *table) pair() (p PairShift, err error) {
-	for _, f := range []field[int]{{"fixed_id", &p.Fixed}, {"moving_id", &p.Moving}} {
-		if *f.dst, err = t.id(f.column); err != nil {
-			return p, err
-		}
-	}
-	for _, f := range []field[float64]{{"x_shift_mm", &p.X}, {"y_shift_mm", &p.Y}} {
-		if *f.dst, err = t.number(f.column); err != nil {
-			return p, err
-		}
+	if err := t.read([]string{"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm"}, sliceID{&p.Fixed}, sliceID{&p.Moving}, &p.X, &p.Y); err != nil {
+		return p, err
 	}
 	if p.Moving <= p.Fixed {
 		return p, t.errorf("slice %d is moved against slice %d, want a higher number than that", p.Moving, p.Fixed)

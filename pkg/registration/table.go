@@ -112,6 +112,50 @@ func (t *table) next() (ok bool, err error) {
 	}
 }
 
+// readRows opens a table with the needed columns and reads a value from each of its rows.
+func readRows[T any](open func(io.Reader, string, ...string) (*table, error), r io.Reader, name string, needed []string, read func(t *table, v *T) error) ([]T, error) {
+	t, err := open(r, name, needed...)
+	if err != nil {
+		return nil, err
+	}
+	var out []T
+	for {
+		ok, err := t.next()
+		if err != nil || !ok {
+			return out, err
+		}
+		var v T
+		if err := read(t, &v); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+}
+
+// sliceID is where the number of a slice goes.
+type sliceID struct{ *int }
+
+// read reads fields of the row, in this order, by what they go into: a [sliceID], an *int (a whole number from 0 on), a *float64, or a
+// *bool, which is false for an empty field.
+func (t *table) read(columns []string, into ...any) (err error) {
+	for i, column := range columns {
+		switch dst := into[i].(type) {
+		case sliceID:
+			*dst.int, err = t.id(column)
+		case *int:
+			*dst, err = t.count(column)
+		case *float64:
+			*dst, err = t.number(column)
+		case *bool:
+			*dst, err = t.truth(column, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // text returns a field of the row, or "" if the row or the table does not have it.
 func (t *table) text(column string) string {
 	i, ok := t.columns[column]
@@ -167,12 +211,28 @@ func number(s string) (float64, error) {
 }
 
 // id returns the number of a slice; "3", "03" and "3.0" are the same one.
-func (t *table) id(column string) (int, error) {
+func (t *table) id(column string) (int, error) { return t.whole(column, "the number of a slice") }
+
+// count returns a whole number from 0 on.
+func (t *table) count(column string) (int, error) {
+	return t.whole(column, "a whole number from 0 on")
+}
+
+func (t *table) whole(column, want string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {
-		return 0, t.errorf("%s is %s, want the number of a slice", column, t.quoted(column))
+		return 0, t.errorf("%s is %s, want %s", column, t.quoted(column), want)
 	}
 	return v, nil
+}
+
+// repeated returns an error if an earlier row of the table was about the same slice; lines has the lines of those rows.
+func (t *table) repeated(lines map[int]int, slice int) error {
+	if first, ok := lines[slice]; ok {
+		return t.errorf("slice %d is already on line %d", slice, first)
+	}
+	lines[slice] = t.line
+	return nil
 }
 
 // mostWhole bounds the numbers of slices and planes.

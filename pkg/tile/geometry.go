@@ -23,15 +23,6 @@ type Geometry struct {
 	ViewReal         []int // MaxPos - MinPos
 }
 
-// NewGeometry returns the geometry of the view around a tile of an image of one level: its index, the shapes
-// of image and tile, and the radius of the halo, one number per axis.
-func NewGeometry(shape, tile, radius, index []int) (Geometry, error) {
-	if err := inGrid(grid(shape, tile), index); err != nil {
-		return Geometry{}, err
-	}
-	return newGeometry(0, shape, tile, radius, index), nil
-}
-
 // newGeometry applies the rules to the view around tile index of an image of
 // the given shape.
 func newGeometry(level int, shape, tile, radius, index []int) Geometry {

@@ -60,6 +60,16 @@ func Radius(n int) Option {
 	}
 }
 
+// atLeast returns values, and notes those below a least one as errors.
+func atLeast[T int | int64](c *config, least T, values []T, format string) []T {
+	for _, v := range values {
+		if v < least {
+			c.fail(format, v)
+		}
+	}
+	return values
+}
+
 // Radii sets the width of the halo along each axis.
 func Radii(perAxis ...int) Option {
 	return func(c *config) {
@@ -76,26 +86,14 @@ func Radii(perAxis ...int) Option {
 // one per level. A cache holds at least one tile and at most all tiles of its
 // level. Default 10 MiB.
 func CacheBytes(perLevel ...int64) Option {
-	return func(c *config) {
-		c.cacheBytes = perLevel
-		for _, b := range perLevel {
-			if b <= 0 {
-				c.fail("cache of %d bytes (must be above 0)", b)
-			}
-		}
-	}
+	return func(c *config) { c.cacheBytes = atLeast(c, 1, perLevel, "cache of %d bytes (must be above 0)") }
 }
 
 // LogicalCacheBytes sets the size of [NewAdaptive]'s cache of logical tiles per level, in bytes; the default
 // is 10 MiB. [CacheBytes] sets that of stored tiles.
 func LogicalCacheBytes(perLevel ...int64) Option {
 	return func(c *config) {
-		c.logical = perLevel
-		for _, b := range perLevel {
-			if b <= 0 {
-				c.fail("cache of logical tiles of %d bytes (must be above 0)", b)
-			}
-		}
+		c.logical = atLeast(c, 1, perLevel, "cache of logical tiles of %d bytes (must be above 0)")
 	}
 }
 
@@ -109,27 +107,13 @@ func AsReady() Option { return func(c *config) { c.ordered = false } }
 // ReleaseCount sets how often a view must be released before its buffer is reused: one value for every level,
 // or one per level. Default 1.
 func ReleaseCount(perLevel ...int) Option {
-	return func(c *config) {
-		c.release = perLevel
-		for _, n := range perLevel {
-			if n < 1 {
-				c.fail("release count %d (must be at least 1)", n)
-			}
-		}
-	}
+	return func(c *config) { c.release = atLeast(c, 1, perLevel, "release count %d (must be at least 1)") }
 }
 
 // ViewsAvailable sets the maximum number of views: one value for every level, or one per level. The next view
 // waits for a released one. Default 1, which leaves no room for loading ahead.
 func ViewsAvailable(perLevel ...int) Option {
-	return func(c *config) {
-		c.views = perLevel
-		for _, n := range perLevel {
-			if n < 1 {
-				c.fail("%d views available (must be at least 1)", n)
-			}
-		}
-	}
+	return func(c *config) { c.views = atLeast(c, 1, perLevel, "%d views available (must be at least 1)") }
 }
 
 // Traverse sets the order of [Loader.AllViews]. Default [Naive].
@@ -173,20 +157,14 @@ func Region(level int, start, shape []int) Option {
 // LoaderThreads sets how many goroutines load tiles for one stream. Default 1.
 func LoaderThreads(n int) Option {
 	return func(c *config) {
-		if c.loaders = n; n < 1 {
-			c.fail("%d loader threads (must be at least 1; Inline() loads in the caller's goroutine)", n)
-		}
+		c.loaders = atLeast(c, 1, []int{n}, "%d loader threads (must be at least 1; Inline() loads in the caller's goroutine)")[0]
 	}
 }
 
 // CopyThreads sets how many loader threads of all streams together may copy pixels from tiles into views at a
 // time, for sources that wait more than they compute. Default: all loader threads.
 func CopyThreads(n int) Option {
-	return func(c *config) {
-		if c.copiers = n; n < 1 {
-			c.fail("%d copy threads (must be at least 1)", n)
-		}
-	}
+	return func(c *config) { c.copiers = atLeast(c, 1, []int{n}, "%d copy threads (must be at least 1)")[0] }
 }
 
 // Inline makes streams load each view on request in the goroutine that iterates: nothing is loaded ahead and
@@ -197,9 +175,7 @@ func Inline() Option { return func(c *config) { c.inline = true } }
 // views and one tile per cache do not fit, [New] fails.
 func MemoryLimit(bytes int64) Option {
 	return func(c *config) {
-		if c.memoryLimit = bytes; bytes <= 0 {
-			c.fail("memory limit of %d bytes (must be above 0)", bytes)
-		}
+		c.memoryLimit = atLeast(c, 1, []int64{bytes}, "memory limit of %d bytes (must be above 0)")[0]
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,14 +32,12 @@ type shared struct {
 	locks   [64]sync.Mutex
 	omitted atomic.Int64 // chunks that writes left out
 
-	mu         sync.Mutex // guards the two below
-	attributes map[string]json.RawMessage
-	document   json.RawMessage
+	documents
 }
 
 func newArray(st store.Store, path string, md *metadata, opts options) *Array {
 	return &Array{st: st, path: path, meta: md, opts: opts,
-		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), far: requests(st), attributes: md.attributes, document: md.document}}
+		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), far: requests(st), documents: documents{attributes: md.attributes, document: md.document}}}
 }
 
 // With returns the same array with other options. Both share one cache of open files.
@@ -136,20 +133,6 @@ func (a *Array) innermost() *pipeline {
 
 // DimensionNames returns the names of the dimensions, "" for an unnamed one, or nil if none has a name.
 func (a *Array) DimensionNames() []string { return slices.Clone(a.meta.names) }
-
-// Attributes returns a copy of the user attributes as JSON.
-func (a *Array) Attributes() map[string]json.RawMessage {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.attributes)
-}
-
-// MetadataJSON returns a copy of the metadata document: zarr.json or .zarray.
-func (a *Array) MetadataJSON() json.RawMessage {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.document)
-}
 
 func (a *Array) isNode() {}
 
@@ -379,18 +362,7 @@ func (a *Array) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	if err != nil {
 		return err
 	}
-	raw, err := attributesJSON(attrs)
-	if err != nil {
-		return inFile(a.st, a.path, err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	document, err := putAttributes(ctx, st, a.path, a.meta.format, a.document, raw)
-	if err != nil {
-		return err
-	}
-	a.attributes, a.document = raw, document
-	return nil
+	return a.set(ctx, st, a.path, a.meta.format, attrs)
 }
 
 // putAttributes writes attributes to the file that holds them and returns the node's document with the new

@@ -109,7 +109,7 @@ func (g *Group) fromConsolidated(path string, c consolidatedNode) (Node, error) 
 		if err != nil {
 			return nil, err
 		}
-		n = &Group{st: g.st, path: full, format: 2, opts: g.opts, attributes: attrs, document: c.document}
+		n = &Group{st: g.st, path: full, format: 2, opts: g.opts, documents: documents{attributes: attrs, document: c.document}}
 	}
 	if sub, ok := n.(*Group); ok {
 		// what the whole says of the group's children goes before its own word

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"strata/pkg/zarr/store"
 )
@@ -27,9 +25,7 @@ type Group struct {
 
 	consolidated map[string]consolidatedNode // by path below the group; nil: none
 
-	mu         sync.Mutex // guards the two below
-	attributes map[string]json.RawMessage
-	document   json.RawMessage
+	documents
 }
 
 // Path returns the group's key in its store; "" is the root.
@@ -43,20 +39,6 @@ func (g *Group) Store() store.Store { return g.st }
 
 // Format returns the Zarr format, 2 or 3.
 func (g *Group) Format() int { return g.format }
-
-// Attributes returns a copy of the user attributes as JSON.
-func (g *Group) Attributes() map[string]json.RawMessage {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.attributes)
-}
-
-// MetadataJSON returns a copy of the metadata document: zarr.json or .zgroup.
-func (g *Group) MetadataJSON() json.RawMessage {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.document)
-}
 
 // Consolidated reports whether the group has consolidated metadata.
 func (g *Group) Consolidated() bool { return g.consolidated != nil }
@@ -72,7 +54,7 @@ func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, doc
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{st: st, path: path, format: 3, opts: o, attributes: attrs, document: document}
+	g := &Group{st: st, path: path, format: 3, opts: o, documents: documents{attributes: attrs, document: document}}
 	if raw, ok := m["consolidated_metadata"]; ok && !isNull(raw) {
 		if g.consolidated, err = parseConsolidatedV3(raw); err != nil {
 			return nil, err
@@ -91,7 +73,7 @@ func openV2Group(ctx context.Context, st store.Store, path string, document json
 	if err != nil {
 		return nil, inFile(st, key, err)
 	}
-	g := &Group{st: st, path: path, format: 2, opts: o, attributes: map[string]json.RawMessage{}, document: document}
+	g := &Group{st: st, path: path, format: 2, opts: o, documents: documents{attributes: map[string]json.RawMessage{}, document: document}}
 	key = store.Join(path, keyV2Attributes)
 	raw, err := getOptional(ctx, st, key)
 	if err != nil {
@@ -187,7 +169,7 @@ func CreateGroup(ctx context.Context, st store.Writer, path string, format int, 
 	if err := vacant(ctx, st, path); err != nil {
 		return nil, err
 	}
-	g := &Group{st: st, path: path, format: format, opts: newOptions(opts), attributes: raw}
+	g := &Group{st: st, path: path, format: format, opts: newOptions(opts), documents: documents{attributes: raw}}
 	switch format {
 	case 2:
 		g.document = json.RawMessage("{\n  \"zarr_format\": 2\n}")
@@ -218,16 +200,5 @@ func (g *Group) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", g.Location(), ErrReadOnly)
 	}
-	raw, err := attributesJSON(attrs)
-	if err != nil {
-		return inFile(g.st, g.path, err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	document, err := putAttributes(ctx, st, g.path, g.format, g.document, raw)
-	if err != nil {
-		return err
-	}
-	g.attributes, g.document = raw, document
-	return nil
+	return g.set(ctx, st, g.path, g.format, attrs)
 }

@@ -11,10 +11,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 
 	"strata/tests/tiffcorpus"
@@ -89,81 +87,41 @@ type Broken struct {
 	Edits [][2]any `json:"edits"` // offset, bytes in hexadecimal
 }
 
-var load = sync.OnceValues(func() (m struct {
-	Files     []File
-	Negatives []Broken
-	data      map[string][]byte
-}, err error) {
+// corpus has the files that must be readable, and broken ones made from them.
+var corpus = tiffcorpus.Corpus[File, Broken]{Readable: 52, Broken: 37, Load: func(m *tiffcorpus.Manifest[File, Broken]) (map[string][]byte, error) {
 	_, file, _, _ := runtime.Caller(0)
-	if m.data, err = tiffcorpus.Load(filepath.Dir(file), &m, "files.zip"); err != nil {
-		return m, err
+	data, err := tiffcorpus.Load(filepath.Dir(file), m, "files.zip")
+	if err != nil {
+		return nil, err
 	}
 	for _, n := range m.Negatives {
 		if n.Base == "" {
 			continue
 		}
-		b := bytes.Clone(m.data[n.Base][:n.Bytes])
+		b := bytes.Clone(data[n.Base][:n.Bytes])
 		for _, e := range n.Edits {
 			with, err := hex.DecodeString(e[1].(string))
 			if err != nil {
-				return m, err
+				return nil, err
 			}
 			copy(b[int(e[0].(float64)):], with)
 		}
-		m.data[n.Name] = b
+		data[n.Name] = b
 	}
-	return m, nil
-})
+	return data, nil
+}}
 
 // Files returns the files that must be readable.
-func Files(t testing.TB) []File {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Files) != 52 {
-		t.Fatalf("%d files in the manifest", len(m.Files))
-	}
-	return m.Files
-}
+func Files(t testing.TB) []File { return corpus.Manifest(t).Files }
 
 // Negatives returns the broken files.
-func Negatives(t testing.TB) []Broken {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Negatives) != 37 {
-		t.Fatalf("%d broken files in the manifest", len(m.Negatives))
-	}
-	return m.Negatives
-}
+func Negatives(t testing.TB) []Broken { return corpus.Manifest(t).Negatives }
 
 // Bytes returns a file of the corpus by its name in the manifest.
-func Bytes(t testing.TB, name string) []byte {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, ok := m.data[name]
-	if !ok {
-		t.Fatalf("%s: not in the corpus", name)
-	}
-	return b
-}
+func Bytes(t testing.TB, name string) []byte { return corpus.Bytes(t, name) }
 
 // Write writes a file of the corpus to a temporary folder and returns its path.
-func Write(t testing.TB, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(path, Bytes(t, name), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+func Write(t testing.TB, name string) string { return corpus.Write(t, name) }
 
 // Open returns a file of the corpus as a source of package czi.
 func Open(t testing.TB, name string) tiffcorpus.Source { return tiffcorpus.Memory(Bytes(t, name)) }

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 )
 
@@ -92,15 +91,11 @@ type Broken struct {
 	Must string `json:"must"`
 }
 
-var load = sync.OnceValues(func() (m struct {
-	Files     []File
-	Negatives []Broken
-	data      map[string][]byte
-}, err error) {
+// corpus has the files that must be readable, and broken ones.
+var corpus = Corpus[File, Broken]{Readable: 120, Broken: 43, Load: func(m *Manifest[File, Broken]) (map[string][]byte, error) {
 	_, file, _, _ := runtime.Caller(0)
-	m.data, err = Load(filepath.Dir(file), &m, "files.zip", "neg.zip", "expected.zip")
-	return m, err
-})
+	return Load(filepath.Dir(file), m, "files.zip", "neg.zip", "expected.zip")
+}}
 
 // Load reads manifest.json of a folder into manifest, and returns the files in its zip files by their names.
 func Load(dir string, manifest any, zips ...string) (map[string][]byte, error) {
@@ -132,54 +127,16 @@ func Load(dir string, manifest any, zips ...string) (map[string][]byte, error) {
 }
 
 // Files returns the files that must be readable.
-func Files(t testing.TB) []File {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Files) != 120 {
-		t.Fatalf("%d files in the manifest", len(m.Files))
-	}
-	return m.Files
-}
+func Files(t testing.TB) []File { return corpus.Manifest(t).Files }
 
 // Negatives returns the broken files.
-func Negatives(t testing.TB) []Broken {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Negatives) != 43 {
-		t.Fatalf("%d broken files in the manifest", len(m.Negatives))
-	}
-	return m.Negatives
-}
+func Negatives(t testing.TB) []Broken { return corpus.Manifest(t).Negatives }
 
 // Bytes returns a file of the corpus by its name in the manifest.
-func Bytes(t testing.TB, name string) []byte {
-	t.Helper()
-	m, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, ok := m.data[name]
-	if !ok {
-		t.Fatalf("%s: not in the corpus", name)
-	}
-	return b
-}
+func Bytes(t testing.TB, name string) []byte { return corpus.Bytes(t, name) }
 
 // Write writes a file of the corpus to a temporary folder and returns its path.
-func Write(t testing.TB, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(path, Bytes(t, name), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+func Write(t testing.TB, name string) string { return corpus.Write(t, name) }
 
 // Source is a file in memory.
 type Source struct{ *bytes.Reader }

@@ -6,9 +6,8 @@ import (
 	"fmt"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/aip"
 )
 
@@ -38,41 +37,34 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
 	var png *aip.Picture
 	finish := func() error { return nil }
-	if name := r.String("png"); name != "" {
-		file, err := r.OutputFile(name)
-		if err != nil {
+	defer func() { _ = finish() }() // of a run that failed
+	return stage.Made{Name: "aip", Task: "project", Passes: 1, OnGPU: true,
+		Outputs: func() error {
+			name := r.String("png")
+			if name == "" {
+				return nil
+			}
+			file, err := r.OutputFile(name)
+			if err != nil {
+				return err
+			}
+			f, err := file.Create()
+			if err == nil {
+				png, finish = &aip.Picture{To: f, ScaleBar: r.Bool("scale_bar")}, f.Close
+			}
 			return err
-		}
-		f, err := file.Create()
-		if err != nil {
-			return err
-		}
-		defer f.Close() // of a run that failed
-		png, finish = &aip.Picture{To: f, ScaleBar: r.Bool("scale_bar")}, f.Close
-	}
-	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", in))
-	if err != nil {
-		return err
-	}
-	result, err := aip.Run(ctx, in, out.Store, stage.Layout(r), png, res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := finish(); err != nil {
-		return fmt.Errorf("write picture: %w", err)
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
+		},
+		Run: func(x stage.Making) (*ngff.Image, error) {
+			result, err := aip.Run(ctx, x.In, x.Out, x.Layout, png, x.Res)
+			if err != nil {
+				return nil, err
+			}
+			if err := finish(); err != nil {
+				return nil, fmt.Errorf("write picture: %w", err)
+			}
+			return result, nil
+		},
+	}.Do(ctx, r)
 }

@@ -38,12 +38,4 @@ func choosing(most, note string) []cli.Flag {
 	}
 }
 
-// reporting returns the flags that say where results go.
-func reporting() []cli.Flag {
-	return []cli.Flag{
-		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
-		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
-	}
-}
-
 func flags(lists ...[]cli.Flag) []cli.Flag { return slices.Concat(lists...) }

@@ -3,11 +3,8 @@ package benchczi
 import (
 	"context"
 	_ "embed"
-	"errors"
 
 	"strata/cmd/internal/benchkit"
-	"strata/pkg/bench"
-	"strata/pkg/cli"
 	"strata/pkg/czi"
 )
 
@@ -83,12 +80,6 @@ type peer struct {
 	op   string
 }
 
-type answer struct {
-	S, CPU float64
-	HWM    int64
-	CK     uint32
-}
-
 func (p peer) question(do string, tiles []int) question {
 	q := question{Do: do, Op: p.op, File: p.scan.path}
 	switch p.op {
@@ -102,54 +93,13 @@ func (p peer) question(do string, tiles []int) question {
 }
 
 func (p peer) check(ctx context.Context, tiles []int) (uint32, error) {
-	var a answer
-	err := p.Ask(ctx, p.question("check", tiles), &a)
-	return a.CK, err
+	_, sum, err := p.Do(ctx, p.question("check", tiles))
+	return sum, err
 }
 
-func (p peer) round(ctx context.Context) (sample, error) {
-	var a answer
-	err := p.Ask(ctx, p.question("read", p.scan.tiles), &a)
-	return sample{seconds: a.S, cpu: a.CPU, peak: a.HWM}, err
-}
-
-// peers holds the processes of other programs, for one number of threads.
-type peers struct {
-	threads int
-	list    []*benchkit.Peer
-	missing []bench.Result // without names and axes
-}
-
-// startPeers starts the available peers and records the missing ones.
-func startPeers(ctx context.Context, r *cli.Run, threads int, doc *bench.Document) (*peers, error) {
-	python, err := benchkit.FindPython(r.String("python"))
-	if err != nil {
-		return nil, err
-	}
-	ps := &peers{threads: threads}
-	for _, kind := range peerKinds {
-		p, err := benchkit.StartPeer(ctx, python, peersScript, kind, threads, 0)
-		var failed *benchkit.PeerError
-		switch {
-		case errors.As(err, &failed):
-			ps.missing = append(ps.missing, bench.Result{Who: kind.Name, Reason: failed.Text})
-		case err != nil:
-			ps.close()
-			return nil, err
-		default:
-			ps.list = append(ps.list, p)
-			if threads == 1 {
-				doc.System.Software = append(doc.System.Software, bench.Software{Name: kind.Name, Version: p.Version})
-			}
-		}
-	}
-	return ps, nil
-}
-
-func (ps *peers) close() {
-	for _, p := range ps.list {
-		p.Close()
-	}
+func (p peer) round(ctx context.Context) (benchkit.Sample, error) {
+	s, _, err := p.Do(ctx, p.question("read", p.scan.tiles))
+	return s, err
 }
 
 // mosaic returns the plane to be composed: that of the first tile, of all scenes or the chosen one.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/host"
@@ -134,7 +135,7 @@ func (c *child) usage() (u childUsage, err error) {
 }
 
 // processes reads tiles with n processes.
-func (l *loader) processes(ctx context.Context, n int, tiles []int, take taker) (used sample, err error) {
+func (l *loader) processes(ctx context.Context, n int, tiles []int, take taker) (used benchkit.Sample, err error) {
 	bufs, err := mem.Alloc(n * l.scan.largest)
 	if err != nil {
 		return used, err
@@ -167,7 +168,7 @@ func (l *loader) processes(ctx context.Context, n int, tiles []int, take taker) 
 		var u childUsage
 		u, err = list[i].usage()
 		failed[i] = err != nil
-		used.cpu, used.peak, used.grown = used.cpu+u.CPU, used.peak+u.Peak, used.grown+u.Grown
+		used.CPU, used.Peak, used.Grown = used.CPU+u.CPU, used.Peak+u.Peak, used.Grown+u.Grown
 	}
 	return used, end(ctx, cancel, list, failed, err)
 }

@@ -27,7 +27,7 @@ func profileCommand() *cli.Command {
 		Flags: flags(choosing("100", ""), []cli.Flag{
 			{Name: "every", Kind: cli.Int, Default: "10", Value: "N", Check: cli.AtLeast(1), Usage: "list every Nth tile"},
 			{Name: "slowest", Kind: cli.Int, Default: "5", Value: "N", Check: cli.AtLeast(0), Usage: "list the N slowest tiles; 0: none"},
-		}, reporting()),
+		}, benchkit.Reporting()),
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-czi profile scan.czi --cold", Usage: "as a scan is read for the first time"},
@@ -68,7 +68,7 @@ type profile struct {
 	alone    float64 // seconds of all tiles on one thread, without copying them; 0: not measured
 	threads  float64 // the same on 8 threads
 	canvas   *canvas
-	usage    sample
+	usage    benchkit.Sample
 	finalise bool // there was something to do
 }
 
@@ -92,7 +92,7 @@ func runProfile(ctx context.Context, r *cli.Run) error {
 	p.cached = s.cached()
 	task := r.Progress("profile", s.image.Bytes)
 	defer task.Done()
-	if p.usage, err = measured(func() (sample, error) { return sample{}, p.load(ctx, r.Options.Mem/2, task.Add) }); err != nil {
+	if p.usage, err = measured(func() (benchkit.Sample, error) { return benchkit.Sample{}, p.load(ctx, r.Options.Mem/2, task.Add) }); err != nil {
 		return err
 	}
 	task.Done()
@@ -227,15 +227,15 @@ func (p *profile) threaded(ctx context.Context, r *cli.Run) error {
 			}
 		}
 		s, err := (&loader{scan: p.scan, way: way{threaded, x.n}, mem: r.Options.Mem / 2}).round(ctx)
-		var little *errMemory
+		var little *benchkit.Unable
 		if errors.As(err, &little) {
-			r.Warn("not read on %d threads: %s", x.n, little.text)
+			r.Warn("not read on %d threads: %s", x.n, little)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		*x.to = s.seconds
+		*x.to = s.Seconds
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (p *profile) results() []bench.Result {
 	if p.finalise {
 		add(phaseFinalise, 1, nil, p.scan.image.Bytes)
 	}
-	out[5].RSS, out[5].Grown, out[5].CPU = p.usage.peak, p.usage.grown, p.usage.cpu
+	out[5].RSS, out[5].Grown, out[5].CPU = p.usage.Peak, p.usage.Grown, p.usage.CPU
 	if p.threads > 0 {
 		out = append(out, bench.Result{Name: "read on 8 threads", Who: bench.Strata, Seconds: []float64{p.threads}, Ops: int64(len(p.tiles)), Bytes: p.scan.image.Bytes, Pixels: p.scan.image.Pixels})
 	}

@@ -19,7 +19,7 @@ func quickCommand() *cli.Command {
 		Description: "Reads 4 tiles on 4 threads, as a unit test would; 100 tiles one after the other; and 100 tiles on 8 threads.\n" +
 			"Drops a local file from the page cache before each; with --no-cold, reads it into the cache before.",
 		Args:   fileArgument,
-		Flags:  flags(cold(choosing("100", "")), reporting()),
+		Flags:  flags(cold(choosing("100", "")), benchkit.Reporting()),
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-czi quick scan.czi", Usage: "as a scan is read for the first time"},
@@ -55,23 +55,23 @@ func runQuick(ctx context.Context, r *cli.Run) error {
 	doc := newDocument(ctx, r, s)
 	few := *s
 	few.limit(fewTiles)
-	var list []*contestant
+	var list []*benchkit.Contestant
 	for _, x := range []struct {
 		s *scan
 		w way
 	}{{&few, way{threaded, fewTiles}}, {s, way{sequential, 1}}, {s, way{threaded, 8}}} {
 		l := &loader{scan: x.s, way: x.w, threads: r.Options.Threads, mem: r.Options.Mem / 2}
-		list = append(list, &contestant{reader: l, result: bench.Result{Name: counted(len(x.s.tiles)), Who: bench.Strata, Axes: axes(s, opTiles, x.w),
-			Bytes: x.s.image.Bytes, Pixels: x.s.image.Pixels, Ops: int64(len(x.s.tiles))}})
+		list = append(list, s.contestant(bench.Result{Name: counted(len(x.s.tiles)), Who: bench.Strata, Axes: axes(s, opTiles, x.w),
+			Bytes: x.s.image.Bytes, Pixels: x.s.image.Pixels, Ops: int64(len(x.s.tiles))}, l))
 	}
-	if err := warm(ctx, s, list[1].reader); err != nil {
+	if err := warm(ctx, s, list[1]); err != nil {
 		return err
 	}
 	for _, c := range list {
-		if err := measure(ctx, s, []*contestant{c}, 1, func(int64) {}); err != nil {
+		if err := measure(ctx, s, []*benchkit.Contestant{c}, 1, func(int64) {}); err != nil {
 			return err
 		}
-		doc.Results = append(doc.Results, c.result)
+		doc.Results = append(doc.Results, c.Result)
 	}
 	doc.Advice = recommend(doc)
 	var b strings.Builder

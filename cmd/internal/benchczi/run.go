@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 )
@@ -78,22 +79,22 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	defer stop()
 	total := int64(0)
 	for _, c := range list {
-		total += c.result.Bytes * int64(r.Int("reps"))
+		total += c.Result.Bytes * int64(r.Int("reps"))
 	}
 	task := r.Progress("read", total)
 	defer task.Done()
-	if err := warm(ctx, s, list[0].reader); err != nil {
+	if err := warm(ctx, s, list[0]); err != nil {
 		return err
 	}
 	for _, op := range []string{opTiles, opMosaic, opOpen} {
-		of := slices.DeleteFunc(slices.Clone(list), func(c *contestant) bool { return c.result.Name != op })
+		of := slices.DeleteFunc(slices.Clone(list), func(c *benchkit.Contestant) bool { return c.Result.Name != op })
 		if err := measure(ctx, s, of, r.Int("reps"), task.Add); err != nil {
 			return err
 		}
 	}
 	task.Done()
 	for _, c := range list {
-		doc.Results = append(doc.Results, c.result)
+		doc.Results = append(doc.Results, c.Result)
 	}
 	doc.Results = append(doc.Results, missing...)
 	doc.Advice = advise(doc)
@@ -104,14 +105,14 @@ func runRun(ctx context.Context, r *cli.Run) error {
 }
 
 // warm reads the tiles once to fill the page cache, unless they should be cold.
-func warm(ctx context.Context, s *scan, by reader) error {
+func warm(ctx context.Context, s *scan, by *benchkit.Contestant) error {
 	if s.cold {
 		return nil
 	}
-	_, err := by.round(ctx)
-	var little *errMemory
+	_, err := by.Round(ctx)
+	var little *benchkit.Unable
 	if errors.As(err, &little) {
-		return cli.MemoryError("%s: %s", s.path, little.text)
+		return cli.MemoryError("%s: %w", s.path, little)
 	}
 	return err
 }
@@ -160,16 +161,16 @@ func resultsFile(named string, container bool, data string, now time.Time) strin
 
 // contestants returns all ways of all operations, strata's first, and what is missing of the other programs'. stop
 // ends those programs.
-func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) (list []*contestant, missing []bench.Result, stop func(), err error) {
+func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) (list []*benchkit.Contestant, missing []bench.Result, stop func(), err error) {
 	im := &s.image
 	add := func(op, who string, w way, x reader) {
-		c := &contestant{reader: x, result: bench.Result{Name: op, Who: who, Axes: axes(s, op, w), Bytes: im.Bytes, Pixels: im.Pixels, Ops: int64(im.TilesRead)}}
+		c := s.contestant(bench.Result{Name: op, Who: who, Axes: axes(s, op, w), Bytes: im.Bytes, Pixels: im.Pixels, Ops: int64(im.TilesRead)}, x)
 		switch op {
 		case opMosaic:
-			c.result.Bytes = composer{scan: s}.bytes()
-			c.result.Pixels, c.result.Ops = c.result.Bytes/int64(s.file.SubBlock(s.tiles[0]).Pixels.Bytes()), 0
+			c.Result.Bytes = composer{scan: s}.bytes()
+			c.Result.Pixels, c.Result.Ops = c.Result.Bytes/int64(s.file.SubBlock(s.tiles[0]).Pixels.Bytes()), 0
 		case opOpen:
-			c.result.Bytes, c.result.Pixels, c.result.Ops = 0, 0, int64(s.file.Len())
+			c.Result.Bytes, c.Result.Pixels, c.Result.Ops = 0, 0, int64(s.file.Len())
 		}
 		list = append(list, c)
 	}
@@ -194,30 +195,34 @@ func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) 
 	if !r.Bool("peers") {
 		return list, nil, stop, nil
 	}
-	var all []*peers
+	python, err := benchkit.FindPython(r.String("python"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var all []*benchkit.Peers
 	stop = func() {
 		for _, ps := range all {
-			ps.close()
+			ps.Close()
 		}
 	}
 	for _, n := range []int{1, 2} {
-		ps, err := startPeers(ctx, r, n, doc)
+		ps, err := benchkit.StartPeers(ctx, python, peersScript, peerKinds, n, 0)
 		if err != nil {
 			stop()
 			return nil, nil, nil, err
+		}
+		if n == 1 {
+			doc.System.Software = append(doc.System.Software, ps.Software()...)
 		}
 		all = append(all, ps)
 		for _, op := range []string{opTiles, opMosaic, opOpen} {
 			if op == opMosaic && !r.Bool("mosaic") || op == opOpen && n > 1 {
 				continue
 			}
-			for _, p := range ps.list {
+			for _, p := range ps.List {
 				add(op, p.Kind.Name, way{threaded, n}, peer{p, s, op})
 			}
-			for _, m := range ps.missing {
-				m.Name, m.Axes = op, axes(s, op, way{threaded, n})
-				missing = append(missing, m)
-			}
+			missing = append(missing, ps.Missing(op, axes(s, op, way{threaded, n}))...)
 		}
 	}
 	return list, missing, stop, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/host"
 	"strata/pkg/mem"
@@ -66,12 +66,6 @@ func knownWay(v any) error {
 // taker receives the pixels of the k-th tile of a list. It is never called concurrently.
 type taker func(k int, pixels []byte)
 
-// sample is the result of one repetition.
-type sample struct {
-	seconds, cpu float64
-	peak, grown  int64 // most resident memory, and how much more that was than before
-}
-
 // loader reads tiles in one way.
 type loader struct {
 	scan    *scan
@@ -79,11 +73,6 @@ type loader struct {
 	threads int   // that read a batch
 	mem     int64 // most bytes of tiles in memory
 }
-
-// errMemory reports that a way is skipped for lack of memory.
-type errMemory struct{ text string }
-
-func (e *errMemory) Error() string { return e.text }
 
 // workers returns how many tiles are read at a time, and how many are in memory.
 func (l *loader) workers(tiles int) (at, held int) {
@@ -100,22 +89,22 @@ func (l *loader) workers(tiles int) (at, held int) {
 }
 
 // read opens the file and reads tiles. It returns the resources used by other processes.
-func (l *loader) read(ctx context.Context, tiles []int, take taker) (sample, error) {
+func (l *loader) read(ctx context.Context, tiles []int, take taker) (benchkit.Sample, error) {
 	at, held := l.workers(len(tiles))
 	if need := int64(held) * int64(l.scan.largest); need > l.mem {
-		return sample{}, &errMemory{fmt.Sprintf("%s in memory: %s, half of --mem is %s", counted(held), units.FormatSize(need), units.FormatSize(l.mem))}
+		return benchkit.Sample{}, benchkit.Unablef("%s in memory: %s, half of --mem is %s", counted(held), units.FormatSize(need), units.FormatSize(l.mem))
 	}
 	if l.way.kind == separate {
 		return l.processes(ctx, at, tiles, take)
 	}
 	f, closing, err := l.scan.open(ctx)
 	if err != nil {
-		return sample{}, err
+		return benchkit.Sample{}, err
 	}
 	defer func() { _ = closing() }() // it was only read
 	bufs, err := mem.Alloc(held * l.scan.largest)
 	if err != nil {
-		return sample{}, err
+		return benchkit.Sample{}, err
 	}
 	defer mem.Free(bufs)
 	var mu sync.Mutex
@@ -132,12 +121,12 @@ func (l *loader) read(ctx context.Context, tiles []int, take taker) (sample, err
 		return nil
 	}
 	if l.way.kind != batched {
-		return sample{}, work.Each(ctx, at, len(tiles), one)
+		return benchkit.Sample{}, work.Each(ctx, at, len(tiles), one)
 	}
 	for from := 0; from < len(tiles) && err == nil; from += held {
 		err = work.Each(ctx, at, min(held, len(tiles)-from), func(_, i int) error { return one(i, from+i) })
 	}
-	return sample{}, err
+	return benchkit.Sample{}, err
 }
 
 // check reads some tiles and returns the checksum of their pixels.
@@ -151,20 +140,22 @@ func (l *loader) check(ctx context.Context, tiles []int) (uint32, error) {
 func checksum(k int, pixels []byte) uint32 { return crc32.ChecksumIEEE(pixels) * (2*uint32(k) + 1) }
 
 // round reads all tiles once and measures that.
-func (l *loader) round(ctx context.Context) (sample, error) {
+func (l *loader) round(ctx context.Context) (benchkit.Sample, error) {
 	processors := l.way.n
 	if l.way.kind == batched {
 		processors = l.threads
 	}
-	defer benchzarr.Processors(processors)()
-	return measured(func() (sample, error) { return l.read(ctx, l.scan.tiles, nil) })
+	defer benchkit.Processors(processors)()
+	return measured(func() (benchkit.Sample, error) { return l.read(ctx, l.scan.tiles, nil) })
 }
 
 // measured measures a function, which returns the resources used by other processes.
-func measured(f func() (sample, error)) (sample, error) {
-	w := benchzarr.Start()
+func measured(f func() (benchkit.Sample, error)) (benchkit.Sample, error) {
+	w := benchkit.Start()
 	before := host.Resident()
 	other, err := f()
 	s := w.Stop()
-	return sample{s.Seconds, s.CPU + other.cpu, s.Peak + other.peak, max(s.Peak-before, 0) + other.grown}, err
+	s.Grown = max(s.Peak-before, 0) + other.Grown
+	s.CPU, s.Peak = s.CPU+other.CPU, s.Peak+other.Peak
+	return s, err
 }

@@ -2,9 +2,8 @@ package benchczi
 
 import (
 	"context"
-	"fmt"
 
-	"strata/cmd/internal/benchzarr"
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/mem"
 	"strata/pkg/units"
@@ -31,11 +30,11 @@ func (o opener) boxes(ctx context.Context) (uint32, error) {
 
 func (o opener) check(ctx context.Context, _ []int) (uint32, error) { return o.boxes(ctx) }
 
-func (o opener) round(ctx context.Context) (sample, error) {
-	defer benchzarr.Processors(1)()
-	return measured(func() (sample, error) {
+func (o opener) round(ctx context.Context) (benchkit.Sample, error) {
+	defer benchkit.Processors(1)()
+	return measured(func() (benchkit.Sample, error) {
 		_, err := o.boxes(ctx)
-		return sample{}, err
+		return benchkit.Sample{}, err
 	})
 }
 
@@ -55,7 +54,7 @@ func (c composer) bytes() int64 {
 func (c composer) read(ctx context.Context, take func([]byte)) error {
 	n := c.bytes()
 	if n > c.mem {
-		return &errMemory{fmt.Sprintf("the plane has %s, --mem is %s", units.FormatSize(n), units.FormatSize(c.mem))}
+		return benchkit.Unablef("the plane has %s, --mem is %s", units.FormatSize(n), units.FormatSize(c.mem))
 	}
 	f, closing, err := c.scan.open(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c composer) check(ctx context.Context, _ []int) (sum uint32, err error) {
 	return sum, err
 }
 
-func (c composer) round(ctx context.Context) (sample, error) {
-	defer benchzarr.Processors(c.threads)()
-	return measured(func() (sample, error) { return sample{}, c.read(ctx, nil) })
+func (c composer) round(ctx context.Context) (benchkit.Sample, error) {
+	defer benchkit.Processors(c.threads)()
+	return measured(func() (benchkit.Sample, error) { return benchkit.Sample{}, c.read(ctx, nil) })
 }

@@ -1,5 +1,5 @@
-// Package benchkit holds what the benchmark commands share: the commands that show results again, the processes of
-// peer programs, and dropping files from the page cache.
+// Package benchkit holds what the benchmark commands share: measuring several ways in turn, the processes of peer
+// programs, the flags and commands that write results and show them again, and dropping files from the page cache.
 package benchkit
 
 import (
@@ -98,4 +98,21 @@ func Outputs(r *cli.Run) (json, html *atomic.Output, err error) {
 	}
 	html, err = r.OptionalFile("html")
 	return json, html, err
+}
+
+// Reporting returns the flags that say where results go, which [Outputs] opens.
+func Reporting() []cli.Flag {
+	return []cli.Flag{
+		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
+	}
+}
+
+// Measuring returns the flags of commands that measure beside other programs: the default number of repetitions, and what --peers does.
+func Measuring(reps, peers string) []cli.Flag {
+	return append([]cli.Flag{
+		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
+		{Name: "peers", Kind: cli.Bool, Usage: peers},
+		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
+	}, Reporting()...)
 }

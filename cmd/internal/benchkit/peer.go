@@ -7,11 +7,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,11 +31,6 @@ type PeerKind struct {
 	Device    bool   // it reads into a device's memory
 	Packages  string // PyPI packages that the script imports for it
 }
-
-// PeerError reports that a peer cannot do what it was asked for.
-type PeerError struct{ Text string }
-
-func (e *PeerError) Error() string { return e.Text }
 
 // A Peer is the running process of another program.
 type Peer struct {
@@ -78,7 +73,7 @@ func FindPython(named string) (string, error) {
 }
 
 // StartPeer starts script, which answers with the module asked, for a peer and asks it for its version. If the
-// peer is not installed, the error is a [*PeerError]. The caller must Close the peer.
+// peer is not installed, the error is [Unable]. The caller must Close the peer.
 func StartPeer(ctx context.Context, python, script string, kind PeerKind, threads, inFlight int) (*Peer, error) {
 	p := &Peer{Kind: kind}
 	p.cmd = exec.CommandContext(ctx, python, "-c", "import sys, types\nasked = sys.modules['asked'] = types.ModuleType('asked')\nexec("+literal(asked)+", asked.__dict__)\n"+script, kind.Key, strconv.Itoa(threads), strconv.Itoa(inFlight))
@@ -94,12 +89,12 @@ func StartPeer(ctx context.Context, python, script string, kind PeerKind, thread
 	}
 	p.in, p.out = in, bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
-		return nil, &PeerError{fmt.Sprintf("%s cannot be started: %v", python, err)}
+		return nil, Unablef("%s cannot be started: %v", python, err)
 	}
 	var hello struct{ Version, Missing string }
 	err = p.Ask(ctx, map[string]any{"do": "hello"}, &hello)
 	if err == nil && hello.Missing != "" {
-		err = &PeerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)}
+		err = Unablef("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)
 	}
 	if err != nil {
 		p.Close()
@@ -144,14 +139,14 @@ func (p *Peer) Ask(ctx context.Context, request, answer any) error {
 	}
 	if err != nil {
 		p.Close()
-		return &PeerError{"ended: " + lastLine(p.errors.String(), p.cmd.ProcessState.String())}
+		return Unablef("ended: %s", lastLine(p.errors.String(), p.cmd.ProcessState.String()))
 	}
 	var failed struct{ Error string }
 	if err := json.Unmarshal(line, &failed); err != nil {
-		return &PeerError{fmt.Sprintf("answered %.80q", line)}
+		return Unablef("answered %.80q", line)
 	}
 	if failed.Error != "" {
-		return &PeerError{failed.Error}
+		return Unablef("%s", failed.Error)
 	}
 	return json.Unmarshal(line, answer)
 }
@@ -168,4 +163,66 @@ func lastLine(text, otherwise string) string {
 func (p *Peer) Close() {
 	_ = p.in.Close()
 	_ = p.cmd.Wait()
+}
+
+// Do sends a request to read or write something. It returns what that took and the checksum of what was read.
+func (p *Peer) Do(ctx context.Context, request any) (s Sample, sum uint32, err error) {
+	var a struct {
+		S, CPU float64
+		HWM    int64
+		CK     uint32
+	}
+	err = p.Ask(ctx, request, &a)
+	return Sample{Seconds: a.S, CPU: a.CPU, Peak: a.HWM}, a.CK, err
+}
+
+// Peers holds the processes of several programs.
+type Peers struct {
+	List    []*Peer
+	missing []bench.Result // without names and axes
+}
+
+// StartPeers starts the available peers and records the missing ones. The caller must Close them.
+func StartPeers(ctx context.Context, python, script string, kinds []PeerKind, threads, inFlight int) (*Peers, error) {
+	ps := &Peers{}
+	for _, kind := range kinds {
+		p, err := StartPeer(ctx, python, script, kind, threads, inFlight)
+		var unable *Unable
+		switch {
+		case errors.As(err, &unable):
+			ps.missing = append(ps.missing, bench.Result{Who: kind.Name, Reason: unable.Error()})
+		case err != nil:
+			ps.Close()
+			return nil, err
+		default:
+			ps.List = append(ps.List, p)
+		}
+	}
+	return ps, nil
+}
+
+// Missing returns the results, of this name and axes, of the programs that are missing.
+func (ps *Peers) Missing(name string, axes bench.Axes) []bench.Result {
+	out := slices.Clone(ps.missing)
+	for i := range out {
+		out[i].Name, out[i].Axes = name, axes
+	}
+	return out
+}
+
+// Software returns the programs that take part.
+func (ps *Peers) Software() []bench.Software {
+	var out []bench.Software
+	for _, p := range ps.List {
+		out = append(out, bench.Software{Name: p.Kind.Name, Version: p.Version})
+	}
+	return out
+}
+
+// Close ends the processes.
+func (ps *Peers) Close() {
+	for _, p := range ps.List {
+		p.Close()
+	}
+	ps.List = nil
 }

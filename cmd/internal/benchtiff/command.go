@@ -18,13 +18,7 @@ func Command() *cli.Command {
 
 // measuring returns the flags of all commands that measure.
 func measuring(reps string) []cli.Flag {
-	return []cli.Flag{
-		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
-		{Name: "peers", Kind: cli.Bool, Usage: "also measure tifffile, cuCIM, OpenSlide, tensorstore, zarr-python and KvikIO, where they are installed, in alternation"},
-		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
-		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
-		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
-	}
+	return benchkit.Measuring(reps, "also measure tifffile, cuCIM, OpenSlide, tensorstore, zarr-python and KvikIO, where they are installed, in alternation")
 }
 
 // choosing returns the flags that select a page of a file.

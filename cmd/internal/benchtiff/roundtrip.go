@@ -138,8 +138,13 @@ func (x *trip) measure(ctx context.Context, name string, spec zarr.Spec, progres
 		{Name: "threads", Value: strconv.Itoa(r.Options.Threads)}, {Name: "cache", Value: map[bool]string{false: "warm", true: "cold"}[cold]}}
 	j := &benchzarr.Job{Target: x.target, Op: opTrip, Boxes: benchzarr.Choice{Part: r.Options.Mem / 2}.BoxesOf(benchzarr.OpFull, x.target.Layout),
 		Tiles: int64(len(boxes.Split(x.target.Layout.Shape, x.target.Layout.Chunks)))}
-	list := []*benchzarr.Contestant{{Result: bench.Result{Name: opTrip, Who: bench.Strata, Axes: axes}}}
-	list[0].Reader = &copier{trip: x, result: &list[0].Result, copy: func(ctx context.Context) (benchzarr.Sample, error) { return x.ours(ctx, spec) }}
+	var list []*benchkit.Contestant
+	enter := func(who string, copy func(ctx context.Context) (benchkit.Sample, error)) {
+		c := &copier{trip: x, copy: copy}
+		list = append(list, j.Contestant(bench.Result{Name: opTrip, Who: who, Axes: axes}, c))
+		c.result = &list[len(list)-1].Result
+	}
+	enter(bench.Strata, func(ctx context.Context) (benchkit.Sample, error) { return x.ours(ctx, spec) })
 	var missing []bench.Result
 	if p := x.machine.Peers; p != nil {
 		if err := p.Start(ctx, r.Options.Threads, 0, true, false); err != nil {
@@ -147,16 +152,9 @@ func (x *trip) measure(ctx context.Context, name string, spec zarr.Spec, progres
 		}
 		x.machine.NoteSoftware()
 		for _, peer := range p.List {
-			c := &benchzarr.Contestant{Result: bench.Result{Name: opTrip, Who: peer.Kind.Name, Axes: axes}}
-			c.Reader = &copier{trip: x, result: &c.Result, copy: func(ctx context.Context) (benchzarr.Sample, error) {
-				return x.theirs(ctx, peer, name, spec)
-			}}
-			list = append(list, c)
+			enter(peer.Kind.Name, func(ctx context.Context) (benchkit.Sample, error) { return x.theirs(ctx, peer, name, spec) })
 		}
-		for _, m := range p.Missing {
-			m.Name, m.Axes = opTrip, axes
-			missing = append(missing, m)
-		}
+		missing = p.Missing(opTrip, axes)
 	}
 	if err := x.machine.Measure(ctx, j, list, r.Int("reps"), cold, progress); err != nil {
 		return stage.Failed(err)
@@ -172,7 +170,7 @@ func (x *trip) measure(ctx context.Context, name string, spec zarr.Spec, progres
 type copier struct {
 	trip   *trip
 	result *bench.Result
-	copy   func(ctx context.Context) (benchzarr.Sample, error)
+	copy   func(ctx context.Context) (benchkit.Sample, error)
 }
 
 // Check makes a copy and reads it.
@@ -192,7 +190,7 @@ func (c *copier) Check(ctx context.Context, _ *benchzarr.Job) (sum uint32, err e
 	switch {
 	case sum == x.sum || x.target.Lossy && c.result.Who != bench.Strata:
 	case c.result.Who != bench.Strata: // it is left out
-		return 0, &benchkit.PeerError{Text: "has written other elements than the file has"}
+		return 0, benchkit.Unablef("has written other elements than the file has")
 	default:
 		return 0, fmt.Errorf("%s: the copy has other elements than the file: their checksums are %d and %d", x.path, sum, x.sum)
 	}
@@ -202,15 +200,15 @@ func (c *copier) Check(ctx context.Context, _ *benchzarr.Job) (sum uint32, err e
 }
 
 // Round makes a copy and measures it.
-func (c *copier) Round(ctx context.Context, _ *benchzarr.Job) (benchzarr.Sample, error) {
+func (c *copier) Round(ctx context.Context, _ *benchzarr.Job) (benchkit.Sample, error) {
 	s, err := c.copy(ctx)
 	return s, errors.Join(err, os.RemoveAll(c.trip.path))
 }
 
-func (x *trip) ours(ctx context.Context, spec zarr.Spec) (benchzarr.Sample, error) {
+func (x *trip) ours(ctx context.Context, spec zarr.Spec) (benchkit.Sample, error) {
 	o := x.run.Options
-	defer benchzarr.Processors(o.Threads)()
-	w := benchzarr.Start()
+	defer benchkit.Processors(o.Threads)()
+	w := benchkit.Start()
 	err := func() error {
 		src, st, err := x.target.Open(ctx, benchzarr.Setting{Backend: "host"})
 		if err != nil {
@@ -229,22 +227,18 @@ func (x *trip) ours(ctx context.Context, spec zarr.Spec) (benchzarr.Sample, erro
 }
 
 // theirs asks a peer for a copy.
-func (x *trip) theirs(ctx context.Context, p *benchkit.Peer, name string, spec zarr.Spec) (benchzarr.Sample, error) {
+func (x *trip) theirs(ctx context.Context, p *benchkit.Peer, name string, spec zarr.Spec) (benchkit.Sample, error) {
 	name, level, given := strings.Cut(name, ":")
 	if !given {
 		level = "1" // what codec.FromFlag takes
 	}
 	number, err := strconv.Atoi(level)
 	if err != nil {
-		return benchzarr.Sample{}, err
+		return benchkit.Sample{}, err
 	}
-	var got struct {
-		S, CPU float64
-		HWM    int64
-	}
-	err = p.Ask(ctx, map[string]any{"do": "copy", "source": x.target.Path, "level_of_pyramid": x.target.Level, "array": x.path, "format": spec.Format, "shape": spec.Shape,
-		"chunks": spec.Chunks, "shard": nil, "dtype": spec.DType.String(), "codec": name, "level": number}, &got)
-	return benchzarr.Sample{Seconds: got.S, CPU: got.CPU, Peak: got.HWM}, err
+	s, _, err := p.Do(ctx, map[string]any{"do": "copy", "source": x.target.Path, "level_of_pyramid": x.target.Level, "array": x.path, "format": spec.Format, "shape": spec.Shape,
+		"chunks": spec.Chunks, "shard": nil, "dtype": spec.DType.String(), "codec": name, "level": number})
+	return s, err
 }
 
 // copyTiles copies an array into one with the same chunks, as many at a time as workers and memory allow.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"strata/cmd/internal/benchkit"
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/bench/boxes"
 	"strata/pkg/cli"
@@ -54,9 +55,9 @@ func (t *tileReader) Check(ctx context.Context, j *benchzarr.Job) (uint32, error
 }
 
 // Round reads the level once and measures that.
-func (t *tileReader) Round(ctx context.Context, j *benchzarr.Job) (benchzarr.Sample, error) {
-	defer benchzarr.Processors(t.setting.Threads)()
-	w := benchzarr.Start()
+func (t *tileReader) Round(ctx context.Context, j *benchzarr.Job) (benchkit.Sample, error) {
+	defer benchkit.Processors(t.setting.Threads)()
+	w := benchkit.Start()
 	err := t.read(ctx, j, nil)
 	s := w.Stop()
 	s.Backend = t.setting.Backend
@@ -81,7 +82,7 @@ type level struct {
 func (t *tileReader) read(ctx context.Context, j *benchzarr.Job, take func(zarr.Region, []byte)) (err error) {
 	name, _ := images.Split(j.Target.Path)
 	if name == "" {
-		return benchzarr.Refuse("--backend %s cannot read %s: it is not a local file; give host", t.setting.Backend, j.Target.Path)
+		return benchkit.Unablef("--backend %s cannot read %s: it is not a local file; give host", t.setting.Backend, j.Target.Path)
 	}
 	l := &level{job: j}
 	if l.file, err = os.Open(name); err != nil {
@@ -106,7 +107,7 @@ func (l *level) locate(ctx context.Context, s benchzarr.Setting) error {
 	defer st.Close()
 	defer a.Close()
 	if !l.job.Target.Raw || a.BigEndian() {
-		return benchzarr.Refuse("--backend %s reads tiles as they are stored: these are compressed, or in the other byte order", s.Backend)
+		return benchkit.Unablef("--backend %s reads tiles as they are stored: these are compressed, or in the other byte order", s.Backend)
 	}
 	layout := l.job.Target.Layout
 	l.bytes = int(layout.Bytes(layout.Chunks))
@@ -126,7 +127,7 @@ func (l *level) locate(ctx context.Context, s benchzarr.Setting) error {
 		}
 		f, ok := o.(store.FileObject)
 		if !ok || o.Size() != int64(l.bytes) {
-			return benchzarr.Refuse("--backend %s cannot read %s: it is not stored whole", s.Backend, st.Location(name))
+			return benchkit.Unablef("--backend %s cannot read %s: it is not stored whole", s.Backend, st.Location(name))
 		}
 		_, off := f.File()
 		l.tiles = append(l.tiles, tile{off, box})
@@ -197,7 +198,7 @@ func (t *tileReader) image(ctx context.Context, l *level, take func(zarr.Region,
 			s.TaskSize = t.setting.Task
 		}
 		if pool, err = gds.NewPool(nil, s, nil); err != nil {
-			return benchzarr.Refuse("%v", err)
+			return benchkit.Unablef("%v", err)
 		}
 		defer func() { err = errors.Join(err, pool.Close()) }()
 		if file, err = pool.Open(l.file.Name(), os.O_RDONLY, 0); err != nil {

@@ -3,7 +3,6 @@ package benchtile
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"strata/cmd/internal/benchkit"
@@ -32,10 +31,8 @@ type plan struct {
 	mem         int64
 }
 
-// sample is the result of one repetition.
-type sample struct {
-	seconds, cpu float64
-	peak         int64 // most resident memory
+// delivery is what a repetition delivered and waited for.
+type delivery struct {
 	bytes        int64 // that were delivered
 	views, again int
 	loaded       int64
@@ -47,7 +44,7 @@ type sample struct {
 
 // streamer delivers an image once. If pixels are checked, that is not measured.
 type streamer interface {
-	round(ctx context.Context, check bool) (sample, error)
+	round(ctx context.Context, check bool) (benchkit.Sample, delivery, error)
 	close() error
 }
 
@@ -82,14 +79,14 @@ func newViewer[T dtype.Element](p plan) (streamer, error) {
 
 func (v *viewer[T]) close() error { return v.loader.Close() }
 
-func (v *viewer[T]) round(ctx context.Context, checked bool) (s sample, err error) {
+func (v *viewer[T]) round(ctx context.Context, checked bool) (out benchkit.Sample, s delivery, err error) {
 	v.plan.src.again()
 	waited := v.loader.Waited()
-	usage, began := start()
-	left := began
+	w := benchkit.Start()
+	left := time.Now()
 	for x, err := range v.loader.AllViews(ctx, v.plan.level) {
 		if err != nil {
-			return s, err
+			return out, s, err
 		}
 		s.consumer += time.Since(left)
 		s.views++
@@ -101,21 +98,15 @@ func (v *viewer[T]) round(ctx context.Context, checked bool) (s sample, err erro
 			v.op.apply(x)
 		}
 		if err := x.Release(); err != nil {
-			return s, err
+			return out, s, err
 		}
 		left = time.Now()
 	}
-	s.seconds = time.Since(began).Seconds()
-	s.cpu, s.peak = usage.End()
+	out = w.Stop()
 	s.loader = v.loader.Waited() - waited
 	s.buffers = v.loader.PeakMemory()
 	s.again, s.loaded = v.plan.src.again()
-	return s, nil
-}
-
-func start() (bench.Usage, time.Time) {
-	debug.FreeOSMemory() // of what came before
-	return bench.Begin(), time.Now()
+	return out, s, nil
 }
 
 // alone loads the stored tiles into reused memory.
@@ -144,76 +135,69 @@ func (a *alone) close() error {
 	return nil
 }
 
-func (a *alone) round(ctx context.Context, checked bool) (s sample, err error) {
+func (a *alone) round(ctx context.Context, checked bool) (out benchkit.Sample, s delivery, err error) {
 	a.plan.src.again()
-	usage, began := start()
+	w := benchkit.Start()
 	err = work.Each(ctx, len(a.bufs), len(a.index), func(worker, i int) error {
 		return a.plan.src.LoadTile(ctx, a.plan.level, a.index[i], a.bufs[worker])
 	})
-	s.seconds = time.Since(began).Seconds()
-	s.cpu, s.peak = usage.End()
+	out = w.Stop()
 	s.again, s.loaded = a.plan.src.again()
 	s.bytes = int64(len(a.index) * len(a.bufs[0]))
 	for _, b := range a.bufs {
 		s.buffers += int64(mem.Size(len(b)))
 	}
-	return s, err
+	return out, s, err
 }
 
 // contestant is one of the ways in which the plan is measured.
 type contestant struct {
-	who string
-	streamer
-	samples []sample
-	check   uint64
-	reason  string // why it is not measured
+	streamer // nil: it cannot be measured
+	*benchkit.Contestant
+}
+
+// newContestant returns a way to stream views, or the reason why there is none.
+func newContestant(who string, s streamer, reason string) *contestant {
+	c := &contestant{s, &benchkit.Contestant{Result: bench.Result{Name: "views", Who: who, Reason: reason}}}
+	c.Check = func(ctx context.Context) (uint64, error) {
+		_, d, err := s.round(ctx, true)
+		return d.check, err
+	}
+	c.Round = func(ctx context.Context) (out benchkit.Sample, err error) {
+		var d delivery
+		out, d, err = s.round(ctx, false)
+		out.More = d
+		return out, err
+	}
+	return c
 }
 
 // tilesAlone is the name for results of loading the tiles alone, which no program made.
 const tilesAlone = "tiles alone"
 
-// measure lets contestants take turns, with another one first in each round, because a machine's speed drifts. The
-// pixels are compared with those of the first contestant; the tiles alone have none.
-func measure(ctx context.Context, list []*contestant, im *image, reps int, cold bool, done func(int64)) error {
-	for i, c := range list {
-		if c.reason != "" {
-			continue
-		}
-		s, err := c.round(ctx, true)
-		if err == nil && i > 0 && c.who != tilesAlone && s.check != list[0].check {
-			err = fmt.Errorf("%s: %s shows other pixels than %s: the checksums are %d and %d", im.path, c.who, list[0].who, s.check, list[0].check)
-		}
-		if c.check = s.check; err != nil {
-			if err := c.fail(ctx, err); err != nil {
-				return err
-			}
-		}
+// measure lets contestants take turns. The pixels are compared with those of the first contestant; the tiles alone have none.
+func measure(ctx context.Context, all []*contestant, im *image, reps int, cold bool, done func(int64)) error {
+	var list []*benchkit.Contestant
+	for _, c := range all {
+		list = append(list, c.Contestant)
 	}
-	for round := range reps {
-		for i := range list {
-			c := list[(i+round)%len(list)]
-			if c.reason != "" {
-				continue
-			}
-			if cold {
-				files, err := im.files(ctx)
-				if err == nil {
-					_, err = benchkit.Forget(files)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			s, err := c.round(ctx, false)
-			if err != nil {
-				if err := c.fail(ctx, err); err != nil {
-					return err
-				}
-				continue
-			}
-			c.samples = append(c.samples, s)
-			done(s.bytes)
+	if err := benchkit.Compare(ctx, list, func(c, first *benchkit.Contestant) error {
+		if c.Result.Who == tilesAlone {
+			return nil
 		}
+		return fmt.Errorf("%s: %s shows other pixels than %s: the checksums are %d and %d", im.path, c.Result.Who, first.Result.Who, c.Sum, first.Sum)
+	}); err != nil {
+		return err
 	}
-	return nil
+	before := func(ctx context.Context) error {
+		if !cold {
+			return nil
+		}
+		files, err := im.files(ctx)
+		if err == nil {
+			_, err = benchkit.Forget(files)
+		}
+		return err
+	}
+	return benchkit.Race(ctx, list, reps, before, func(_ *benchkit.Contestant, s benchkit.Sample) { done(s.More.(delivery).bytes) })
 }

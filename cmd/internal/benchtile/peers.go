@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/zarr"
 )
@@ -99,14 +100,15 @@ func (p *peers) contestants(plan plan) (list []*contestant) {
 	}
 	request, err := request(plan)
 	for _, x := range p.list {
-		c := &contestant{who: x.name, reason: x.reason}
-		if c.reason == "" && err != nil {
-			c.reason = err.Error()
+		reason := x.reason
+		if reason == "" && err != nil {
+			reason = err.Error()
 		}
-		if c.reason == "" {
-			c.streamer = &peer{program: x, plan: plan, request: request}
+		if reason != "" {
+			list = append(list, newContestant(x.name, nil, reason))
+			continue
 		}
-		list = append(list, c)
+		list = append(list, newContestant(x.name, &peer{program: x, plan: plan, request: request}, ""))
 	}
 	return list
 }
@@ -117,11 +119,6 @@ type peer struct {
 	plan    plan
 	request string
 }
-
-// peerError reports trouble with another program; it does not end the run.
-type peerError struct{ text string }
-
-func (e *peerError) Error() string { return e.text }
 
 // answer is the output of a program.
 type answer struct {
@@ -134,32 +131,32 @@ type answer struct {
 
 func (p *peer) close() error { return nil }
 
-func (p *peer) round(ctx context.Context, checked bool) (s sample, err error) {
+func (p *peer) round(ctx context.Context, checked bool) (out benchkit.Sample, s delivery, err error) {
 	cmd := exec.CommandContext(ctx, p.program.path)
 	op := p.plan.op
 	if checked {
 		op = "check"
 	}
 	cmd.Stdin = strings.NewReader(p.request + "op " + op + "\nend\n")
-	var out, text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &text
+	var said, text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &text
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return s, context.Cause(ctx)
+			return out, s, context.Cause(ctx)
 		}
-		return s, &peerError{strings.TrimSpace(firstLine(text.Bytes()) + " (" + err.Error() + ")")}
+		return out, s, benchkit.Unablef("%s", strings.TrimSpace(firstLine(text.Bytes())+" ("+err.Error()+")"))
 	}
 	var a answer
-	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
-		return s, &peerError{fmt.Sprintf("cannot parse its answer: %v", err)}
+	if err := json.Unmarshal(said.Bytes(), &a); err != nil {
+		return out, s, benchkit.Unablef("cannot parse its answer: %v", err)
 	}
-	s = sample{seconds: a.Seconds, cpu: a.CPU, peak: a.Resident, views: a.Views}
+	out, s.views = benchkit.Sample{Seconds: a.Seconds, CPU: a.CPU, Peak: a.Resident}, a.Views
 	if a.Seconds <= 0 {
-		return s, &peerError{"its answer has no time"}
+		return out, s, benchkit.Unablef("its answer has no time")
 	}
 	if checked {
 		if s.check, err = strconv.ParseUint(a.Check, 10, 64); err != nil {
-			return s, &peerError{"its answer has no checksum"}
+			return out, s, benchkit.Unablef("its answer has no checksum")
 		}
 	}
 	view := p.plan.src.DType().Size()
@@ -167,18 +164,7 @@ func (p *peer) round(ctx context.Context, checked bool) (s sample, err error) {
 		view *= n + 2*p.plan.radii[a]
 	}
 	s.bytes = int64(view) * int64(s.views)
-	return s, nil
-}
-
-// fail records why a contestant is not measured, if the reason is its own. Other errors end the run and are
-// returned.
-func (c *contestant) fail(ctx context.Context, err error) error {
-	var other *peerError
-	if ctx.Err() == nil && errors.As(err, &other) {
-		c.reason, c.samples = other.text, nil
-		return nil
-	}
-	return err
+	return out, s, nil
 }
 
 // request returns the request to a program, with a line for each item; see docs/bench-tile.md.

@@ -1,6 +1,7 @@
 package benchtile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,12 +166,12 @@ func contestants(p plan, others *peers) ([]*contestant, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []*contestant{{who: bench.Strata, streamer: views}}
+	list := []*contestant{newContestant(bench.Strata, views, "")}
 	a, err := newAlone(p)
 	if err != nil {
 		return list, err
 	}
-	list = append(list, &contestant{who: tilesAlone, streamer: a})
+	list = append(list, newContestant(tilesAlone, a, ""))
 	return append(list, others.contestants(p)...), nil
 }
 
@@ -200,46 +201,38 @@ func viewerOf(p plan) (streamer, error) {
 
 // result returns a contestant's row.
 func (c *contestant) result(r *cli.Run, p plan, radius int) bench.Result {
-	out := bench.Result{Name: "views", Who: c.who, Reason: c.reason, Axes: bench.Axes{
+	out := c.Result
+	out.Axes = bench.Axes{
 		{Name: "radius", Value: strconv.Itoa(radius)}, {Name: "cache", Value: units.FormatSize(p.cache)}, {Name: "tile", Value: shapeText(p.tile)},
-		{Name: "order", Value: p.order}, {Name: "threads", Value: strconv.Itoa(p.threads)}, {Name: "views", Value: strconv.Itoa(p.views)}, {Name: "op", Value: p.op}}}
+		{Name: "order", Value: p.order}, {Name: "threads", Value: strconv.Itoa(p.threads)}, {Name: "views", Value: strconv.Itoa(p.views)}, {Name: "op", Value: p.op}}
 	if r.Bool("cold") {
 		out.Axes = append(out.Axes, bench.Axis{Name: "files", Value: "cold"})
 	}
-	if len(c.samples) == 0 {
+	if !out.Measured() {
 		return out
 	}
-	var cpu []float64
-	for _, s := range c.samples {
-		out.Seconds = append(out.Seconds, s.seconds)
-		cpu = append(cpu, s.cpu)
-		out.RSS = max(out.RSS, s.peak)
-	}
-	s := c.median()
-	out.CPU, out.Bytes, out.Ops = bench.Median(cpu), s.bytes, int64(s.views)
-	if c.check != 0 {
-		out.Checksum = strconv.FormatUint(c.check, 10)
-	}
-	if c.who == bench.Strata {
+	_, s := c.median()
+	out.Bytes, out.Ops, out.Checksum = s.bytes, int64(s.views), c.checksum()
+	if c.Result.Who == bench.Strata {
 		out.Note = fmt.Sprintf("%d of %d tiles loaded again; consumer waited %s s, loader %s s; views and caches %s",
 			s.again, len(p.src.loads), bench.Ratio(s.consumer.Seconds()), bench.Ratio(s.loader.Seconds()), units.FormatSize(s.buffers))
 	}
 	return out
 }
 
+// checksum returns the checksum of the pixels, "" where none was computed.
+func (c *contestant) checksum() string {
+	if c.Sum == 0 {
+		return ""
+	}
+	return strconv.FormatUint(c.Sum, 10)
+}
+
 // median returns the repetition with the median time.
-func (c *contestant) median() sample {
-	by := slices.Clone(c.samples)
-	slices.SortFunc(by, func(a, b sample) int {
-		switch {
-		case a.seconds < b.seconds:
-			return -1
-		case a.seconds > b.seconds:
-			return 1
-		}
-		return 0
-	})
-	return by[(len(by)-1)/2]
+func (c *contestant) median() (benchkit.Sample, delivery) {
+	by := slices.SortedFunc(slices.Values(c.Samples), func(a, b benchkit.Sample) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	s := by[(len(by)-1)/2]
+	return s, s.More.(delivery)
 }
 
 func shapeText(shape []int) string {
@@ -273,15 +266,12 @@ type line struct {
 func lines(w io.Writer, list []*contestant, p plan, radius int) error {
 	pixels := float64(volume(p.src.Shape(p.level)) * p.src.DType().Size())
 	for _, c := range list {
-		l := line{Who: c.who, Radius: radius, Cache: p.cache, Tiles: len(p.src.loads), Reason: c.reason}
-		if len(c.samples) > 0 {
-			s := c.median()
-			l.Seconds, l.CPU, l.Image, l.Delivers = s.seconds, s.cpu, pixels/s.seconds/1e6, float64(s.bytes)/s.seconds/1e6
+		l := line{Who: c.Result.Who, Radius: radius, Cache: p.cache, Tiles: len(p.src.loads), Reason: c.Result.Reason}
+		if len(c.Samples) > 0 {
+			out, s := c.median()
+			l.Seconds, l.CPU, l.Image, l.Delivers = out.Seconds, out.CPU, pixels/out.Seconds/1e6, float64(s.bytes)/out.Seconds/1e6
 			l.Views, l.Again, l.Loaded, l.Buffers = s.views, s.again, s.loaded, s.buffers
-			l.Consumer, l.Loader = s.consumer.Seconds(), s.loader.Seconds()
-			if c.check != 0 {
-				l.Check = strconv.FormatUint(c.check, 10)
-			}
+			l.Consumer, l.Loader, l.Check = s.consumer.Seconds(), s.loader.Seconds(), c.checksum()
 		}
 		if err := json.NewEncoder(w).Encode(l); err != nil {
 			return err

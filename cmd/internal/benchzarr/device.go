@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"strata/cmd/internal/benchkit"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
@@ -75,7 +76,7 @@ func (d *deviceReader) begin() (s *session, err error) {
 		how.TaskSize = d.setting.Task
 	}
 	if s.pool, err = gds.NewPool(d.device, how, s.warn); err != nil {
-		return nil, Refused{err}
+		return nil, &benchkit.Unable{Reason: err}
 	}
 	s.close = append(s.close, s.pool.Close)
 	if d.setting.Backend == "gds" || d.setting.Backend == "auto" {
@@ -95,7 +96,7 @@ func (d *deviceReader) open(ctx context.Context, s *session, t *Target) error {
 		Workers: max(1, d.setting.Threads/d.inFlight()), Counts: &s.counts, Warn: s.warn})
 	var refused *zarrgpu.BackendError
 	if errors.As(err, &refused) {
-		return Refused{err}
+		return &benchkit.Unable{Reason: err}
 	}
 	return err
 }
@@ -106,18 +107,20 @@ func (d *deviceReader) Check(ctx context.Context, j *Job) (uint32, error) {
 	return c.Value(), err
 }
 
-func (d *deviceReader) Round(ctx context.Context, j *Job) (Sample, error) { return d.run(ctx, j, nil) }
+func (d *deviceReader) Round(ctx context.Context, j *Job) (benchkit.Sample, error) {
+	return d.run(ctx, j, nil)
+}
 
 // run does the job once. take gets the data on the device, box by box.
-func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, []byte)) (out Sample, err error) {
+func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, []byte)) (out benchkit.Sample, err error) {
 	s, err := d.begin()
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	defer Processors(d.setting.Threads)()
+	defer benchkit.Processors(d.setting.Threads)()
 	up, down, _ := d.device.Traffic()
-	w := Start()
+	w := benchkit.Start()
 	if err := d.open(ctx, s, j.Target); err != nil {
 		return out, err
 	}
@@ -128,7 +131,7 @@ func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, [
 	}
 	out = w.Stop()
 	nowUp, nowDown, _ := d.device.Traffic()
-	out.device = nowUp - up + nowDown - down
+	out.Device = nowUp - up + nowDown - down
 	out.Backend, out.Note = s.took(j.Bytes())
 	return out, err
 }

@@ -92,7 +92,7 @@ func (m *Machine) reader(s Setting) (Reader, error) {
 		return &hostReader{setting: s, mem: o.Mem / 2, part: o.Mem / 2}, nil
 	}
 	if m.Device == nil {
-		return nil, Refuse("no usable GPU: %s", strings.TrimPrefix(m.noGPU, "no usable GPU: "))
+		return nil, benchkit.Unablef("no usable GPU: %s", strings.TrimPrefix(m.noGPU, "no usable GPU: "))
 	}
 	return &deviceReader{setting: s, device: m.Device, files: o.GPUFiles, mem: o.Mem}, nil
 }
@@ -136,17 +136,16 @@ func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, s
 		if m.tool.Tiles {
 			j.Tiles = j.countTiles()
 		}
-		var list []*Contestant
+		var list []*benchkit.Contestant
 		for _, s := range settings {
-			x := &Contestant{Result: bench.Result{Name: op, Who: bench.Strata, Axes: append(slices.Clone(more), s.axes(t.far)...)}}
-			var err error
-			if x.Reader, err = m.reader(s); err != nil {
-				x.Reader = refusing{err}
+			x, err := m.reader(s)
+			if err != nil {
+				x = refusing{err}
 			}
-			list = append(list, x)
+			list = append(list, j.Contestant(bench.Result{Name: op, Who: bench.Strata, Axes: append(slices.Clone(more), s.axes(t.far)...)}, x))
 		}
 		ours := len(list)
-		missing, err := m.others(ctx, j, settings, list, func(x *Contestant) { list = append(list, x) })
+		missing, err := m.others(ctx, j, settings, &list)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +168,13 @@ func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, s
 type refusing struct{ err error }
 
 func (r refusing) Check(context.Context, *Job) (uint32, error) { return 0, r.err }
-func (r refusing) Round(context.Context, *Job) (Sample, error) { return Sample{}, r.err }
+func (r refusing) Round(context.Context, *Job) (benchkit.Sample, error) {
+	return benchkit.Sample{}, r.err
+}
 
 // others adds the peers to the contestants of a job, beside the first of strata's settings for each number of
 // threads and requests. Missing ones are returned as results.
-func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours []*Contestant, add func(*Contestant)) (missing []bench.Result, err error) {
+func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, list *[]*benchkit.Contestant) (missing []bench.Result, err error) {
 	if m.Peers == nil || j.Op == OpStream {
 		return nil, nil
 	}
@@ -184,20 +185,17 @@ func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours [
 		return nil, err
 	}
 	m.NoteSoftware()
+	ours := *list
 	for _, p := range m.Peers.List {
 		first := slices.IndexFunc(settings, func(s Setting) bool { return (s.To == ToDevice) == p.Kind.Device })
-		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, Reader: peer{p}})
+		*list = append(*list, j.Contestant(bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, peer{p}))
 	}
-	for _, r := range m.Peers.Missing {
-		r.Name, r.Axes = j.Op, ours[0].Result.Axes
-		missing = append(missing, r)
-	}
-	return missing, nil
+	return m.Peers.Missing(j.Op, ours[0].Result.Axes), nil
 }
 
 // NoteSoftware adds the running peers to the facts of the machine.
 func (m *Machine) NoteSoftware() {
-	for _, s := range m.Peers.software() {
+	for _, s := range m.Peers.Software() {
 		if !slices.Contains(m.Doc.System.Software, s) {
 			m.Doc.System.Software = append(m.Doc.System.Software, s)
 		}

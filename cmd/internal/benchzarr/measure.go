@@ -2,13 +2,9 @@ package benchzarr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"time"
 
 	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
@@ -70,45 +66,12 @@ func makeRoom(n int64) {
 	mem.Free(b)
 }
 
-// Sample is the result of one repetition.
-type Sample struct {
-	Seconds, CPU float64
-	Peak         int64  // most resident memory
-	device       int64  // bytes that crossed to or from the device
-	Backend      string // that really ran
-	Note         string // what did not go as the setting says
-}
-
 // A Reader reads with one setting.
 type Reader interface {
 	// Check does the job once, outside of any measurement, and returns the checksum of the data.
 	Check(ctx context.Context, j *Job) (uint32, error)
 	// Round does the job once and measures it.
-	Round(ctx context.Context, j *Job) (Sample, error)
-}
-
-// A Stopwatch measures the time and resources between Start and Stop.
-type Stopwatch struct {
-	began time.Time
-	usage bench.Usage
-}
-
-func Start() Stopwatch {
-	debug.FreeOSMemory() // of what came before
-	return Stopwatch{usage: bench.Begin(), began: time.Now()}
-}
-
-func (w Stopwatch) Stop() Sample {
-	s := Sample{Seconds: time.Since(w.began).Seconds()}
-	s.CPU, s.Peak = w.usage.End()
-	return s
-}
-
-// Processors limits the number of threads of the process that compute, and returns a function that undoes it.
-func Processors(n int) (undo func()) {
-	was := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(min(n, runtime.NumCPU()))
-	return func() { runtime.GOMAXPROCS(was) }
+	Round(ctx context.Context, j *Job) (benchkit.Sample, error)
 }
 
 // hostReader reads into host memory.
@@ -138,9 +101,9 @@ func (t *Target) Sum(ctx context.Context, threads int, part int64) (uint32, erro
 	return h.Check(ctx, &Job{Target: t, Op: OpFull, Boxes: Choice{Part: part}.BoxesOf(OpFull, t.Layout)})
 }
 
-func (h *hostReader) Round(ctx context.Context, j *Job) (Sample, error) {
-	defer Processors(h.setting.Threads)()
-	w := Start()
+func (h *hostReader) Round(ctx context.Context, j *Job) (benchkit.Sample, error) {
+	defer benchkit.Processors(h.setting.Threads)()
+	w := benchkit.Start()
 	var err error
 	if j.Op == OpStream {
 		err = h.stream(ctx, j)
@@ -230,124 +193,54 @@ func (h *hostReader) stream(ctx context.Context, j *Job) error {
 	})
 }
 
-// A Contestant is one of the ways in which a job is measured.
-type Contestant struct {
-	Result  bench.Result
-	Reader  Reader
-	sum     uint32
-	samples []Sample
+// Contestant returns a reader of the job as a contestant with a result of this name, who and axes.
+func (j *Job) Contestant(result bench.Result, r Reader) *benchkit.Contestant {
+	result.Bytes, result.Ops = j.Bytes(), j.Tiles
+	return &benchkit.Contestant{Result: result,
+		Check: func(ctx context.Context) (uint64, error) { sum, err := r.Check(ctx, j); return uint64(sum), err },
+		Round: func(ctx context.Context) (benchkit.Sample, error) { return r.Round(ctx, j) }}
 }
 
-// Measure does a job in rounds. In each round every contestant has a turn, and another one begins, because a
-// machine's speed drifts and the first may find memory in another state. The checksums are compared with that of
-// the first contestant.
-func (m *Machine) Measure(ctx context.Context, j *Job, list []*Contestant, reps int, cold bool, progress func(int64)) error {
-	var held float64
-	first := -1
-	for i, c := range list {
-		sum, err := c.Reader.Check(ctx, j)
-		if err != nil {
-			if err := c.fail(ctx, err); err != nil {
-				return err
-			}
-			continue
-		}
-		if c.sum = sum; first < 0 {
-			first = i
-		}
-		o := list[first]
+// Measure does a job in rounds, by turns. The checksums are compared with that of the first contestant.
+func (m *Machine) Measure(ctx context.Context, j *Job, list []*benchkit.Contestant, reps int, cold bool, progress func(int64)) error {
+	if err := benchkit.Compare(ctx, list, func(c, first *benchkit.Contestant) error {
 		peer := c.Result.Who != bench.Strata
 		switch {
-		case sum == o.sum:
 		case peer && j.Target.Lossy:
 			c.Remark("its decoder rounds otherwise: other elements")
 		case peer && m.tool.Lenient:
-			c.Result.Reason = "reads other elements than " + o.who()
+			c.Result.Reason = "reads other elements than " + who(first)
 		default:
-			return fmt.Errorf("%s: %s has read other elements than %s: the checksums of %s are %d and %d", j.Target.Path, c.who(), o.who(), j.Op, sum, o.sum)
+			return fmt.Errorf("%s: %s has read other elements than %s: the checksums of %s are %d and %d", j.Target.Path, who(c), who(first), j.Op, c.Sum, first.Sum)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	for round := range reps {
-		for i := range list {
-			c := list[(i+round)%len(list)]
-			if c.Result.Reason != "" {
-				continue
-			}
-			makeRoom(j.largest())
-			if cold {
-				n, err := j.Target.drop(ctx)
-				if err != nil {
-					return err
-				}
-				held = max(held, n)
-			}
-			s, err := c.Reader.Round(ctx, j)
-			if err != nil {
-				if err := c.fail(ctx, err); err != nil {
-					return err
-				}
-				continue
-			}
-			c.samples = append(c.samples, s)
-			progress(j.Bytes())
+	var held float64
+	before := func(ctx context.Context) error {
+		makeRoom(j.largest())
+		if !cold {
+			return nil
 		}
+		n, err := j.Target.drop(ctx)
+		held = max(held, n)
+		return err
+	}
+	if err := benchkit.Race(ctx, list, reps, before, func(*benchkit.Contestant, benchkit.Sample) { progress(j.Bytes()) }); err != nil {
+		return err
 	}
 	for _, c := range list {
-		c.fill(j)
-		if cold && held > 0.01 {
+		if held > 0.01 {
 			c.Remark(fmt.Sprintf("%.0f%% of the array stayed in the page cache", 100*held))
 		}
 	}
 	return nil
 }
 
-// fail records why a contestant is not measured, if the reason is its own: a backend that cannot serve the array,
-// or trouble with another program. Other errors end the run and are returned.
-func (c *Contestant) fail(ctx context.Context, err error) error {
-	var backend Refused
-	var other *benchkit.PeerError
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &backend), errors.As(err, &other):
-		c.Result.Reason = err.Error()
-		c.samples = nil
-		return nil
-	}
-	return err
-}
-
-func (c *Contestant) who() string {
+func who(c *benchkit.Contestant) string {
 	if b := c.Result.Axes.Get("backend"); c.Result.Who == bench.Strata && b != "" {
 		return c.Result.Who + " (" + b + ")"
 	}
 	return c.Result.Who
-}
-
-func (c *Contestant) Remark(text string) {
-	if c.Result.Note != "" {
-		c.Result.Note += "; "
-	}
-	c.Result.Note += text
-}
-
-// fill computes the result from the samples.
-func (c *Contestant) fill(j *Job) {
-	if len(c.samples) == 0 {
-		return
-	}
-	r := &c.Result
-	var cpu []float64
-	for _, s := range c.samples {
-		r.Seconds = append(r.Seconds, s.Seconds)
-		cpu = append(cpu, s.CPU)
-		r.RSS, r.Device, r.Backend = max(r.RSS, s.Peak), max(r.Device, s.device), s.Backend
-	}
-	r.CPU, r.Bytes, r.Ops, r.Checksum = bench.Median(cpu), j.Bytes(), j.Tiles, fmt.Sprint(c.sum)
-	for _, s := range c.samples {
-		if s.Note != "" {
-			c.Remark(s.Note)
-			break
-		}
-	}
 }

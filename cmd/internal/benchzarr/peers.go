@@ -3,10 +3,9 @@ package benchzarr
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"slices"
 
 	"strata/cmd/internal/benchkit"
-	"strata/pkg/bench"
 )
 
 // peersScript is the Python script that does what a peer is asked for.
@@ -39,12 +38,6 @@ type request struct {
 	Data   string     `json:"data,omitempty"`
 }
 
-type answer struct {
-	S, CPU float64
-	HWM    int64
-	CK     uint32
-}
-
 func requestOf(do string, j *Job) request {
 	r := request{Do: do, Array: j.Target.Path, Image: j.Target.Level, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.Whole}
 	for _, b := range j.Boxes.List {
@@ -58,67 +51,41 @@ type peer struct{ *benchkit.Peer }
 
 func (p peer) Check(ctx context.Context, j *Job) (uint32, error) {
 	if j.Target.zip {
-		return 0, &benchkit.PeerError{Text: "zip files are not read by this benchmark's script"}
+		return 0, benchkit.Unablef("zip files are not read by this benchmark's script")
 	}
-	var a answer
-	err := p.Ask(ctx, requestOf("check", j), &a)
-	return a.CK, err
+	_, sum, err := p.Do(ctx, requestOf("check", j))
+	return sum, err
 }
 
-func (p peer) Round(ctx context.Context, j *Job) (Sample, error) {
-	var a answer
-	err := p.Ask(ctx, requestOf("read", j), &a)
-	return Sample{Seconds: a.S, CPU: a.CPU, Peak: a.HWM}, err
+func (p peer) Round(ctx context.Context, j *Job) (benchkit.Sample, error) {
+	s, _, err := p.Do(ctx, requestOf("read", j))
+	return s, err
 }
 
 // Peers holds the processes of other programs, for one number of threads and requests at a time.
 type Peers struct {
+	*benchkit.Peers
 	python  string
 	tool    Tool
-	List    []*benchkit.Peer
-	Missing []bench.Result // without names and axes
-	started [4]any         // how
+	started [4]any // how
 }
 
 // Start starts the available peers that read into host memory, device memory or both, and records which are
 // missing.
-func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device bool) error {
+func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device bool) (err error) {
 	now := [4]any{threads, inFlight, host, device}
-	if ps.List != nil && ps.started == now {
+	if ps.Peers != nil && ps.List != nil && ps.started == now {
 		return nil
 	}
 	ps.close()
-	ps.started, ps.Missing = now, nil
-	for _, kind := range ps.tool.Peers {
-		if kind.Device && !device || !kind.Device && !host {
-			continue
-		}
-		p, err := benchkit.StartPeer(ctx, ps.python, ps.tool.Script, kind, threads, inFlight)
-		var failed *benchkit.PeerError
-		switch {
-		case errors.As(err, &failed):
-			ps.Missing = append(ps.Missing, bench.Result{Who: kind.Name, Reason: failed.Text})
-		case err != nil:
-			return err
-		default:
-			ps.List = append(ps.List, p)
-		}
-	}
-	return nil
+	ps.started = now
+	kinds := slices.DeleteFunc(slices.Clone(ps.tool.Peers), func(k benchkit.PeerKind) bool { return k.Device && !device || !k.Device && !host })
+	ps.Peers, err = benchkit.StartPeers(ctx, ps.python, ps.tool.Script, kinds, threads, inFlight)
+	return err
 }
 
 func (ps *Peers) close() {
-	for _, p := range ps.List {
-		p.Close()
+	if ps.Peers != nil {
+		ps.Close()
 	}
-	ps.List = nil
-}
-
-// software returns the programs that took part.
-func (ps *Peers) software() []bench.Software {
-	var out []bench.Software
-	for _, p := range ps.List {
-		out = append(out, bench.Software{Name: p.Kind.Name, Version: p.Version})
-	}
-	return out
 }

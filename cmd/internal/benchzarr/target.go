@@ -3,7 +3,6 @@ package benchzarr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"strata/cmd/internal/benchkit"
@@ -59,12 +58,6 @@ type Target struct {
 	// Dataset describes the array for the run record.
 	Dataset record.Dataset
 }
-
-// Refused reports that a backend cannot serve an array: the user chose it.
-type Refused struct{ error }
-
-// Unwrap returns the reason.
-func (e Refused) Unwrap() error { return e.error }
 
 // errImage reports an OME-Zarr image in place of an array: its level 0 is meant.
 type errImage struct{ level string }
@@ -128,7 +121,7 @@ func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zar
 		case err != nil:
 			return nil, nil, err
 		case !ok:
-			return fail(Refused{errors.New("--backend " + s.Backend + " cannot read " + st.Location("") + ": it is not a folder of files; give auto or host")})
+			return fail(benchkit.Unablef("--backend %s cannot read %s: it is not a folder of files; give auto or host", s.Backend, st.Location("")))
 		}
 	}
 	n, err := zarr.Open(ctx, st, key, opts...)
@@ -153,7 +146,7 @@ func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zar
 }
 
 func (t *Target) noDirect() error {
-	return Refused{errors.New("--backend direct cannot read " + t.Path + ": " + store.ErrNoDirect.Error() + "; give auto or host")}
+	return benchkit.Unablef("--backend direct cannot read %s: %s; give auto or host", t.Path, store.ErrNoDirect.Error())
 }
 
 // files returns the local files that contain the array.
@@ -174,6 +167,3 @@ func (t *Target) drop(ctx context.Context) (float64, error) {
 	}
 	return benchkit.Forget(list)
 }
-
-// Refuse returns an error of type [Refused].
-func Refuse(format string, args ...any) error { return Refused{fmt.Errorf(format, args...)} }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/cli"
@@ -133,7 +134,7 @@ func (w *writer) parts() ([]zarr.Region, error) {
 }
 
 // round writes the array once and measures that, without generating its elements.
-func (w *writer) round(ctx context.Context) (out Sample, sum uint32, err error) {
+func (w *writer) round(ctx context.Context) (out benchkit.Sample, sum uint32, err error) {
 	parts, err := w.parts()
 	if err != nil {
 		return out, 0, err
@@ -144,7 +145,7 @@ func (w *writer) round(ctx context.Context) (out Sample, sum uint32, err error) 
 			return out, 0, err
 		}
 	}
-	defer Processors(w.setting.Threads)()
+	defer benchkit.Processors(w.setting.Threads)()
 	var c Checksum
 	var a *zarr.Array
 	for i, part := range parts {
@@ -156,7 +157,7 @@ func (w *writer) round(ctx context.Context) (out Sample, sum uint32, err error) 
 			w.filled = len(parts) == 1
 		}
 		c.Add(w.plan.shape, WholeStep, part, size, data)
-		clock := Start()
+		clock := benchkit.Start()
 		if i == 0 {
 			if a, err = w.plan.create(ctx, w.path, w.sync, zarr.Workers(w.setting.workers()), zarr.Budget(w.mem/2)); err != nil {
 				return out, 0, err
@@ -187,13 +188,31 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 	if s.InFlight > 0 {
 		axes = append(axes, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.InFlight)})
 	}
-	ours := &Contestant{Result: bench.Result{Name: opWrite, Who: bench.Strata, Axes: axes}}
-	all := []*Contestant{ours}
-	var missing []bench.Result
 	name, level, err := p.numbers()
 	if err != nil {
 		return nil, err
 	}
+	var sum uint32
+	entry := func(who string, write func(ctx context.Context) (benchkit.Sample, error)) *benchkit.Contestant {
+		c := &benchkit.Contestant{Result: bench.Result{Name: opWrite, Who: who, Axes: axes, Bytes: p.bytes()}}
+		first := true
+		c.Round = func(ctx context.Context) (benchkit.Sample, error) {
+			out, err := write(ctx)
+			if err == nil && first {
+				first = false
+				w.free() // it needs the memory
+				err = m.verify(ctx, p, w.path, sum, c)
+			}
+			return out, errors.Join(err, os.RemoveAll(w.path))
+		}
+		return c
+	}
+	// Ours begins the first round: its checksum is what the others' is compared with.
+	all := []*benchkit.Contestant{entry(bench.Strata, func(ctx context.Context) (out benchkit.Sample, err error) {
+		out, sum, err = w.round(ctx)
+		return out, err
+	})}
+	var missing []bench.Result
 	data := tmp.File("elements")
 	if m.Peers != nil {
 		if err := m.Peers.Start(ctx, s.Threads, s.InFlight, true, false); err != nil {
@@ -201,70 +220,36 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 		}
 		m.NoteSoftware()
 		for _, x := range m.Peers.List {
-			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.Name, Axes: axes}, Reader: peer{x}})
+			all = append(all, entry(x.Kind.Name, func(ctx context.Context) (benchkit.Sample, error) {
+				return peer{x}.write(ctx, p, w.path, data, name, level)
+			}))
 		}
-		for _, r := range m.Peers.Missing {
-			r.Name, r.Axes = opWrite, axes
-			missing = append(missing, r)
-		}
+		missing = m.Peers.Missing(opWrite, axes)
 		if err := p.elements(ctx, data, s.Threads, o.Mem); err != nil {
 			return nil, err
 		}
 	}
-	var sum uint32
-	for round := range reps {
-		for i := range all {
-			c := all[(i+round)%len(all)]
-			if round == 0 {
-				c = all[i] // ours first: its checksum is what the others' is compared with
-			}
-			if c.Result.Reason != "" {
-				continue
-			}
-			var out Sample
-			var err error
-			if c == ours {
-				out, sum, err = w.round(ctx)
-			} else {
-				out, err = c.Reader.(peer).write(ctx, p, w.path, data, name, level)
-				done(p.bytes())
-			}
-			if err == nil && round == 0 {
-				w.free() // it needs the memory
-				err = m.verify(ctx, p, w.path, sum, c)
-			}
-			if err == nil {
-				c.samples = append(c.samples, out)
-				err = os.RemoveAll(w.path)
-			} else {
-				err = errors.Join(c.fail(ctx, err), os.RemoveAll(w.path))
-			}
-			if err != nil {
-				return nil, err
-			}
+	if err := benchkit.Race(ctx, all, reps, func(context.Context) error { return nil }, func(c *benchkit.Contestant, _ benchkit.Sample) {
+		if c != all[0] {
+			done(p.bytes())
 		}
+	}); err != nil {
+		return nil, err
 	}
 	var out []bench.Result
 	for _, c := range all {
-		c.sum = sum
-		c.write(p)
+		if c.Result.Measured() {
+			c.Result.Checksum = fmt.Sprint(sum)
+		} else {
+			c.Result.Note = ""
+		}
 		out = append(out, c.Result)
 	}
 	return append(out, missing...), nil
 }
 
-// write fills in what is known about a written array.
-func (c *Contestant) write(p plan) {
-	note := c.Result.Note
-	c.Result.Note = ""
-	c.fill(&Job{Boxes: Boxes{List: []zarr.Region{{Start: make([]int, len(p.shape)), Shape: p.shape}}}, Target: &Target{Layout: Layout{Size: p.elem.Size()}}})
-	if note != "" && c.Result.Measured() {
-		c.Remark(note)
-	}
-}
-
 // verify reads what a contestant has written, compares it, and records its compression ratio.
-func (m *Machine) verify(ctx context.Context, p plan, path string, want uint32, c *Contestant) error {
+func (m *Machine) verify(ctx context.Context, p plan, path string, want uint32, c *benchkit.Contestant) error {
 	t, err := Look(ctx, m.run, path)
 	if err != nil {
 		return fmt.Errorf("%s has written an array that cannot be read: %w", c.Result.Who, err)
@@ -323,9 +308,8 @@ func (p *plan) numbers() (name string, level int, err error) {
 }
 
 // write asks a peer to write an array from elements in a file.
-func (p peer) write(ctx context.Context, a plan, path, data, codec string, level int) (Sample, error) {
-	var got answer
-	err := p.Ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
-		DType: a.elem.String(), Codec: codec, Level: level, Data: data}, &got)
-	return Sample{Seconds: got.S, CPU: got.CPU, Peak: got.HWM}, err
+func (p peer) write(ctx context.Context, a plan, path, data, codec string, level int) (benchkit.Sample, error) {
+	s, _, err := p.Do(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
+		DType: a.elem.String(), Codec: codec, Level: level, Data: data})
+	return s, err
 }

@@ -3,14 +3,12 @@ package crop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/crop"
 )
 
@@ -59,51 +57,33 @@ func fraction(v any) error {
 }
 
 func run(ctx context.Context, r *cli.Run, c crop.Options) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, err := r.OutputFile(stage.Stem(r.Arg("OUT")) + "_crop.json")
-	if err != nil {
-		return err
-	}
 	passes := int64(3)
 	if c.PercentileMax == 100 {
 		passes = 2
 	}
-	task := r.Progress("crop", passes*datasets.Bytes(in.Levels[0].Array))
-	work := stage.Of("crop", in)
-	if v, shape := in.VoxelSize, in.Levels[0].Array.Shape(); len(v) > 2 && c.BeforeInterface {
-		work.Out = min(1, c.Depth/(v[len(v)-3]*float64(shape[len(shape)-3])))
-	}
-	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
-	if err != nil {
-		return err
-	}
-	result, found, err := crop.Run(ctx, in, out.Store, c, stage.Layout(r), res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	text, err := json.MarshalIndent(found, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", metrics.Path(), err)
-	}
-	if err := metrics.Write(func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	}); err != nil {
-		return err
-	}
-	task.Done()
-	if found.Noise {
-		r.Conclude("no tissue was found, cut at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
-	} else {
-		r.Conclude("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
-	}
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
+	var metrics *atomic.Output
+	var found crop.Metrics
+	return stage.Made{Name: "crop", Passes: passes, OnGPU: true,
+		Outputs: func() (err error) {
+			metrics, err = r.OutputFile(stage.Stem(r.Arg("OUT")) + "_crop.json")
+			return err
+		},
+		Work: func(work *stage.Work, in *ngff.Image) {
+			if v, shape := in.VoxelSize, in.Levels[0].Array.Shape(); len(v) > 2 && c.BeforeInterface {
+				work.Out = min(1, c.Depth/(v[len(v)-3]*float64(shape[len(shape)-3])))
+			}
+		},
+		Run: func(x stage.Making) (result *ngff.Image, err error) {
+			if result, found, err = crop.Run(ctx, x.In, x.Out, c, x.Layout, x.Res); err != nil {
+				return nil, err
+			}
+			return result, metrics.Write(stage.JSON(found))
+		},
+		Said: func() string {
+			if found.Noise {
+				return fmt.Sprintf("no tissue was found, cut at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
+			}
+			return fmt.Sprintf("tissue begins at plane %d (%.4g µm)", found.Interface, found.InterfaceUM)
+		},
+	}.Do(ctx, r)
 }

@@ -5,19 +5,17 @@ package flatfield
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/flatfield"
-	"strata/pkg/record"
 )
 
 // solvers lists the values of --solver.
@@ -107,42 +105,32 @@ func run(ctx context.Context, r *cli.Run, c flatfield.Options) error {
 	if c.DarkWindow, _ = strconv.Atoi(r.String("darkfield_z_window")); r.String("darkfield_z_window") == "all" {
 		c.DarkWindow = -1
 	}
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	metrics, picture, err := diagnostics(r)
-	if err != nil {
-		return err
-	}
-	task := r.Progress("flatfield", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("flatfield", in))
-	if err != nil {
-		return err
-	}
-	result, err := flatfield.Run(ctx, in, out.Store, c, stage.Layout(r), res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), c)); err != nil {
-		return err
-	}
-	if picture != nil {
-		if err := picture.Write(result.WritePNG); err != nil {
+	var metrics, picture *atomic.Output
+	var result *flatfield.Result
+	return stage.Made{Name: "flatfield", Passes: 1, OnGPU: true,
+		Outputs: func() (err error) {
+			metrics, picture, err = diagnostics(r)
 			return err
-		}
-		r.Wrote(record.Dataset{Path: address.Address(picture.Path())})
-	}
-	task.Done()
-	if result.After.Pairs > 0 {
-		r.Conclude("neighbouring tiles differ by %.3g %% in their overlap, before the correction by %.3g %%", 100*result.After.L1, 100*result.Before.L1)
-	}
-	stage.Describe(r, in, r.Arg("IN"), result.Image, out.Path())
-	return nil
+		},
+		Run: func(x stage.Making) (_ *ngff.Image, err error) {
+			if result, err = flatfield.Run(ctx, x.In, x.Out, c, x.Layout, x.Res); err != nil {
+				return nil, err
+			}
+			if err := stage.WriteMetrics(r, metrics, result.Step(stage.Shown(r.Arg("IN")), stage.Shown(r.Arg("OUT")), c)); err != nil {
+				return nil, err
+			}
+			if picture != nil {
+				err = stage.FillFile(r, picture, result.WritePNG)
+			}
+			return result.Image, err
+		},
+		Said: func() string {
+			if result.After.Pairs == 0 {
+				return ""
+			}
+			return fmt.Sprintf("neighbouring tiles differ by %.3g %% in their overlap, before the correction by %.3g %%", 100*result.After.L1, 100*result.Before.L1)
+		},
+	}.Do(ctx, r)
 }
 
 // diagnostics starts the file of metrics and the picture. Without --diagnostics_dir the former lies beside the output, and

@@ -5,9 +5,8 @@ import (
 	"context"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/focal"
 )
 
@@ -40,43 +39,33 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run, c focal.Options) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
 	passes := int64(2)
-	if name := r.String("correction"); name != "" {
-		if c.Correction, err = stage.Open(ctx, r, name); err != nil {
-			return err
-		}
+	if r.String("correction") != "" {
 		passes = 1
 	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
 	saved := func() error { return nil }
-	if dir := r.String("save_map"); dir != "" {
-		m := new(maps)
-		defer m.close()
-		if c.Maps, err = m.start(ctx, r, dir, c.Correction == nil); err != nil {
+	defer func() { _ = saved() }() // of a run that failed
+	return stage.Made{Name: "focal", Passes: passes, OnGPU: true,
+		Inputs: func() (err error) {
+			if name := r.String("correction"); name != "" {
+				c.Correction, err = stage.Open(ctx, r, name)
+			}
 			return err
-		}
-		saved = m.close
-	}
-	task := r.Progress("focal", passes*datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("focal", in))
-	if err != nil {
-		return err
-	}
-	result, err := focal.Run(ctx, in, out.Store, c, stage.Layout(r), res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := saved(); err != nil {
-		return err
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
+		},
+		Outputs: func() (err error) {
+			if dir := r.String("save_map"); dir != "" {
+				m := new(maps)
+				saved = m.close
+				c.Maps, err = m.start(ctx, r, dir, c.Correction == nil)
+			}
+			return err
+		},
+		Run: func(x stage.Making) (*ngff.Image, error) {
+			result, err := focal.Run(ctx, x.In, x.Out, c, x.Layout, x.Res)
+			if err != nil {
+				return nil, err
+			}
+			return result, saved()
+		},
+	}.Do(ctx, r)
 }

@@ -5,9 +5,8 @@ import (
 	"context"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/resample"
 )
 
@@ -51,26 +50,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	default:
 		return cli.Usage("--resolution has %d numbers: give one, or three for z, y and x", len(um))
 	}
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress("resample", datasets.Bytes(in.Levels[0].Array))
-	work := stage.Of("resample", in)
-	work.At(to.Resolution)
-	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
-	if err != nil {
-		return err
-	}
-	result, err := resample.Run(ctx, in, out.Store, to, stage.Layout(r), res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
+	return stage.Made{Name: "resample", Passes: 1, OnGPU: true,
+		Work: func(work *stage.Work, _ *ngff.Image) { work.At(to.Resolution) },
+		Run: func(x stage.Making) (*ngff.Image, error) {
+			return resample.Run(ctx, x.In, x.Out, to, x.Layout, x.Res)
+		},
+	}.Do(ctx, r)
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/smooth"
 	"strata/pkg/tile"
 )
@@ -78,20 +77,9 @@ func run(ctx context.Context, r *cli.Run) error {
 			return cli.Usage("--dtype: %w", err)
 		}
 	}
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress("smooth", datasets.Bytes(in.Levels[0].Array))
-	result, err := smooth.Run(ctx, in, out.Store, how, stage.Layout(r), stage.Resources(r, task))
-	if err != nil {
-		return stage.Failed(err)
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
+	return stage.Made{Name: "smooth", Passes: 1,
+		Run: func(x stage.Making) (*ngff.Image, error) {
+			return smooth.Run(ctx, x.In, x.Out, how, x.Layout, x.Res)
+		},
+	}.Do(ctx, r)
 }

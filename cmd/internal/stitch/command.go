@@ -12,13 +12,14 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/registration"
 )
 
 // Command returns the command stitch.
 func Command() *cli.Command {
-	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion, Rules: stitch.RulesConsensus}
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion, Rules: affine.RulesConsensus}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "stitch the tiles of a mosaic grid into a slice",
@@ -80,7 +81,7 @@ func Command() *cli.Command {
 
 // rules describes the flag of the rules of an estimate.
 func rules(opt *stitch.Options) cli.Flag {
-	return cli.Bind(&opt.Rules, cli.Flag{Name: "estimate_rules", Choices: stitch.AllRules,
+	return cli.Bind(&opt.Rules, cli.Flag{Name: "estimate_rules", Choices: affine.AllRules,
 		Usage: "how to estimate the 2×2 matrix: by a consensus of all pairs of tiles, wherever they overlap, or by linumpy's rules (reference), which take the overlap from --overlap and average all pairs"})
 }
 
@@ -97,7 +98,7 @@ func overlap(v any) error {
 
 func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	opt.Seams, opt.Check = r.IsSet("save_positions"), true
-	if opt.Estimate && opt.Rules == stitch.RulesConsensus && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
+	if opt.Estimate && opt.Rules == affine.RulesConsensus && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
 		opt.MaxRefinement = math.Inf(1)
 	}
 	refine(r, &opt)
@@ -169,7 +170,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if a := s.Agreement(); a != nil {
 		r.Found("agreement", a)
 	}
-	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
+	if err := transform.Write(func(w io.Writer) error { return affine.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}
 	if err := positions.Write(func(w io.Writer) error { return stitch.WriteStitching(w, s) }); err != nil {
@@ -183,12 +184,12 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 }
 
 // transformOf reads the file of --transform into the options.
-func transformOf(ctx context.Context, r *cli.Run, opt *stitch.Options) (given stitch.Transform, err error) {
+func transformOf(ctx context.Context, r *cli.Run, opt *stitch.Options) (given affine.Transform, err error) {
 	name := r.String("transform")
 	if name == "" {
 		return given, nil
 	}
-	if given, err = stage.ReadFile(ctx, r, name, stitch.ReadTransform); err != nil {
+	if given, err = stage.ReadFile(ctx, r, name, affine.ReadTransform); err != nil {
 		return given, err
 	}
 	opt.Transform = given.Matrix
@@ -267,5 +268,5 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	}
 	task.Done()
 	r.Log.Info().Msg(t.Summary())
-	return out.Write(func(w io.Writer) error { return stitch.WriteTransform(w, t) })
+	return out.Write(func(w io.Writer) error { return affine.WriteTransform(w, t) })
 }

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/linum"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
@@ -37,7 +38,7 @@ func perTile(ctx context.Context, r *cli.Run, in *ngff.Image, opt *stitch.Option
 	if name == "" {
 		return nil
 	}
-	t, err := stage.ReadFile(ctx, r, name, stitch.ReadTransform)
+	t, err := stage.ReadFile(ctx, r, name, affine.ReadTransform)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func ignored() []cli.Flag {
 
 // folderCommand describes the estimate of one matrix from the mosaics of a folder.
 func folderCommand() *cli.Command {
-	opt := stitch.Options{Overlap: 0.2, Rules: stitch.RulesConsensus}
+	opt := stitch.Options{Overlap: 0.2, Rules: affine.RulesConsensus}
 	return &cli.Command{
 		Name:  "estimate",
 		Usage: "estimate one matrix of tile positions from the mosaics of a folder",
@@ -170,7 +171,7 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		if filepath.Ext(r.Arg("OUT")) == ".npy" {
 			return linum.PerTile(t.Matrix, tile, opt.Overlap).WriteNpy(w)
 		}
-		return stitch.WriteTransform(w, t)
+		return affine.WriteTransform(w, t)
 	})
 }
 

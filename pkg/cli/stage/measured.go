@@ -3,9 +3,8 @@ package stage
 import (
 	"context"
 
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/zarrout"
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -23,34 +22,20 @@ type Measured struct {
 
 // Do opens IN, creates OUT and the file of metrics, and runs the stage.
 func (m Measured) Do(ctx context.Context, r *cli.Run) error {
-	in, err := Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	file, err := Metrics(r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress(m.Name, m.Passes*datasets.Bytes(in.Levels[0].Array))
-	res := Resources(r, task)
-	if m.OnGPU {
-		if res, err = ResourcesOnGPU(ctx, r, task, Of(m.Name, in)); err != nil {
+	var file *atomic.Output
+	var said string
+	return Made{Name: m.Name, Passes: m.Passes, OnGPU: m.OnGPU,
+		Outputs: func() (err error) {
+			file, err = Metrics(r, r.Arg("OUT"))
 			return err
-		}
-	}
-	image, step, said, err := m.Run(in, out.Store, [2]string{Shown(r.Arg("IN")), Shown(r.Arg("OUT"))}, res)
-	if err != nil {
-		return Failed(err)
-	}
-	if err := WriteMetrics(r, file, step); err != nil {
-		return err
-	}
-	task.Done()
-	r.Conclude("%s", said)
-	Describe(r, in, r.Arg("IN"), image, out.Path())
-	return nil
+		},
+		Run: func(x Making) (image *ngff.Image, err error) {
+			var step *metrics.Step
+			if image, step, said, err = m.Run(x.In, x.Out, [2]string{Shown(r.Arg("IN")), Shown(r.Arg("OUT"))}, x.Res); err != nil {
+				return nil, err
+			}
+			return image, WriteMetrics(r, file, step)
+		},
+		Said: func() string { return said },
+	}.Do(ctx, r)
 }

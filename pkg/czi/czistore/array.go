@@ -29,6 +29,9 @@ type array struct {
 	block int
 }
 
+// Dims returns the axes.
+func (a *array) Dims() []shown.Axis { return a.axes }
+
 // subBlockArray shows the pixels of a sub-block as the file holds them, in one chunk.
 func (s *Store) subBlockArray(i int) (*array, error) {
 	sb := s.file.SubBlock(i)

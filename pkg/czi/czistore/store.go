@@ -29,7 +29,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"strata/pkg/czi"
 	"strata/pkg/mem"
@@ -46,17 +45,13 @@ type Store struct {
 	names    []string          // of images of a group
 	warnings []string
 
-	mu     sync.Mutex
-	arrays map[string]*array // by key
+	arrays shown.Arrays[*array]
 }
 
 var (
 	_ store.Decoder = (*Store)(nil)
 	_ store.Distant = (*Store)(nil)
 )
-
-// mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
-const mostArrays = 4096
 
 // mostImages is the maximum number of scenes shown, since the metadata of each is kept in memory.
 const mostImages = 4096
@@ -72,7 +67,8 @@ func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 
 // Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
-	s := &Store{where: where, images: map[string]*image{}, arrays: map[string]*array{}}
+	s := &Store{where: where, images: map[string]*image{}}
+	s.arrays = shown.Arrays[*array]{Where: where, Make: func(_ context.Context, key string) (*array, error) { return s.makeArray(key) }}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -147,7 +143,7 @@ func (s *Store) Location(key string) string {
 	return store.Join(s.where, strings.TrimSuffix(key, "/zarr.json"))
 }
 
-func (s *Store) absent(key string) error { return shown.Absent(store.Join(s.where, key)) }
+func (s *Store) absent(key string) error { return s.arrays.Absent(key) }
 
 // group returns the zarr.json of a file of several scenes.
 func (s *Store) group() []byte {
@@ -164,7 +160,7 @@ func (s *Store) series() []byte {
 }
 
 // document returns the metadata document under a key, or fs.ErrNotExist if no node has it.
-func (s *Store) document(key string) ([]byte, error) {
+func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 	dir, name := path.Split(key)
 	dir = strings.TrimSuffix(dir, "/")
 	switch im := s.images[dir]; {
@@ -180,32 +176,11 @@ func (s *Store) document(key string) ([]byte, error) {
 	case dir == "OME" && s.names != nil:
 		return s.series(), nil
 	}
-	a, err := s.array(dir)
+	a, err := s.arrays.Array(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	return shown.ArrayDocument(a.axes, a.elem, a.codecs)
-}
-
-// array finds the array at a key, or makes it.
-func (s *Store) array(key string) (*array, error) {
-	s.mu.Lock()
-	a := s.arrays[key]
-	s.mu.Unlock()
-	if a != nil {
-		return a, nil
-	}
-	a, err := s.makeArray(key)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.arrays) >= mostArrays {
-		clear(s.arrays)
-	}
-	s.arrays[key] = a
-	return a, nil
 }
 
 func (s *Store) makeArray(key string) (*array, error) {
@@ -254,23 +229,6 @@ func numbers(text string, n int) (v []int, ok bool) {
 	return v, len(v) == n
 }
 
-// chunk finds the chunk that a key names; a nil array: the key is of no chunk.
-func (s *Store) chunk(key string) (*array, []int, error) {
-	at, rest, ok := strings.Cut(key, "/c/")
-	if !ok {
-		return nil, nil, nil
-	}
-	a, err := s.array(at)
-	if err != nil {
-		return nil, nil, err
-	}
-	index, ok := shown.Index(a.axes, rest)
-	if !ok {
-		return nil, nil, s.absent(key)
-	}
-	return a, index, nil
-}
-
 // List lists the images of the file and their levels; sub-blocks, tiles and planes are not listed.
 func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	im := s.images[prefix]
@@ -289,10 +247,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err != nil {
 		return nil, err
 	}
-	if limit >= 0 && int64(len(doc)) > limit {
-		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d expected", s.Location(key), store.ErrTooLarge, len(doc), limit)
-	}
-	return append(dst[:0], doc...), nil
+	return shown.Document(doc).Get(dst, limit, s.Location(key))
 }
 
 // Open opens the result of Get for reading in parts.
@@ -308,12 +263,12 @@ func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a, index, err := s.chunk(key)
+	a, index, err := s.arrays.Chunk(ctx, key)
 	switch {
 	case err != nil:
 		return nil, err
-	case a == nil:
-		return s.document(key)
+	case index == nil:
+		return s.document(ctx, key)
 	case a.empty(s.file, index):
 		return nil, s.absent(key)
 	}
@@ -326,7 +281,7 @@ func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 
 // Decode fills dst with the samples of a chunk.
 func (s *Store) Decode(ctx context.Context, key string, dst, _ []byte) error {
-	a, index, err := s.chunk(key)
+	a, index, err := s.arrays.Chunk(ctx, key)
 	if err != nil {
 		return err
 	}

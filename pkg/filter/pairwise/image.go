@@ -87,9 +87,6 @@ func NewPlane(v []float32, ny, nx int) *Image {
 // nan marks a pixel without data.
 var nan = float32(math.NaN())
 
-// Blank returns why the plane cannot be registered, a predicate such as "is constant"; "" if it can.
-func (im *Image) Blank() string { return im.blank }
-
 // stretch maps the brightness to 0 … 1.
 func (im *Image) stretch() {
 	l := im.levels[0]

@@ -21,12 +21,7 @@ func CopyBox(s *gpu.Stream, dst, src Brick, planes, rows int, bytes int64) error
 	for (bytes|dst.Pitch|dst.Stride|src.Pitch|src.Stride|int64(dst.At.Address()|src.At.Address()))%n != 0 {
 		n /= 2
 	}
-	k, err := get(s.Device(), "box", fmt.Sprintf("copy_box_%d", n))
-	if err != nil {
-		return err
-	}
 	nx := int(bytes / n)
-	grid, block := threads(planes, rows, nx)
-	s.Launch(k, grid, block, src.At, dst.At, int32(planes), int32(rows), int32(nx), src.Pitch/n, src.Stride/n, dst.Pitch/n, dst.Stride/n)
-	return nil
+	return queue(s, "box", fmt.Sprintf("copy_box_%d", n), threads(planes, rows, nx),
+		src.At, dst.At, int32(planes), int32(rows), int32(nx), src.Pitch/n, src.Stride/n, dst.Pitch/n, dst.Stride/n)
 }

@@ -58,19 +58,17 @@ func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, 
 		binary.LittleEndian.PutUint64(row[16:], uint64(first))
 		first += parts(r.Bytes())
 	}
-	k, err := get(s.Device(), "checksum", name)
-	if err != nil {
-		return err
-	}
 	s.Upload(table.Span, host.B[:rows])
-	grid, block := blocks(32 * int64(most))
-	grid[1] = upTo(len(ranges))
+	g := blocks(32 * int64(most))
+	g.grid[1] = upTo(len(ranges))
 	if kind == XXH64 {
-		grid, block = gpu.Dim{(4*len(ranges) + 31) / 32, 1, 1}, gpu.Dim{32, 1, 1}
+		g = shape{gpu.Dim{(4*len(ranges) + 31) / 32, 1, 1}, gpu.Dim{32, 1, 1}}
 	}
 	out := table.From(int64(rows), int64(8*results))
 	if results > 0 {
-		s.Launch(k, grid, block, table, table, out, int64(len(ranges)))
+		if err := queue(s, "checksum", name, g, table, table, out, int64(len(ranges))); err != nil {
+			return err
+		}
 		s.Download(host.B[rows:], out)
 	}
 	s.Check(func() error {

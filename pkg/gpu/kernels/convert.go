@@ -12,11 +12,5 @@ func FromFloat32(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64) error 
 		s.Copy(dst, src.From(0, 4*n))
 		return nil
 	}
-	k, err := typed(s, "convert", "from_f32", t)
-	if err != nil {
-		return err
-	}
-	grid, block := few(n, 4)
-	s.Launch(k, grid, block, src, dst, n)
-	return nil
+	return queueTyped(s, "convert", "from_f32", t, few(n, 4), src, dst, n)
 }

@@ -23,33 +23,22 @@ func OverlapBytes(lo, hi, ny int) (dst, scratch int64) {
 // the rows in increasing y, with the same bits as on the CPU. They are added to dst, which must be zeroed
 // before the first rows.
 func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, lo, hi, ny, nx int) error {
-	sums, err := get(s.Device(), "correlate", "row_sums")
-	if err != nil {
-		return err
-	}
-	moments, err := get(s.Device(), "correlate", "row_moments")
-	if err != nil {
-		return err
-	}
-	add, err := get(s.Device(), "correlate", "add_rows")
-	if err != nil {
-		return err
-	}
 	n := hi - lo + 1
 	size := 2 * 8 * int64(hi) * int64(ny)
 	of := [2]gpu.Span{scratch.From(0, size), scratch.From(size, size)}
 	rows := scratch.From(2*size, int64(ny)*int64(n)*momentBytes)
 	for i, p := range [2]Planes{fixed, moving} {
-		grid, block := blocks(4 * int64(hi) * int64(ny))
-		s.Launch(sums, grid, block, p.At, of[i], int32(hi), int32(ny), int32(nx), int64(p.Pitch), p.Stride)
+		if err := queue(s, "correlate", "row_sums", blocks(4*int64(hi)*int64(ny)), p.At, of[i], int32(hi), int32(ny), int32(nx), int64(p.Pitch), p.Stride); err != nil {
+			return err
+		}
 	}
-	grid, block := blocks(4 * int64(n))
-	grid[1] = upTo(ny)
-	s.Launch(moments, grid, block, fixed.At, moving.At, of[0], of[1], rows, int32(lo), int32(hi), int32(ny), int32(nx),
-		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride)
-	grid, block = blocks(5 * int64(n))
-	s.Launch(add, grid, block, rows, dst, int32(ny), int32(5*n))
-	return nil
+	g := blocks(4 * int64(n))
+	g.grid[1] = upTo(ny)
+	if err := queue(s, "correlate", "row_moments", g, fixed.At, moving.At, of[0], of[1], rows, int32(lo), int32(hi), int32(ny), int32(nx),
+		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride); err != nil {
+		return err
+	}
+	return queue(s, "correlate", "add_rows", blocks(5*int64(n)), rows, dst, int32(ny), int32(5*n))
 }
 
 // Moments reads the results of [OverlapMoments] for overlaps from lo planes and of area voxels per plane.

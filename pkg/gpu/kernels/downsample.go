@@ -79,18 +79,8 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		planes = 2
 	}
 	if h.even() {
-		k, err := typed(s, "downsample", "downsample_even", h.Kind)
-		if err != nil {
-			return err
-		}
 		each := max(1, 8/h.Kind.Size()) // outputs of a thread
-		grid, block := threads(h.Out[0], h.Out[1], (h.Out[2]+each-1)/each)
-		s.Launch(k, grid, block, src, dst, nz, ny, nx, planes)
-		return nil
-	}
-	k, err := typed(s, "downsample", "downsample_odd", h.Kind)
-	if err != nil {
-		return err
+		return queueTyped(s, "downsample", "downsample_even", h.Kind, threads(h.Out[0], h.Out[1], (h.Out[2]+each-1)/each), src, dst, nz, ny, nx, planes)
 	}
 	n := h.TableBytes()
 	if int64(len(table)) < n || onDevice.Bytes() < n {
@@ -114,9 +104,8 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		taps[d] = onDevice.From(from, at-from)
 	}
 	s.Upload(onDevice, table[:n])
-	grid, block := threads(h.Out[0], h.Out[1], h.Out[2])
-	s.Launch(k, grid, block, src, dst, nz, ny, nx, int32(h.In[1]), int32(h.In[2]), planes, scale, taps[0], taps[1], taps[2])
-	return nil
+	return queueTyped(s, "downsample", "downsample_odd", h.Kind, threads(h.Out[0], h.Out[1], h.Out[2]), src, dst,
+		nz, ny, nx, int32(h.In[1]), int32(h.In[2]), planes, scale, taps[0], taps[1], taps[2])
 }
 
 // HalvingOf returns the halving of a whole level of the given shape along y and x, and with z along that axis

@@ -102,15 +102,12 @@ func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, 
 	if err != nil {
 		return err
 	}
-	only := int32(0)
-	if choose {
-		only = 1
-	}
-	grid, block := blocks(int64(most))
-	grid[1] = upTo((t.Planes + planesEach - 1) / planesEach)
+	only := bit(choose)
+	g := blocks(int64(most))
+	g.grid[1] = upTo((t.Planes + planesEach - 1) / planesEach)
 	for i := 0; i < n; i += mostBlocks {
-		grid[2] = min(n-i, mostBlocks)
-		s.Launch(k, grid, block, t.At, cells.From(CellBytes*int64(i), CellBytes*int64(grid[2])), weights, only, int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
+		g.grid[2] = min(n-i, mostBlocks)
+		s.Launch(k, g.grid, g.block, t.At, cells.From(CellBytes*int64(i), CellBytes*int64(g.grid[2])), weights, only, int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
 	}
 	return nil
 }
@@ -120,10 +117,6 @@ func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, 
 // depth. The sums have the same bits as on the CPU; planes are processed in pieces of the given number,
 // counted from plane 0 of the depth, and within these cell by cell.
 func Seams(s *gpu.Stream, t Tile, cells, seams gpu.Span, n, z0, piece int) error {
-	k, err := typed(s, "fuse", "seams", t.Type)
-	if err != nil {
-		return err
-	}
-	s.Launch(k, gpu.Dim{n, 1, 1}, gpu.Dim{blockSize, 1, 1}, t.At, cells, seams, int32(z0), int32(piece), int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
-	return nil
+	return queueTyped(s, "fuse", "seams", t.Type, shape{gpu.Dim{n, 1, 1}, gpu.Dim{blockSize, 1, 1}},
+		t.At, cells, seams, int32(z0), int32(piece), int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
 }

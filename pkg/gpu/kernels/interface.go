@@ -78,50 +78,28 @@ func SearchScratch(planes, columns, ny, nx int) int64 {
 
 // rows returns the magnitudes and the mean filter along Y.
 func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
-	k, err := typed(s, "interface", "row_means", v.Type)
-	if err != nil {
-		return err
-	}
-	log, together := int32(0), int32(0)
-	if f.search.Log {
-		log = 1
-	}
-	if v.Shape[1]%4 == 0 && v.Pitch%4 == 0 && v.Stride%4 == 0 && v.At.Address()%uint64(4*v.Type.Size()) == 0 {
-		together = 1
-	}
+	log, together := bit(f.search.Log), bit(v.Shape[1]%4 == 0 && v.Pitch%4 == 0 && v.Stride%4 == 0 && v.At.Address()%uint64(4*v.Type.Size()) == 0)
 	const columns, rows, strip = 32, 8, 32 // of a block's threads, and the rows that it makes
 	grid := gpu.Dim{(v.Shape[1] + 4*columns - 1) / (4 * columns), upTo((ny + strip - 1) / strip), upTo(v.Planes)}
-	s.Launch(k, grid, gpu.Dim{columns, rows, 1}, v.At, dst, int32(v.Planes), int32(ny), int32(v.Shape[1]), int32(v.Pitch), v.Stride,
+	return queueTyped(s, "interface", "row_means", v.Type, shape{grid, gpu.Dim{columns, rows, 1}},
+		v.At, dst, int32(v.Planes), int32(ny), int32(v.Shape[1]), int32(v.Pitch), v.Stride,
 		int32(from), int32(v.First[0]), int32(v.Length[0]), int32(f.search.Window()), f.search.Ceiling(), log, together)
-	return nil
 }
 
 // columns returns the mean filter along X, of n rows.
 func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, from, nx int) error {
-	k, err := get(s.Device(), "interface", "column_means")
-	if err != nil {
-		return err
-	}
-	grid, block := threads(1, int(n), nx)
-	s.Launch(k, grid, block, src, dst, n, int32(nx), int32(v.Shape[1]), int32(from), int32(v.First[1]), int32(v.Length[1]), int32(f.search.Window()))
-	return nil
+	return queue(s, "interface", "column_means", threads(1, int(n), nx),
+		src, dst, n, int32(nx), int32(v.Shape[1]), int32(from), int32(v.First[1]), int32(v.Length[1]), int32(f.search.Window()))
 }
 
 // steepest returns the derivative along Z and where it is largest, of n A-lines.
 func (f *Searcher) steepest(s *gpu.Stream, arg, peak, src gpu.Span, planes int, n int64) error {
-	k, err := get(s.Device(), "interface", f.steep)
-	if err != nil {
-		return err
-	}
 	limit := planes
 	if f.search.Planes > 0 {
 		limit = min(limit, f.search.Planes)
 	}
-	grid, block := blocks(n)
 	if f.steep == "steepest8" {
-		s.Launch(k, grid, block, src, arg, peak, f.weights.Span, n, int32(planes), int32(limit))
-	} else {
-		s.Launch(k, grid, block, src, arg, peak, f.weights.Span, int32(f.radius), n, int32(planes), int32(limit))
+		return queue(s, "interface", f.steep, blocks(n), src, arg, peak, f.weights.Span, n, int32(planes), int32(limit))
 	}
-	return nil
+	return queue(s, "interface", f.steep, blocks(n), src, arg, peak, f.weights.Span, int32(f.radius), n, int32(planes), int32(limit))
 }

@@ -1,25 +1,64 @@
 package kernels
 
-import "strata/pkg/gpu"
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
 
 // blockSize is the number of threads of a block.
 const blockSize = 256
 
+// shape is the grid of a launch, in blocks, and the threads of a block.
+type shape struct{ grid, block gpu.Dim }
+
+// queue queues a kernel of a file of this folder.
+func queue(s *gpu.Stream, file, name string, g shape, args ...any) error {
+	k, err := get(s.Device(), file, name)
+	if err == nil {
+		s.Launch(k, g.grid, g.block, args...)
+	}
+	return err
+}
+
+// queueTyped queues the kernel of an operator for elements of type t.
+func queueTyped(s *gpu.Stream, file, operator string, t dtype.Type, g shape, args ...any) error {
+	k, err := typed(s, file, operator, t)
+	if err == nil {
+		s.Launch(k, g.grid, g.block, args...)
+	}
+	return err
+}
+
+// bit returns a flag as kernels take it.
+func bit(set bool) int32 {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 // blocks returns a grid with a thread for each of n elements, and at least one block.
-func blocks(n int64) (grid, block gpu.Dim) {
-	return gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}
+func blocks(n int64) shape {
+	return shape{gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}}
 }
 
 // few returns a grid for kernels whose threads process the given number of n elements each: with small
 // blocks, which spread over the device when there are not many.
-func few(n int64, each int) (grid, block gpu.Dim) {
+func few(n int64, each int) shape {
 	const size = 64
 	each *= size
-	return gpu.Dim{max(1, int((n+int64(each)-1)/int64(each))), 1, 1}, gpu.Dim{size, 1, 1}
+	return shape{gpu.Dim{max(1, int((n+int64(each)-1)/int64(each))), 1, 1}, gpu.Dim{size, 1, 1}}
 }
 
 // countBlocks limits the number of blocks that count, since each adds its counts to the total at its end.
 const countBlocks = 4096
+
+// counting is [blocks] of a kernel that counts.
+func counting(n int64) shape {
+	g := blocks(n)
+	g.grid[0] = min(g.grid[0], countBlocks)
+	return g
+}
 
 // mostBlocks is the maximum number of blocks of a grid along y and along z. Kernels with such a grid continue
 // with the rows and planes beyond its end.
@@ -27,17 +66,17 @@ const mostBlocks = 65535
 
 // threads returns a grid of threads for the elements of a volume: blocks are as long as rows or blockSize,
 // and span several rows if these are short.
-func threads(nz, ny, nx int) (grid, block gpu.Dim) {
+func threads(nz, ny, nx int) shape {
 	w := 1
 	for w < nx && w < blockSize {
 		w *= 2
 	}
 	h := blockSize / w
-	return gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}
+	return shape{gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}}
 }
 
 // line returns a grid for a pass along the middle axis of an array (outer, n, inner): see line.cuh.
-func line(outer int64, n int, inner int64) (grid, block gpu.Dim) {
+func line(outer int64, n int, inner int64) shape {
 	if inner == 1 {
 		return threads(1, int(outer), n)
 	}

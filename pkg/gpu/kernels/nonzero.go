@@ -4,12 +4,7 @@ import "strata/pkg/gpu"
 
 // CountSet queues a test of memory: count, a uint64, increases unless all bytes of v are zero.
 func CountSet(s *gpu.Stream, count, v gpu.Span) error {
-	k, err := get(s.Device(), "nonzero", "count_set")
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(v.Bytes() / 16)
-	grid[0] = min(grid[0], 2048)
-	s.Launch(k, grid, block, v, count, v.Bytes())
-	return nil
+	g := blocks(v.Bytes() / 16)
+	g.grid[0] = min(g.grid[0], 2048)
+	return queue(s, "nonzero", "count_set", g, v, count, v.Bytes())
 }

@@ -115,24 +115,10 @@ func (p *MagnitudePercentile) window(from, to int64) {
 // Several streams may be used at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	if !p.Looks() {
-		k, err := typed(s, "percentile", "counts", p.kind)
-		if err != nil {
-			return err
-		}
 		// A block adds up its counters at its end: it is worth that from as many elements on.
-		grid, block := blocks((n + 63) / 64)
-		grid[0] = min(grid[0], countBlocks)
-		s.Launch(k, grid, block, src, p.table, n)
-		return nil
+		return queueTyped(s, "percentile", "counts", p.kind, counting((n+63)/64), src, p.table, n)
 	}
-	k, err := typed(s, "percentile", "keys", p.kind)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], countBlocks)
-	s.Launch(k, grid, block, src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
-	return nil
+	return queueTyped(s, "percentile", "keys", p.kind, counting((n+15)/16), src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
 }
 
 // Begin ends a pass, or the look, and starts another if one is needed. The caller has waited for everything
@@ -213,11 +199,9 @@ type keySums struct {
 }
 
 func (p *MagnitudePercentile) counts(s *gpu.Stream) (*keySums, error) {
-	k, err := get(s.Device(), "percentile", "key_sums")
-	if err != nil {
+	if err := queue(s, "percentile", "key_sums", shape{gpu.Dim{int(p.bins / sumBins), 1, 1}, gpu.Dim{blockSize, 1, 1}}, p.table, p.sums); err != nil {
 		return nil, err
 	}
-	s.Launch(k, gpu.Dim{int(p.bins / sumBins), 1, 1}, gpu.Dim{blockSize, 1, 1}, p.table, p.sums)
 	n := p.sums.Bytes()
 	host, err := s.Device().Host(int(n) + restBytes)
 	if err != nil {

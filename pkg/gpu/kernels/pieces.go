@@ -38,13 +38,8 @@ func CopyPieces(s *gpu.Stream, ranges []Range) error {
 		longest = max(longest, r.Src.Bytes())
 		total += r.Src.Bytes()
 	}
-	k, err := get(s.Device(), "pieces", "copy_pieces")
-	if err != nil {
-		return err
-	}
 	s.Upload(table.Span, host.B)
-	grid, block := blocks(max(1, min(longest/16, 2*total/int64(16*len(ranges)))))
-	grid[1] = upTo(len(ranges))
-	s.Launch(k, grid, block, table, table, int64(len(ranges)))
-	return nil
+	g := blocks(max(1, min(longest/16, 2*total/int64(16*len(ranges)))))
+	g.grid[1] = upTo(len(ranges))
+	return queue(s, "pieces", "copy_pieces", g, table, table, int64(len(ranges)))
 }

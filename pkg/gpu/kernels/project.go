@@ -8,28 +8,13 @@ import (
 // AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc, n float64, which
 // begins at zero if begin. bad, a uint64, increases by the number of NaN and infinite voxels.
 func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
-	k, err := typed(s, "project", "add_planes", t)
-	if err != nil {
-		return err
-	}
-	first := int32(0)
-	if begin {
-		first = 1
-	}
-	grid, block := few(n, max(1, 8/t.Size()))
-	s.Launch(k, grid, block, src, acc, bad, n, int32(nz), first)
-	return nil
+	first := bit(begin)
+	return queueTyped(s, "project", "add_planes", t, few(n, max(1, 8/t.Size())), src, acc, bad, n, int32(nz), first)
 }
 
 // Mean queues filter.Mean: dst, n float32, is acc, n float64, over nz planes.
 func Mean(s *gpu.Stream, dst, acc gpu.Span, nz int, n int64) error {
-	k, err := get(s.Device(), "project", "mean")
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(n)
-	s.Launch(k, grid, block, acc, dst, n, int32(nz))
-	return nil
+	return queue(s, "project", "mean", blocks(n), acc, dst, n, int32(nz))
 }
 
 // CountNonFinite queues filter.CountNonFinite of n elements of type t: bad, a uint64,
@@ -38,12 +23,5 @@ func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) err
 	if !t.IsFloat() {
 		return nil
 	}
-	k, err := typed(s, "project", "count_bad", t)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], countBlocks)
-	s.Launch(k, grid, block, src, bad, n)
-	return nil
+	return queueTyped(s, "project", "count_bad", t, counting((n+15)/16), src, bad, n)
 }

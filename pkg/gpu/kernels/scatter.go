@@ -99,10 +99,6 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 		}
 	}
 	s.Upload(onDevice, table[:n])
-	k, err := get(s.Device(), "scatter", "scatter_"+strconv.FormatInt(unit, 10))
-	if err != nil {
-		return err
-	}
 	var value [16]byte
 	copy(value[:], bytes.Repeat(fill, int(16/size)))
 	w := 4
@@ -111,8 +107,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 	}
 	h := int64(blockSize / w)
 	grid := gpu.Dim{int(min((longest/unit+int64(w)-1)/int64(w), math.MaxInt32)), int(min((most+h-1)/h, mostBlocks)), min(len(list), mostBlocks)}
-	s.Launch(k, grid, gpu.Dim{w, int(h), 1}, onDevice, int32(len(list)), src, dst, binary.LittleEndian.Uint64(value[:]), binary.LittleEndian.Uint64(value[8:]))
-	return nil
+	return queue(s, "scatter", "scatter_"+strconv.FormatInt(unit, 10), shape{grid, gpu.Dim{w, int(h), 1}},
+		onDevice, int32(len(list)), src, dst, binary.LittleEndian.Uint64(value[:]), binary.LittleEndian.Uint64(value[8:]))
 }
 
 // merge checks a box and returns its row of the table: offsets on both sides, bytes and number of its rows,

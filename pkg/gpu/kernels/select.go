@@ -71,40 +71,20 @@ func (p *Selector) Begin(s *gpu.Stream) {
 // Add queues the counting of voxels of a that are above 0 in both a and b, for planes of ny × nx. With a
 // percentile per plane, these are its first planes.
 func (p *Selector) Add(s *gpu.Stream, a, b Planes, planes, ny, nx int) error {
-	k, err := get(s.Device(), "select", "select_digits")
-	if err != nil {
-		return err
-	}
-	each, finite := int32(0), int32(0)
-	if p.n > 1 {
-		each = 1
-	}
-	if p.finite {
-		finite = 1
-	}
+	each, finite := bit(p.n > 1), bit(p.finite)
 	// a block begins with zeros and ends with sums of 4096 counts: it is worth that from as many voxels on
 	rows := max(1, min(ny, 64, ny*nx/(4*4096)))
-	grid := gpu.Dim{1, rows, upTo(planes)}
 	d := digits[p.pass]
-	s.Launch(k, grid, gpu.Dim{blockSize, 1, 1}, a.At, b.At, p.hist, p.picks, int32(planes), int32(ny), int32(nx),
+	return queue(s, "select", "select_digits", shape{gpu.Dim{1, rows, upTo(planes)}, gpu.Dim{blockSize, 1, 1}},
+		a.At, b.At, p.hist, p.picks, int32(planes), int32(ny), int32(nx),
 		int64(a.Pitch), a.Stride, int64(b.Pitch), b.Stride, each, finite, int32(d.shift), int32(d.bits))
-	return nil
 }
 
 // Next queues the end of a pass.
 func (p *Selector) Next(s *gpu.Stream) error {
-	k, err := get(s.Device(), "select", "select_pick")
-	if err != nil {
-		return err
-	}
-	first, end := int32(0), int32(0)
-	if p.pass == 0 {
-		first = 1
-	}
-	if p.pass == len(digits)-1 {
-		end = 1
-	}
-	s.Launch(k, gpu.Dim{p.n, 1, 1}, gpu.Dim{blockSize, 1, 1}, p.hist, p.picks, p.Values, p.Numbers, int32(p.n), p.percent, int32(digits[p.pass].bits), first, end)
+	first, end := bit(p.pass == 0), bit(p.pass == len(digits)-1)
+	bits := int32(digits[p.pass].bits)
 	p.pass++
-	return nil
+	return queue(s, "select", "select_pick", shape{gpu.Dim{p.n, 1, 1}, gpu.Dim{blockSize, 1, 1}}, p.hist, p.picks, p.Values, p.Numbers,
+		int32(p.n), p.percent, bits, first, end)
 }

@@ -46,13 +46,8 @@ func byBlocks(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, file, na
 	if slices.Contains(sizes, typesize) {
 		which = strconv.Itoa(typesize)
 	}
-	k, err := get(s.Device(), file, name+which)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(max(1, min(b.Block, b.Size)/(each*int64(typesize))))
-	grid[1] = int(min((b.Size+b.Block-1)/b.Block, mostBlocks))
-	grid[2] = upTo(b.Count)
-	s.Launch(k, grid, block, src, dst, b.Size, b.Block, int32(typesize), int32(b.Count), b.Stride)
-	return nil
+	g := blocks(max(1, min(b.Block, b.Size)/(each*int64(typesize))))
+	g.grid[1] = int(min((b.Size+b.Block-1)/b.Block, mostBlocks))
+	g.grid[2] = upTo(b.Count)
+	return queue(s, file, name+which, g, src, dst, b.Size, b.Block, int32(typesize), int32(b.Count), b.Stride)
 }

@@ -43,11 +43,6 @@ func (w *Weights) Release() { w.buffer.Release() }
 // dst (outer, Out, inner) of float32: filter.Weights.Apply, and with inner 1
 // filter.Weights.ApplyRows, bit by bit.
 func (w *Weights) Apply(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, outer, inner int64) error {
-	k, err := typed(s, "weights", "along", t)
-	if err != nil {
-		return err
-	}
-	grid, block := line(outer, w.out, inner)
-	s.Launch(k, grid, block, src, dst, w.first, w.start, w.taps, int32(outer), int32(w.in), int32(w.out), inner)
-	return nil
+	return queueTyped(s, "weights", "along", t, line(outer, w.out, inner),
+		src, dst, w.first, w.start, w.taps, int32(outer), int32(w.in), int32(w.out), inner)
 }

@@ -2,6 +2,7 @@ package stitch
 
 import (
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 )
 
 // Agreement sums up how far the compared pairs of tiles agree.
@@ -9,8 +10,8 @@ type Agreement struct {
 	Compared int            `json:"compared"`            // pairs of tiles that are not empty
 	Votes    int            `json:"votes"`               // of them: those that place tiles
 	Share    float64        `json:"used_share"`          // Votes / Compared
-	Spread   float64        `json:"spread_px,omitempty"` // as of [Transform]; 0: the matrix was not estimated
-	Rules    Rules          `json:"rules,omitempty"`     // likewise
+	Spread   float64        `json:"spread_px,omitempty"` // as of [affine.Transform]; 0: the matrix was not estimated
+	Rules    affine.Rules   `json:"rules,omitempty"`     // likewise
 	Rejected map[string]int `json:"rejected,omitempty"`  // other pairs, by their reason
 	Unplaced int            `json:"unplaced,omitempty"`  // tiles that are not empty and in no pair that votes
 }

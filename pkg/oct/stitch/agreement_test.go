@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"strata/pkg/oct/stitch/affine"
 )
 
 // What pairs say is counted by what became of it, and held against where the tiles lie; empty tiles say nothing.
 func TestAgreement(t *testing.T) {
-	s := &Result{Transform: Transform{Matrix: Identity, Spread: 0.5}}
+	s := &Result{Transform: affine.Transform{Matrix: affine.Identity, Spread: 0.5}}
 	for i, at := range [][2]float64{{0, 0}, {1, 80}, {0, 160}, {0, 240}, {0, 320}} {
 		s.Tiles = append(s.Tiles, TilePlan{Tile: [2]int{0, i}, Position: at, Empty: i == 4})
 	}

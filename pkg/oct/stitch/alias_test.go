@@ -8,6 +8,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 )
 
@@ -65,7 +66,7 @@ func TestTextureThatRepeatsItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := newEstimator(all, Options{Overlap: 0.1875, Transform: Identity}, res)
+		e := newEstimator(all, Options{Overlap: 0.1875, Transform: affine.Identity}, res)
 		if e.grid.Expected != expected {
 			t.Fatal(e.grid.Expected)
 		}
@@ -105,7 +106,7 @@ func TestBetterAsExpected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := newEstimator(all, Options{Overlap: c.overlap, Transform: Identity}, res)
+		e := newEstimator(all, Options{Overlap: c.overlap, Transform: affine.Identity}, res)
 		if _, err := e.look(octtest.Ctx); err != nil {
 			t.Fatal(err)
 		}

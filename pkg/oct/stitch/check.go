@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/surface"
 )
@@ -53,7 +54,7 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 	}
 	alone := consensus.ChanceOf(nil, 0)
 	steps, verdicts := consensus.Vote(found.pairs, [2]consensus.Chance{alone, alone}, e.grid.Expected, float64(max(a.overview.Step[0], a.overview.Step[1], 2)))
-	t := Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
+	t := affine.Transform{Overlap: opt.Overlap, Matrix: opt.Transform, Of: len(a.pairs), Pairs: 1}
 	differs := false
 	if least := min(verdicts[0].Votes, verdicts[1].Votes); least < leastChecked {
 		return max(verdicts[0].Votes, verdicts[1].Votes) >= leastChecked, nil
@@ -66,7 +67,7 @@ func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resou
 		}
 	}
 	if o := t.Overlaps(); differs {
-		res.Warnf("%s: tiles in the middle overlap by about %s along y and %s along x and do not fit where %s puts them: add --estimate", m.Where, percent(o[0]), percent(o[1]), a.grid.distance(opt.Overlap))
+		res.Warnf("%s: tiles in the middle overlap by about %s along y and %s along x and do not fit where %s puts them: add --estimate", m.Where, affine.Percent(o[0]), affine.Percent(o[1]), a.grid.distance(opt.Overlap))
 	}
 	return true, nil
 }

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
@@ -41,18 +42,18 @@ func TestCheckOverlap(t *testing.T) {
 		name   string
 		truth  float64
 		tiles  [2]int
-		matrix Matrix // of the tiles
+		matrix affine.Matrix // of the tiles
 		opt    Options
 		y, x   float64 // overlaps to be told in per cent; 0: none
 	}{
-		{"right", 0.2, [2]int{4, 4}, Identity, Options{Overlap: 0.2}, 0, 0},
-		{"a pixel off", 0.2, [2]int{4, 4}, Identity, Options{Overlap: 0.21}, 0, 0},
-		{"more than stated", 0.3, [2]int{4, 4}, Identity, Options{Overlap: 0.2}, 30, 30},
-		{"less than stated", 0.2, [2]int{4, 4}, Identity, Options{Overlap: 0.3}, 20, 20},
-		{"many tiles", 0.3, [2]int{6, 7}, Identity, Options{Overlap: 0.2}, 30, 30},
-		{"other along x", 0.2, [2]int{6, 6}, Matrix{{1, 0}, {0, 0.875}}, Options{Overlap: 0.2}, 20, 30},
-		{"the matrix says so", 0.2, [2]int{6, 6}, Matrix{{1, 0}, {0, 0.875}}, Options{Overlap: 0.2, Transform: Matrix{{1, 0}, {0, 0.875}}}, 0, 0},
-		{"a wrong matrix", 0.2, [2]int{6, 6}, Identity, Options{Overlap: 0.2, Transform: Matrix{{1.1, 0}, {0, 1}}}, 20, 20},
+		{"right", 0.2, [2]int{4, 4}, affine.Identity, Options{Overlap: 0.2}, 0, 0},
+		{"a pixel off", 0.2, [2]int{4, 4}, affine.Identity, Options{Overlap: 0.21}, 0, 0},
+		{"more than stated", 0.3, [2]int{4, 4}, affine.Identity, Options{Overlap: 0.2}, 30, 30},
+		{"less than stated", 0.2, [2]int{4, 4}, affine.Identity, Options{Overlap: 0.3}, 20, 20},
+		{"many tiles", 0.3, [2]int{6, 7}, affine.Identity, Options{Overlap: 0.2}, 30, 30},
+		{"other along x", 0.2, [2]int{6, 6}, affine.Matrix{{1, 0}, {0, 0.875}}, Options{Overlap: 0.2}, 20, 30},
+		{"the matrix says so", 0.2, [2]int{6, 6}, affine.Matrix{{1, 0}, {0, 0.875}}, Options{Overlap: 0.2, Transform: affine.Matrix{{1, 0}, {0, 0.875}}}, 0, 0},
+		{"a wrong matrix", 0.2, [2]int{6, 6}, affine.Identity, Options{Overlap: 0.2, Transform: affine.Matrix{{1.1, 0}, {0, 1}}}, 20, 20},
 	} {
 		cfg := phantom.Default()
 		cfg.Tile, cfg.Tiles, cfg.Overlap, cfg.Matrix, cfg.FillTissue = [3]int{24, 128, 128}, c.tiles, c.truth, c.matrix, true

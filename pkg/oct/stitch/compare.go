@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/pkg/oct/stitch/shading"
 )
 
 // TooFar is the reason not to use a pair that lies farther from its expected displacement than is allowed.
@@ -55,7 +56,7 @@ const (
 
 // compare measures the displacement of two neighbours within reach pixels of the expected one. It first searches
 // their expected overlap, enlarged by more pixels on all sides, for the displacement to the pixel.
-func compare(p *filter.Phase, light *shading, n neighbours, expects expectation, reach, more int) measure {
+func compare(p *filter.Phase, light *shading.Shading, n neighbours, expects expectation, reach, more int) measure {
 	expected := expects(n.pair)
 	m := measure{pair: n.pair, d: expected}
 	m.emptyA, m.emptyB = n.va.v == nil, n.vb.v == nil
@@ -66,7 +67,7 @@ func compare(p *filter.Phase, light *shading, n neighbours, expects expectation,
 	d := n.expected(expects) // between the views
 	planes := func(more int) (s strips, fixed, moving []float32, ok bool) {
 		if s, ok = displaced(n.va.n, n.vb.n, d, more, leastOverlap); ok {
-			fixed, moving = light.of(n.va, s.a, s.ny, s.nx), light.of(n.vb, s.b, s.ny, s.nx)
+			fixed, moving = n.va.box(light, s.a, s.ny, s.nx), n.vb.box(light, s.b, s.ny, s.nx)
 		}
 		return s, fixed, moving, ok
 	}

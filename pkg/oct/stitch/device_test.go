@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
@@ -119,7 +120,7 @@ func TestStitchOnDevice(t *testing.T) {
 func stitchTypeOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, k int) {
 	in := imperfect[T](t, 11)
 	for i := range 2 {
-		opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.Blending(canvas.Blendings[(k+2*i)%4]), Interpolate: i == k/4%2, Seams: true}
+		opt := Options{Overlap: 0.3, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.Blending(canvas.Blendings[(k+2*i)%4]), Interpolate: i == k/4%2, Seams: true}
 		stitchOnBoth(t, d, in, oct.Layout{Chunks: []int{4, 16, 24}, Levels: 1}, opt, 1+2*i)
 	}
 }
@@ -130,7 +131,7 @@ func TestStitchOnDeviceHoweverStored(t *testing.T) {
 	d := octtest.Device(t, 64<<20)
 	c := phantom.Default()
 	c.Tiles, c.Tile, c.Crop, c.DType = [2]int{3, 2}, [3]int{13, 30, 34}, [2]int{9, 3}, dtype.Uint8
-	opt := Options{Overlap: 0.23, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Seams: true}
+	opt := Options{Overlap: 0.23, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Seams: true}
 	for _, v := range []struct {
 		codec  string
 		format int
@@ -161,12 +162,12 @@ func TestEstimateOnDevice(t *testing.T) {
 	if up, _, _ := d.Traffic(); up-before < 2*octtest.Stored(in.Levels[0].Array) {
 		t.Errorf("%d bytes went up: tiles were not projected on the device", up-before)
 	}
-	for _, rules := range AllRules {
-		var matrices [2]Transform
+	for _, rules := range affine.AllRules {
+		var matrices [2]affine.Transform
 		for i, dev := range []*gpu.Device{nil, d} {
 			before, down, _ := d.Traffic()
 			var err error
-			if matrices[i], err = EstimateTransform(octtest.Ctx, []*ngff.Image{in, in}, Options{Overlap: 0.2, Rules: Rules(rules)}, oct.Resources{Workers: 2, Mem: 64 << 20, Device: dev}); err != nil {
+			if matrices[i], err = EstimateTransform(octtest.Ctx, []*ngff.Image{in, in}, Options{Overlap: 0.2, Rules: affine.Rules(rules)}, oct.Resources{Workers: 2, Mem: 64 << 20, Device: dev}); err != nil {
 				t.Fatal(err)
 			}
 			up, now, _ := d.Traffic()
@@ -211,7 +212,7 @@ func TestStitchTraffic(t *testing.T) {
 // tiles on it again; one that holds none is an error that says what is needed.
 func TestStitchInLittleDeviceMemory(t *testing.T) {
 	in := imperfect[float32](t, 23)
-	opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Interpolate: true, Seams: true}
+	opt := Options{Overlap: 0.3, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Interpolate: true, Seams: true}
 	all := octtest.Stored(in.Levels[0].Array)
 	for _, memory := range []int64{160 << 10, 120 << 10} {
 		up, _ := stitchOnBoth(t, octtest.Device(t, memory), in, oct.Layout{Chunks: []int{4, 16, 16}, Codec: "raw"}, opt, 2)

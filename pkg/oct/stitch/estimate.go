@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/stitch/overview"
 )
@@ -31,31 +32,31 @@ var (
 //
 // Of opt, only the overlap, the initial transform, the rules and the channel are used. All mosaics must have tiles of the
 // same size.
-func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (Transform, error) {
+func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (affine.Transform, error) {
 	if err := opt.check(); err != nil {
-		return Transform{}, err
+		return affine.Transform{}, err
 	}
 	if len(in) == 0 {
-		return Transform{}, oct.BadInput("no mosaic to estimate a matrix from")
+		return affine.Transform{}, oct.BadInput("no mosaic to estimate a matrix from")
 	}
 	var mosaics []*oct.Mosaic
 	for _, image := range in {
 		m, err := oct.OpenFrames(image, opt.Channel)
 		if err != nil {
-			return Transform{}, err
+			return affine.Transform{}, err
 		}
 		if g, first := gridOf(m), mosaics; len(first) > 0 && g.tile != gridOf(first[0]).tile {
-			return Transform{}, oct.BadInput("%s: tiles of %v voxels (y, x), %s has %v: one matrix is for tiles of one size", m.Where, g.tile, first[0].Where, gridOf(first[0]).tile)
+			return affine.Transform{}, oct.BadInput("%s: tiles of %v voxels (y, x), %s has %v: one matrix is for tiles of one size", m.Where, g.tile, first[0].Where, gridOf(first[0]).tile)
 		}
 		mosaics = append(mosaics, m)
 	}
 	all, err := newAligners(mosaics, opt.Overlap, res)
 	if err != nil {
-		return Transform{}, err
+		return affine.Transform{}, err
 	}
 	e, err := estimate(ctx, all, opt, res)
 	if err != nil {
-		return Transform{}, err
+		return affine.Transform{}, err
 	}
 	t := e.transform
 	if e.failed != nil {
@@ -82,7 +83,7 @@ type estimator struct {
 
 // estimation is what was found.
 type estimation struct {
-	transform   Transform
+	transform   affine.Transform
 	measures    []measure // of all mosaics, whose tiles are numbered consecutively
 	arrangement *consensus.Arrangement
 	failed      error // why the initial matrix stands; nil: it does not
@@ -105,7 +106,7 @@ func newEstimator(all []*aligner, opt Options, res oct.Resources) *estimator {
 // overlap by their overviews, then exactly by their projections.
 func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resources) (*estimation, error) {
 	e := newEstimator(all, opt, res)
-	if opt.Rules == RulesReference {
+	if opt.Rules == affine.RulesReference {
 		return e.byReference(ctx)
 	}
 	pairs, err := e.look(ctx)
@@ -311,7 +312,7 @@ func (e *estimator) expects(a *consensus.Arrangement, offset [][2]float64) (out 
 // conclude places the tiles by what was measured.
 func (e *estimator) conclude(measures []measure) (*estimation, error) {
 	a, links := arrange(e.grid, measures, nil, e.loose())
-	t := Transform{Spread: oct.Digits(a.Scatter(links))}
+	t := affine.Transform{Spread: oct.Digits(a.Scatter(links))}
 	var agree [2]int
 	for _, m := range measures {
 		if m.reason == "" {
@@ -332,7 +333,7 @@ func (e *estimator) conclude(measures []measure) (*estimation, error) {
 }
 
 // found completes a transform by the matrix that an arrangement amounts to, from so many pairs of each axis.
-func (e *estimator) found(t Transform, measures []measure, a *consensus.Arrangement, agree [2]int) (*estimation, error) {
+func (e *estimator) found(t affine.Transform, measures []measure, a *consensus.Arrangement, agree [2]int) (*estimation, error) {
 	where := e.all[0].mosaic.Where
 	t.Matrix, t.Overlap, t.Of, t.Rules = e.matrix(a), e.opt.Overlap, compared(measures), e.opt.Rules
 	for axis := range agree {
@@ -340,14 +341,14 @@ func (e *estimator) found(t Transform, measures []measure, a *consensus.Arrangem
 			e.res.Warnf("%s: tiles have neighbours along %c only: the other column of the matrix follows from a rotation and a scale", where, "xy"[axis])
 		}
 	}
-	if err := t.Matrix.check(); err != nil {
+	if err := t.Matrix.Check(); err != nil {
 		return nil, oct.BadInput("%s: estimated %w", where, err)
 	}
 	return &estimation{t, measures, a, nil}, nil
 }
 
 // unlike returns by how much a matrix changes the scale of an axis against the initial one, at most.
-func (e *estimator) unlike(m Matrix) float64 {
+func (e *estimator) unlike(m affine.Matrix) float64 {
 	most := 0.0
 	for axis := range 2 {
 		now, was := math.Hypot(m[0][axis], m[1][axis]), math.Hypot(e.opt.Transform[0][axis], e.opt.Transform[1][axis])
@@ -363,7 +364,7 @@ const mostUnlike, leastSure = 0.1, 4
 const leastPairs = 3
 
 // matrix returns the matrix that the model of an arrangement amounts to.
-func (e *estimator) matrix(a *consensus.Arrangement) (out Matrix) {
+func (e *estimator) matrix(a *consensus.Arrangement) (out affine.Matrix) {
 	for axis := range 2 {
 		step := float64(e.all[0].grid.tile[axis]) * (1 - e.opt.Overlap)
 		d := e.grid.Expected[axis]
@@ -384,7 +385,7 @@ func (e *estimator) unknown(measures []measure, why error) *estimation {
 			m.reason = "too few others agree"
 		}
 	}
-	return &estimation{Transform{Matrix: e.opt.Transform, Overlap: e.opt.Overlap, Of: compared(measures), Rules: e.opt.Rules}, measures, consensus.Arrange(e.grid, nil, nil, 1), why}
+	return &estimation{affine.Transform{Matrix: e.opt.Transform, Overlap: e.opt.Overlap, Of: compared(measures), Rules: e.opt.Rules}, measures, consensus.Arrange(e.grid, nil, nil, 1), why}
 }
 
 // compared returns the number of pairs of tiles that are not empty.

@@ -7,6 +7,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )
@@ -26,7 +27,7 @@ func stitchTurned(degrees, scale float64) [2][2]float64 {
 }
 
 // stitchSteps are the displacements of neighbours below and to the right.
-func stitchSteps(c phantom.Config, m Matrix, overlap float64) (out [4]float64) {
+func stitchSteps(c phantom.Config, m affine.Matrix, overlap float64) (out [4]float64) {
 	h, w := float64(c.Tile[1])*(1-overlap), float64(c.Tile[2])*(1-overlap)
 	return [4]float64{m[0][0] * h, m[1][0] * h, m[0][1] * w, m[1][1] * w}
 }
@@ -148,7 +149,7 @@ func TestEstimateOfFewSmallTiles(t *testing.T) {
 		c := phantom.Default()
 		c.Tiles, c.Tile, c.Bowl, c.Seed = [2]int{2, 2}, [3]int{48, 64, 64}, 0, seed
 		s, in := octtest.Specimen(t, c, nil, nil, nil)
-		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: 0.2, Transform: Identity}, octtest.Small())
+		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: 0.2, Transform: affine.Identity}, octtest.Small())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 			continue

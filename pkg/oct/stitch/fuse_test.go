@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
@@ -27,7 +28,7 @@ type stitchModel struct {
 	shape    [3]int // of the mosaic
 	tile     [2]int
 	v        []float64
-	m        Matrix
+	m        affine.Matrix
 	overlap  float64
 	blending canvas.Blending
 	between  bool // interpolate
@@ -173,7 +174,7 @@ func stitchAgainstModel[T dtype.Element](t *testing.T, scale float64, low float6
 	for trial := range 12 {
 		s := &stitchModel{shape: [3]int{3, 1 + rng.IntN(60), 1 + rng.IntN(60)}, tile: [2]int{5 + rng.IntN(14), 5 + rng.IntN(14)},
 			overlap: []float64{0, 0.2, 0.25, 0.6}[rng.IntN(4)], blending: canvas.Blending(canvas.Blendings[trial%4]), between: rng.IntN(2) == 1}
-		s.m = Matrix{{1 + 0.1*rng.NormFloat64(), 0.1 * rng.NormFloat64()}, {0.1 * rng.NormFloat64(), 1 + 0.1*rng.NormFloat64()}}
+		s.m = affine.Matrix{{1 + 0.1*rng.NormFloat64(), 0.1 * rng.NormFloat64()}, {0.1 * rng.NormFloat64(), 1 + 0.1*rng.NormFloat64()}}
 		v := make([]T, s.shape[0]*s.shape[1]*s.shape[2])
 		for i := range v {
 			v[i] = T(low + scale*rng.Float64())

@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
@@ -19,14 +20,14 @@ type stitchGolden struct {
 		Overlap     float64
 		Blending    string
 		Interpolate bool
-		Transform   *Matrix
+		Transform   *affine.Matrix
 		Estimate    bool
 		Refinement  float64 `json:"max_refinement_px"`
 	}
 	Size          [2]int   `json:"size_px"`
 	First         [][4]int `json:"first_px"` // i, j, y, x
-	Matrix        Matrix
-	MatrixSkimage Matrix `json:"matrix_skimage"`
+	Matrix        affine.Matrix
+	MatrixSkimage affine.Matrix `json:"matrix_skimage"`
 	Tolerance     struct {
 		Weight      float64 `json:"weight_abs"`
 		Step        float64 `json:"step_px"`

@@ -6,6 +6,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 )
 
@@ -36,7 +37,7 @@ func (g *grid) has(t int) bool { return g.absent == nil || !g.absent[t] }
 
 // nominal returns the position in px at which M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), or M times
 // its recorded position.
-func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
+func (g *grid) nominal(m affine.Matrix, overlap float64, i, j int) [2]float64 {
 	y, x := float64(i)*float64(g.tile[0])*(1-overlap), float64(j)*float64(g.tile[1])*(1-overlap)
 	if g.recorded != nil {
 		y, x = g.recorded[i*g.nx+j][0], g.recorded[i*g.nx+j][1]
@@ -114,7 +115,7 @@ func (g *grid) distance(overlap float64) string {
 
 // neighbouring returns the pairs of tiles that should touch: neighbours in the grid, or those that overlap at
 // their recorded positions.
-func (g *grid) neighbouring(m Matrix) ([]pair, error) {
+func (g *grid) neighbouring(m affine.Matrix) ([]pair, error) {
 	if g.recorded != nil {
 		return g.overlappingPairs(m)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/tests/tilescan"
 )
 
@@ -58,7 +59,7 @@ func placedByTruePairs(t *testing.T, all *tilescan.Pictures, c *tilescan.Case, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEstimator(as, Options{Overlap: s.Overlap, Transform: Identity}, res)
+	e := newEstimator(as, Options{Overlap: s.Overlap, Transform: affine.Identity}, res)
 	if _, err := e.look(octtest.Ctx); err != nil {
 		t.Fatal(err)
 	}

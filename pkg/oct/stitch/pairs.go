@@ -10,6 +10,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/stitch/overview"
+	"strata/pkg/oct/stitch/projection"
+	"strata/pkg/oct/stitch/shading"
 	"strata/pkg/work"
 )
 
@@ -33,23 +35,23 @@ type aligner struct {
 	mosaic   *oct.Mosaic
 	grid     grid
 	overlap  float64
-	depths   [2]int // the planes that projections average: see newProjector
+	depths   [2]int // the planes that projections average: see [projection.New]
 	res      oct.Resources
-	pairs    []pair              // by b, then a
-	strip    func(pair) strips   // required parts of the two tiles; nil: all
-	batch    int                 // tiles projected at a time
-	workers  int                 // workers that compare
-	in       *projector          // of this pass over the pairs; nil: not needed yet
-	kept     [][]float32         // by tile; nil: not kept
-	keep     bool                // all of them
-	empty    []bool              // tiles known to be empty
-	counted  []bool              // tiles reported as progress
-	units    map[pair]float64    // chance's standard deviation of evidence
-	chance   [2]consensus.Chance // what chance reaches, by axis
-	overview *overview.Overview  // takes what is projected; nil: not needed
-	common   *overview.Pattern   // likewise; nil: not needed, or too large
-	pattern  []float32           // multiplies the projections of whole tiles; nil: not known
-	shading  *shading            // divides the projections, pattern included; nil: none yet
+	pairs    []pair                // by b, then a
+	strip    func(pair) strips     // required parts of the two tiles; nil: all
+	batch    int                   // tiles projected at a time
+	workers  int                   // workers that compare
+	in       *projection.Projector // of this pass over the pairs; nil: not needed yet
+	kept     [][]float32           // by tile; nil: not kept
+	keep     bool                  // all of them
+	empty    []bool                // tiles known to be empty
+	counted  []bool                // tiles reported as progress
+	units    map[pair]float64      // chance's standard deviation of evidence
+	chance   [2]consensus.Chance   // what chance reaches, by axis
+	overview *overview.Overview    // takes what is projected; nil: not needed
+	common   *overview.Pattern     // likewise; nil: not needed, or too large
+	pattern  []float32             // multiplies the projections of whole tiles; nil: not known
+	shading  *shading.Shading      //  divides the projections, pattern included; nil: none yet
 }
 
 func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
@@ -153,11 +155,11 @@ func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) b
 	}
 	if a.in == nil {
 		var err error
-		if a.in, err = newProjector(a.mosaic, a.depths, a.counted, a.res); err != nil {
+		if a.in, err = projection.New(a.mosaic, a.depths, a.counted, a.res); err != nil {
 			return nil, err
 		}
 	}
-	planes, err := a.in.project(ctx, missing)
+	planes, err := a.in.Project(ctx, missing)
 	if err != nil {
 		return nil, err
 	}

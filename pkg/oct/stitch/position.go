@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 )
 
 // position determines the positions of the tiles, and records them in s.
@@ -68,10 +69,10 @@ func measureNominal(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *
 	switch {
 	case e.failed != nil:
 		res.Warnf("%s: %v: the tiles stay where the matrix %v puts them; --transform FILE sets another", m.Where, e.failed, opt.Transform)
-	case opt.Rules == RulesConsensus:
+	case opt.Rules == affine.RulesConsensus:
 		g.warn(e.arrangement.Fit, e.measures, "the matrix puts them", m.Where, res)
 	}
-	if opt.Rules == RulesConsensus || opt.MaxRefinement == 0 {
+	if opt.Rules == affine.RulesConsensus || opt.MaxRefinement == 0 {
 		return e.measures, rounded(e.arrangement.Residuals(g.nominals(e.transform.Matrix, opt.Overlap))), nil
 	}
 	counted := all[0].counted // tiles come again, and count once

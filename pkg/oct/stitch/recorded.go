@@ -6,6 +6,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/oct/stitch/consensus"
 )
@@ -21,7 +22,7 @@ const alongside = 0.25
 const mostOverlapping = 256
 
 // overlappingPairs returns the tiles that overlap at their recorded positions, each with those before it.
-func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
+func (g *grid) overlappingPairs(m affine.Matrix) (out []pair, err error) {
 	places := make([]canvas.Place, g.ny*g.nx)
 	for t := range places {
 		if g.has(t) {
@@ -60,7 +61,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 }
 
 // byRecord expects tiles at their recorded positions.
-func (g *grid) byRecord(m Matrix) expectation {
+func (g *grid) byRecord(m affine.Matrix) expectation {
 	return func(p pair) [2]float64 {
 		a, b := g.nominal(m, 0, p.a/g.nx, p.a%g.nx), g.nominal(m, 0, p.b/g.nx, p.b%g.nx)
 		return [2]float64{b[0] - a[0], b[1] - a[1]}
@@ -130,7 +131,7 @@ const stripMargin = 8
 
 // newRecordedAligner prepares the comparison of tiles that overlap at their recorded positions. It holds only
 // those strips of a tile's projection in which its neighbours may lie.
-func newRecordedAligner(m *oct.Mosaic, transform Matrix, reach int, res oct.Resources) (*aligner, error) {
+func newRecordedAligner(m *oct.Mosaic, transform affine.Matrix, reach int, res oct.Resources) (*aligner, error) {
 	a := newAligner(m, res)
 	var err error
 	if a.pairs, err = a.grid.neighbouring(transform); err != nil {

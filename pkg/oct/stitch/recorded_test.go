@@ -16,6 +16,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/stitch/overview"
 	"strata/pkg/phantom"
@@ -319,7 +320,7 @@ func TestBadPairsLeaveTheRecord(t *testing.T) {
 			all = append(all, m)
 		}
 		sum, mean := 0.0, [2]float64{}
-		at := g.nominals(Matrix{{0.9, 0}, {0, 0.9}}, 0)
+		at := g.nominals(affine.Matrix{{0.9, 0}, {0, 0.9}}, 0)
 		r := refine(at, all, how).Residuals(at)
 		for k := range r {
 			for d := range 2 {
@@ -356,7 +357,7 @@ func TestRowsOfLargeTiles(t *testing.T) {
 	}
 	m.Absent = make([]bool, ny*nx)
 	for _, workers := range []int{1, 2, 32} {
-		a, err := newRecordedAligner(m, Identity, 62, oct.Resources{Workers: workers, Mem: 512 << 20})
+		a, err := newRecordedAligner(m, affine.Identity, 62, oct.Resources{Workers: workers, Mem: 512 << 20})
 		if err != nil {
 			t.Errorf("%d workers: %v", workers, err)
 			continue
@@ -397,7 +398,7 @@ func TestRecordedIsTheSameHoweverDone(t *testing.T) {
 // Tiles that no pair measured follow those beside them, pairs beyond the tolerance have no say, and no tile moves
 // further against its neighbours than they allow.
 func TestSilentTilesKeepTheirRecord(t *testing.T) {
-	at := (&grid{ny: 1, nx: 5, tile: [2]int{100, 100}}).nominals(Identity, 0)
+	at := (&grid{ny: 1, nx: 5, tile: [2]int{100, 100}}).nominals(affine.Identity, 0)
 	sure := consensus.Diagonal(100)
 	all := []measure{ // tiles in a row: 1 and 2 moved by 4 px, 3 shows nothing, 4 is said to be far away
 		{pair: pair{0, 1, 1}, d: [2]float64{0, 104}, precision: sure},
@@ -420,7 +421,7 @@ func TestSilentTilesKeepTheirRecord(t *testing.T) {
 func TestPairsOfShiftedRows(t *testing.T) {
 	g := &grid{ny: 2, nx: 4, tile: [2]int{100, 100}, shape: [2]int{200, 400}, absent: []bool{false, true, false, true, true, false, true, false},
 		recorded: [][2]float64{{0, 0}, {}, {0, 80}, {}, {}, {80, 40}, {}, {80, 120}}}
-	got := fmt.Sprint(g.overlappingPairs(Identity))
+	got := fmt.Sprint(g.overlappingPairs(affine.Identity))
 	if want := "[{0 2 1} {0 5 0} {2 5 0} {2 7 0} {5 7 1}] <nil>"; got != want {
 		t.Errorf("pairs %v, want %v", got, want)
 	}

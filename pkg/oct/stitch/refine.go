@@ -1,6 +1,7 @@
 package stitch
 
 import (
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 )
 
@@ -52,7 +53,7 @@ func refine(g *consensus.Grid, all []measure, how refinement) *consensus.Arrange
 }
 
 // nominals returns the mosaic's tiles where the matrix puts them.
-func (g *grid) nominals(m Matrix, overlap float64) *consensus.Grid {
+func (g *grid) nominals(m affine.Matrix, overlap float64) *consensus.Grid {
 	out := &consensus.Grid{}
 	out.Add(g.ny, g.nx)
 	for t := range g.ny * g.nx {

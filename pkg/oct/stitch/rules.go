@@ -4,26 +4,10 @@ import (
 	"context"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/stitch/reference"
 )
-
-// Rules selects how the matrix is estimated.
-type Rules string
-
-// Values of Rules.
-const (
-	// RulesConsensus looks for tiles wherever they may overlap, and lets pairs check each other.
-	RulesConsensus Rules = "consensus"
-	// RulesReference compares the middle planes of the stated overlaps and takes the mean of all pairs, like linumpy.
-	RulesReference Rules = "reference"
-)
-
-// AllRules lists all values of [Rules].
-var AllRules = []string{string(RulesConsensus), string(RulesReference)}
-
-// ByReference says that an estimate followed the reference's rules.
-const ByReference = "by the reference's rules"
 
 // byReference finds the displacements along the axes by the reference's rules.
 func (e *estimator) byReference(ctx context.Context) (*estimation, error) {
@@ -50,7 +34,7 @@ func (e *estimator) byReference(ctx context.Context) (*estimation, error) {
 	}
 	steps, count, spread := reference.Pool(pairs)
 	e.grid.Expected = e.complete(steps, [2]bool{count[0] > 0, count[1] > 0})
-	t := Transform{Pairs: len(pairs), Spread: milli(spread)}
+	t := affine.Transform{Pairs: len(pairs), Spread: milli(spread)}
 	return e.found(t, measures, consensus.Arrange(e.grid, nil, nil, 1), count)
 }
 

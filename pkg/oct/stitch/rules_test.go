@@ -11,6 +11,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
 )
@@ -42,7 +43,7 @@ func stepped(t *testing.T, planes int, down, right [2]int, sparse int) *ngff.Ima
 }
 
 // stepsOf returns the displacements of neighbours below and to the right in px.
-func stepsOf(t Transform) (out [4]float64) {
+func stepsOf(t affine.Transform) (out [4]float64) {
 	step := 100 * (1 - t.Overlap)
 	return [4]float64{t.Matrix[0][0] * step, t.Matrix[1][0] * step, t.Matrix[0][1] * step, t.Matrix[1][1] * step}
 }
@@ -51,9 +52,9 @@ func stepsOf(t Transform) (out [4]float64) {
 // mosaic or several, and in whatever memory.
 func TestReferenceRules(t *testing.T) {
 	truth := [4]float64{78, 3, -4, 83}
-	opt := Options{Overlap: 0.2, Rules: RulesReference}
+	opt := Options{Overlap: 0.2, Rules: affine.RulesReference}
 	in := stepped(t, 3, [2]int{78, 3}, [2]int{-4, 83}, 5)
-	var first Transform
+	var first affine.Transform
 	for k, res := range []oct.Resources{{Workers: 1, Mem: 64 << 20}, {Workers: 3, Mem: 4 << 20}} {
 		var done atomic.Int64
 		res.Progress = func(n int64) { done.Add(n) }
@@ -66,7 +67,7 @@ func TestReferenceRules(t *testing.T) {
 				t.Errorf("step %d is %.3f px, want %g", i, v, truth[i])
 			}
 		}
-		if got.Pairs != 20+24 || got.Of != got.Pairs || got.Spread > 0.1 || got.Rules != RulesReference {
+		if got.Pairs != 20+24 || got.Of != got.Pairs || got.Spread > 0.1 || got.Rules != affine.RulesReference {
 			t.Errorf("%+v", got)
 		}
 		if want := "tiles overlap by 21.9 % along y and 16.9 % along x, not 20 %: 44 of 44 pairs, spread 0.007 px, by the reference's rules"; got.Summary() != want {
@@ -90,7 +91,7 @@ func TestReferenceRulesPlaceTiles(t *testing.T) {
 		res := octtest.Small()
 		var done atomic.Int64
 		res.Progress = func(n int64) { done.Add(n) }
-		_, s, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, Options{Overlap: 0.2, Estimate: true, Rules: RulesReference, MaxRefinement: most}, res)
+		_, s, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, Options{Overlap: 0.2, Estimate: true, Rules: affine.RulesReference, MaxRefinement: most}, res)
 		return s, done.Load(), err
 	}
 	plain, once, err := run(0)
@@ -103,7 +104,7 @@ func TestReferenceRulesPlaceTiles(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if a := plain.Agreement(); a.Rules != RulesReference || a.Votes != 24 || a.Compared != 24 || len(plain.Pairs) != 24 {
+	if a := plain.Agreement(); a.Rules != affine.RulesReference || a.Votes != 24 || a.Compared != 24 || len(plain.Pairs) != 24 {
 		t.Errorf("%+v", a)
 	}
 	refined, twice, err := run(4)
@@ -129,7 +130,7 @@ func TestReferenceRulesPlaceTiles(t *testing.T) {
 // Where the stated overlap has nothing of the true one in the middle, the highest peak means nothing. The consensus finds it.
 func TestReferenceRulesNeedTheStatedOverlap(t *testing.T) {
 	in := stepped(t, 1, [2]int{92, 0}, [2]int{0, 92}, -1)
-	for _, rules := range []Rules{RulesConsensus, RulesReference} {
+	for _, rules := range []affine.Rules{affine.RulesConsensus, affine.RulesReference} {
 		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: 0.2, Rules: rules}, octtest.Small())
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +140,7 @@ func TestReferenceRulesNeedTheStatedOverlap(t *testing.T) {
 			worst = max(worst, math.Abs(v-[4]float64{92, 0, 0, 92}[i]))
 		}
 		t.Logf("%s: steps %.2f px", got.Summary(), stepsOf(got))
-		if wrong := rules == RulesReference; got.Pairs != 24 || wrong && worst < 5 || !wrong && worst > 0.5 {
+		if wrong := rules == affine.RulesReference; got.Pairs != 24 || wrong && worst < 5 || !wrong && worst > 0.5 {
 			t.Errorf("%s: %.2f px off", rules, worst)
 		}
 	}
@@ -152,8 +153,8 @@ func TestReferenceRulesFindNothing(t *testing.T) {
 		var warned string
 		res := octtest.Small()
 		res.Warn = func(s string) { warned += s }
-		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: overlap, Rules: RulesReference}, res)
-		if err != nil || got.Matrix != Identity || got.Pairs != 0 || got.Of != 4 || got.Rules != RulesReference || !strings.Contains(warned, "the matrix stays as it began") {
+		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: overlap, Rules: affine.RulesReference}, res)
+		if err != nil || got.Matrix != affine.Identity || got.Pairs != 0 || got.Of != 4 || got.Rules != affine.RulesReference || !strings.Contains(warned, "the matrix stays as it began") {
 			t.Errorf("%+v, %v, %q", got, err, warned)
 		}
 	}
@@ -172,7 +173,7 @@ func TestReferenceRulesFindWhatSkimageFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := octtest.Open(t, store.Folder(golden.Input(t, c)))
-		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: g.Params.Overlap, Rules: RulesReference}, octtest.Small())
+		got, err := EstimateTransform(octtest.Ctx, []*ngff.Image{in}, Options{Overlap: g.Params.Overlap, Rules: affine.RulesReference}, octtest.Small())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
@@ -24,10 +25,10 @@ type Options struct {
 	// Overlap is the nominal fraction o of a tile that its neighbour also covers: 0 ≤ o < 1.
 	Overlap float64
 	// Transform is M; the zero value stands for the identity. With Estimate it is the initial matrix.
-	Transform Matrix
+	Transform affine.Matrix
 	// Estimate estimates M from neighbouring tiles.
 	Estimate bool
-	Rules    Rules // of Estimate; "": RulesConsensus
+	Rules    affine.Rules // of Estimate; "": RulesConsensus
 	// MaxRefinement is the maximum distance in px by which a tile may be moved from the position given by M to fit its
 	// neighbours; 0: none; with a consensus, +Inf: as far as they show.
 	MaxRefinement float64
@@ -61,15 +62,15 @@ func (o *Options) Measures() bool {
 func (o *Options) check() error {
 	switch o.Rules {
 	case "":
-		o.Rules = RulesConsensus
-	case RulesConsensus, RulesReference:
+		o.Rules = affine.RulesConsensus
+	case affine.RulesConsensus, affine.RulesReference:
 	default:
-		return oct.BadInput("--estimate_rules %q is not one of %v", o.Rules, AllRules)
+		return oct.BadInput("--estimate_rules %q is not one of %v", o.Rules, affine.AllRules)
 	}
 	if !(o.Overlap >= 0 && o.Overlap < 1) {
 		return oct.BadInput("--overlap %g must be within 0…1, 1 excluded", o.Overlap)
 	}
-	if !(o.MaxRefinement >= 0 && (o.MaxRefinement <= 1e6 || o.Estimate && o.Rules == RulesConsensus && math.IsInf(o.MaxRefinement, 1))) {
+	if !(o.MaxRefinement >= 0 && (o.MaxRefinement <= 1e6 || o.Estimate && o.Rules == affine.RulesConsensus && math.IsInf(o.MaxRefinement, 1))) {
 		return oct.BadInput("--max_refinement_px %g must be a number of pixels, at least 0", o.MaxRefinement)
 	}
 	if !(o.Tolerance >= 0 && o.Tolerance <= 1e6) {
@@ -78,10 +79,10 @@ func (o *Options) check() error {
 	if o.Positions != nil && (o.Estimate || o.MaxRefinement > 0) {
 		return oct.LayoutErrorf("--positions goes with --position_tolerance, not with --estimate or --max_refinement_px")
 	}
-	if o.Transform == (Matrix{}) {
-		o.Transform = Identity
+	if o.Transform == (affine.Matrix{}) {
+		o.Transform = affine.Identity
 	}
-	if err := o.Transform.check(); err != nil {
+	if err := o.Transform.Check(); err != nil {
 		return oct.BadInput("--transform: %w", err)
 	}
 	switch o.Blending {
@@ -96,22 +97,22 @@ func (o *Options) check() error {
 
 // Result describes how the tiles of a mosaic were stitched.
 type Result struct {
-	Overlap   float64         `json:"overlap"`
-	Transform Transform       `json:"transform"`
-	Blending  canvas.Blending `json:"blending"`
-	Recorded  bool            `json:"recorded,omitempty"` // M was applied to recorded positions; overlap is meaningless
-	Tolerance float64         `json:"position_tolerance_um,omitempty"`
-	Channel   int             `json:"channel,omitempty"` // from which positions and seams were determined
-	Voxel     [2]float64      `json:"voxel_um,omitzero"` // size (y, x) of a pixel
-	Tile      [2]int          `json:"tile_px"`           // (y, x)
-	Grid      [2]int          `json:"tiles"`             // (y, x)
-	Origin    [2]int          `json:"origin_px"`         // position of the slice's first voxel
-	Size      [2]int          `json:"size_px"`           // of the slice
-	Holes     int64           `json:"holes_px"`          // pixels of a plane that no tile covers
-	Tiles     []TilePlan      `json:"positions"`
-	Pairs     []TilePair      `json:"pairs"`           // compared neighbours; empty without estimate or refinement
-	Seams     []canvas.Seam   `json:"seams,omitempty"` // as placed
-	alike     bool            // the tiles that were checked have something in common
+	Overlap   float64          `json:"overlap"`
+	Transform affine.Transform `json:"transform"`
+	Blending  canvas.Blending  `json:"blending"`
+	Recorded  bool             `json:"recorded,omitempty"` // M was applied to recorded positions; overlap is meaningless
+	Tolerance float64          `json:"position_tolerance_um,omitempty"`
+	Channel   int              `json:"channel,omitempty"` // from which positions and seams were determined
+	Voxel     [2]float64       `json:"voxel_um,omitzero"` // size (y, x) of a pixel
+	Tile      [2]int           `json:"tile_px"`           // (y, x)
+	Grid      [2]int           `json:"tiles"`             // (y, x)
+	Origin    [2]int           `json:"origin_px"`         // position of the slice's first voxel
+	Size      [2]int           `json:"size_px"`           // of the slice
+	Holes     int64            `json:"holes_px"`          // pixels of a plane that no tile covers
+	Tiles     []TilePlan       `json:"positions"`
+	Pairs     []TilePair       `json:"pairs"`           // compared neighbours; empty without estimate or refinement
+	Seams     []canvas.Seam    `json:"seams,omitempty"` // as placed
+	alike     bool             // the tiles that were checked have something in common
 }
 
 // TilePlan is the position of a tile, (y, x) in px.
@@ -274,7 +275,7 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 
 // newStitching returns a result with the options and the mosaic's geometry filled in.
 func newStitching(m *oct.Mosaic, g grid, opt Options) *Result {
-	s := &Result{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
+	s := &Result{Overlap: opt.Overlap, Transform: affine.Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
 		Channel: opt.Channel, Voxel: m.Voxel(), Tile: g.tile, Grid: [2]int{g.ny, g.nx}, Pairs: []TilePair{}}
 	if opt.Positions != nil {
 		s.Recorded, s.Tolerance, s.Overlap, s.Transform.Overlap = true, opt.Tolerance, 0, -1

@@ -9,6 +9,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr"
@@ -112,7 +113,7 @@ func TestStitchIsTheSameHoweverDone(t *testing.T) {
 		mosaics := map[int]*ngff.Image{}
 		c.DType = d
 		for _, interpolate := range []bool{false, true} {
-			opt := Options{Overlap: 0.23, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Interpolate: interpolate, Seams: true}
+			opt := Options{Overlap: 0.23, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Interpolate: interpolate, Seams: true}
 			var want []byte
 			var report string
 			for k, v := range []struct {

@@ -1,6 +1,10 @@
 package stitch
 
-import "strata/pkg/filter"
+import (
+	"strata/pkg/filter"
+	"strata/pkg/oct/stitch/affine"
+	"strata/pkg/oct/stitch/shading"
+)
 
 // strips describes where two tiles of the grid may overlap: boxes of the same size, in the coordinates of each.
 type strips struct {
@@ -23,21 +27,17 @@ func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
 	return s, true
 }
 
-// of returns a box of a view, divided by the shading.
-func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
+// box returns a box of a view, divided by the shading unless that is nil.
+func (v view) box(light *shading.Shading, at [2]int, ny, nx int) []float32 {
 	out := filter.Crop(v.v, v.n[1], at, ny, nx)
-	if s != nil {
-		for y := range ny {
-			for x, f := range s.inverse[(v.at[0]+at[0]+y)*s.width+v.at[1]+at[1]:][:nx] {
-				out[y*nx+x] *= f
-			}
-		}
+	if light != nil {
+		light.Divide(out, [2]int{v.at[0] + at[0], v.at[1] + at[1]}, ny, nx)
 	}
 	return out
 }
 
 // expected returns the displacement of neighbours along an axis of the grid.
-func (g *grid) expected(m Matrix, overlap float64, axis int) [2]float64 {
+func (g *grid) expected(m affine.Matrix, overlap float64, axis int) [2]float64 {
 	if axis == 0 {
 		return g.nominal(m, overlap, 1, 0)
 	}

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
@@ -29,7 +30,7 @@ func TestEstimateIsTheSameHoweverDone(t *testing.T) {
 		_, in := stitchSpecimen(t, c, phantom.Storage{Codecs: nil, Chunks: []int{7, 96, 80}})
 		mosaics = append(mosaics, in)
 	}
-	var first Transform
+	var first affine.Transform
 	var places []TilePlan
 	total := int64(0)
 	for _, m := range mosaics {
@@ -116,7 +117,7 @@ func TestEstimateAlongOneAxis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Matrix(c.Matrix)
+		want := affine.Matrix(c.Matrix)
 		for i := range got.Matrix {
 			for j := range got.Matrix[i] {
 				if d := got.Matrix[i][j] - want[i][j]; math.Abs(d) > 0.2/80 {
@@ -199,7 +200,7 @@ func TestRefinementDoesNotAccumulateErrors(t *testing.T) {
 		}
 		all = append(all, m)
 	}
-	at := g.nominals(Matrix{{0.8, 0}, {0, 0.8}}, 0)
+	at := g.nominals(affine.Matrix{{0.8, 0}, {0, 0.8}}, 0)
 	got := refine(at, all, refinement{farthest: 17, most: 8}).Residuals(at)
 	var mean [2]float64
 	for i := range got {

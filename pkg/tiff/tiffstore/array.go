@@ -29,6 +29,9 @@ type array struct {
 	colors []uint16          // of a palette image that is shown in them: red, then green, then blue of each index
 }
 
+// Dims returns the axes.
+func (a *array) Dims() []shown.Axis { return a.axes }
+
 // locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
 func (a *array) locate(index []int) (*tiff.Page, int64) {
 	var t, c, page, s, z, y, x int

@@ -29,7 +29,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
@@ -48,9 +47,7 @@ type Store struct {
 	warnings []string
 	others   []store.Object // of an image that lies in several files
 
-	mu     sync.Mutex
-	arrays map[string]*array // by key
-
+	arrays  shown.Arrays[*array]
 	scratch chan *scratch
 }
 
@@ -64,9 +61,6 @@ var (
 	_ store.Decoder = (*Store)(nil)
 	_ store.Distant = (*Store)(nil)
 )
-
-// mostArrays bounds the arrays that a store remembers: a stack may have a page for each of millions.
-const mostArrays = 4096
 
 // Option configures [Open].
 type Option func(*options)
@@ -90,8 +84,8 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Store{where: where, requests: o.requests, images: map[string]*tiff.Image{}, arrays: map[string]*array{},
-		scratch: make(chan *scratch, 64)}
+	s := &Store{where: where, requests: o.requests, images: map[string]*tiff.Image{}, scratch: make(chan *scratch, 64)}
+	s.arrays = shown.Arrays[*array]{Where: where, Make: s.makeArray}
 	var more []tiff.Option
 	if o.sibling != nil {
 		more = append(more, tiff.Siblings(func(ctx context.Context, name string) (tiff.Source, error) {
@@ -202,10 +196,7 @@ func (s *Store) close(file store.Object) error {
 // Location names a chunk by its page and tile, and returns other keys below the file.
 func (s *Store) Location(key string) string {
 	at, rest, ok := strings.Cut(key, "/c/")
-	s.mu.Lock()
-	a := s.arrays[at]
-	s.mu.Unlock()
-	if ok && a != nil { // else nobody has asked for the chunk
+	if a, known := s.arrays.Known(at); ok && known { // else nobody has asked for the chunk
 		if index, ok := shown.Index(a.axes, rest); ok {
 			if page, segment := a.locate(index); page != nil {
 				return fmt.Sprintf("%s: %s: %s", page.File().Name, page.Name(), page.SegmentName(segment))
@@ -228,37 +219,14 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 	if dir == "" { // pages that are no image
 		return []byte(`{"zarr_format":3,"node_type":"group","attributes":{}}`), nil
 	}
-	a, err := s.array(ctx, dir)
+	a, err := s.arrays.Array(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	return a.document()
 }
 
-func (s *Store) absent(key string) error {
-	return shown.Absent(store.Join(s.where, key))
-}
-
-// array finds the array at a key, or makes it.
-func (s *Store) array(ctx context.Context, key string) (*array, error) {
-	s.mu.Lock()
-	a := s.arrays[key]
-	s.mu.Unlock()
-	if a != nil {
-		return a, nil
-	}
-	a, err := s.makeArray(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.arrays) >= mostArrays {
-		clear(s.arrays)
-	}
-	s.arrays[key] = a
-	return a, nil
-}
+func (s *Store) absent(key string) error { return s.arrays.Absent(key) }
 
 func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
 	if name, ok := strings.CutPrefix(key, "pages/"); ok {
@@ -294,23 +262,6 @@ func (s *Store) page(name string) *tiff.Page {
 	return p.Sub[i]
 }
 
-// chunk finds the chunk that a key names; a nil array: the key is of no chunk.
-func (s *Store) chunk(ctx context.Context, key string) (*array, []int, error) {
-	at, rest, ok := strings.Cut(key, "/c/")
-	if !ok {
-		return nil, nil, nil
-	}
-	a, err := s.array(ctx, at)
-	if err != nil {
-		return nil, nil, err
-	}
-	index, ok := shown.Index(a.axes, rest)
-	if !ok {
-		return nil, nil, s.absent(key)
-	}
-	return a, index, nil
-}
-
 // List lists the images of the file and their levels; pages are not listed.
 func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	im := s.images[prefix]
@@ -332,16 +283,16 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a, index, err := s.chunk(ctx, key)
+	a, index, err := s.arrays.Chunk(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if a == nil {
+	if index == nil {
 		doc, err := s.document(ctx, key)
-		if err == nil && limit >= 0 && int64(len(doc)) > limit {
-			return nil, fmt.Errorf("%s: %w: %d bytes, at most %d expected", s.Location(key), store.ErrTooLarge, len(doc), limit)
+		if err != nil {
+			return nil, err
 		}
-		return append(dst[:0], doc...), err
+		return shown.Document(doc).Get(dst, limit, s.Location(key))
 	}
 	o, err := s.open(ctx, key, a, index)
 	if err != nil {
@@ -362,11 +313,11 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 
 // Open opens a chunk, or a metadata document.
 func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
-	a, index, err := s.chunk(ctx, key)
+	a, index, err := s.arrays.Chunk(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if a == nil {
+	if index == nil {
 		doc, err := s.document(ctx, key)
 		if err != nil {
 			return nil, err
@@ -419,7 +370,7 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 
 // Decode fills dst with the samples of a tile.
 func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
-	a, index, err := s.chunk(ctx, key)
+	a, index, err := s.arrays.Chunk(ctx, key)
 	if err != nil {
 		return err
 	}

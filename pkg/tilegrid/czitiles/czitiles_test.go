@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/tilegrid"
@@ -138,7 +139,7 @@ func TestStitched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := stitch.Options{Transform: stitch.Identity, Overlap: c.Overlap, Blending: canvas.BlendDiffusion, Positions: positions, Tolerance: stitch.DefaultTolerance}
+	opt := stitch.Options{Transform: affine.Identity, Overlap: c.Overlap, Blending: canvas.BlendDiffusion, Positions: positions, Tolerance: stitch.DefaultTolerance}
 	_, stitched, err := stitch.Run(t.Context(), grid, store.Memory(), oct.Layout{}, opt, oct.Resources{Workers: 2, Mem: 64 << 20})
 	if err != nil {
 		t.Fatal(err)

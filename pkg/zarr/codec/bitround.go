@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"strata/pkg/dtype"
@@ -10,12 +9,14 @@ import (
 // bitRound is numcodecs' lossy filter that keeps the first bits of the mantissa
 // and makes the others zero.
 type bitRound struct {
+	described
 	sized
 	keep int
 }
 
 func parseBitRound(c *config, elem dtype.Type) Codec {
-	f := &bitRound{sized{layout{Type: elem}, layout{Type: elem}}, c.integer("keepbits", 0, 1<<20, -1)}
+	f := &bitRound{sized: sized{layout{Type: elem}, layout{Type: elem}}, keep: c.integer("keepbits", 0, 1<<20, -1)}
+	f.described = described{"bitround", map[string]any{"keepbits": f.keep}}
 	if f.keep < 0 {
 		c.fail("\"keepbits\" is missing (must be a number of bits)")
 	}
@@ -39,16 +40,6 @@ func (f *bitRound) mantissa() int {
 	}
 	return 0
 }
-
-func (f *bitRound) Name() string { return "bitround" }
-
-func (f *bitRound) MetadataV2() (json.RawMessage, error) { return metadataV2("bitround", f.fields()) }
-
-func (f *bitRound) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"bitround", f.fields())
-}
-
-func (f *bitRound) fields() map[string]any { return map[string]any{"keepbits": f.keep} }
 
 // Decode copies: rounded numbers are numbers.
 func (f *bitRound) Decode(_ *Scratch, dst, src []byte) (int, error) {

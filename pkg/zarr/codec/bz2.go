@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"compress/bzip2"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -14,18 +13,10 @@ import (
 
 // bz2Codec reads bzip2 streams. There is no encoder: nothing about bzip2
 // recommends it for new arrays.
-type bz2Codec struct{ level int }
+type bz2Codec struct{ described }
 
-func parseBZ2(c *config, _ dtype.Type) Codec { return &bz2Codec{c.integer("level", 1, 9, 1)} }
-
-func (b *bz2Codec) Name() string { return "bz2" }
-
-func (b *bz2Codec) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("bz2", map[string]any{"level": b.level})
-}
-
-func (b *bz2Codec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"bz2", map[string]any{"level": b.level})
+func parseBZ2(c *config, _ dtype.Type) Codec {
+	return &bz2Codec{described{"bz2", map[string]any{"level": c.integer("level", 1, 9, 1)}}}
 }
 
 // EncodedSize: bzip2's manual promises at most 1 % and 600 bytes more.

@@ -148,6 +148,20 @@ func abbreviate(v json.RawMessage) string {
 	return string(v)
 }
 
+// described is the part of a codec of numcodecs that its name and its settings decide, which are the same in both formats.
+type described struct {
+	name   string
+	fields map[string]any
+}
+
+func (d described) Name() string { return d.name }
+
+func (d described) MetadataV2() (json.RawMessage, error) { return metadataV2(d.name, d.fields) }
+
+func (d described) MetadataV3() (json.RawMessage, error) {
+	return metadataV3(prefixV3+d.name, d.fields)
+}
+
 // metadataV2 returns an object with an "id" and the given fields.
 func metadataV2(id string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"id": id}

@@ -1,34 +1,24 @@
 package codec
 
 import (
-	"encoding/json"
-
 	"strata/pkg/dtype"
 )
 
 // deltaCodec is numcodecs' delta filter: the first element, then the difference
 // of each to the one before it.
-type deltaCodec struct{ sized }
+type deltaCodec struct {
+	described
+	sized
+}
 
 func parseDelta(c *config, elem dtype.Type) Codec {
 	decoded := c.elements("dtype", c.ifV3(elem))
-	f := &deltaCodec{sized{decoded, c.elements("astype", decoded)}}
+	f := &deltaCodec{sized: sized{decoded, c.elements("astype", decoded)}}
 	if c.err == nil && (!f.decoded.real() || !f.encoded.real()) {
 		c.fail("from %s to %s (must be integers or floating-point numbers)", f.decoded.Type, f.encoded.Type)
 	}
+	f.described = described{"delta", map[string]any{"dtype": f.decoded.str(), "astype": f.encoded.str()}}
 	return f
-}
-
-func (f *deltaCodec) Name() string { return "delta" }
-
-func (f *deltaCodec) MetadataV2() (json.RawMessage, error) { return metadataV2("delta", f.fields()) }
-
-func (f *deltaCodec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"delta", f.fields())
-}
-
-func (f *deltaCodec) fields() map[string]any {
-	return map[string]any{"dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
 // Decode sums up in the decoded type: integers wrap around, floats round once

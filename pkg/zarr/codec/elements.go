@@ -203,3 +203,18 @@ func (f sized) encodeInto(dst, src []byte) (out []byte, n int, err error) {
 	}
 	return room(&dst, n*f.encoded.Size()), n, nil
 }
+
+// convert decodes src to dst by conversion of each element.
+func (f sized) convert(s *Scratch, dst, src []byte) (int, error) {
+	n, err := f.decodeInto(dst, src)
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
+		convert(dst[i*f.decoded.Size():], f.decoded, src[i*f.encoded.Size():], f.encoded)
+	}
+	return n * f.decoded.Size(), nil
+}

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -11,19 +10,21 @@ import (
 // fixedScaleOffset is numcodecs' filter that stores (x − offset) × scale,
 // rounded to the nearest integer.
 type fixedScaleOffset struct {
+	described
 	sized
 	offset, scale float64
 }
 
 func parseFixedScaleOffset(c *config, elem dtype.Type) Codec {
 	decoded := c.elements("dtype", c.ifV3(elem))
-	f := &fixedScaleOffset{sized{decoded, c.elements("astype", decoded)}, c.number("offset"), c.number("scale")}
+	f := &fixedScaleOffset{sized: sized{decoded, c.elements("astype", decoded)}, offset: c.number("offset"), scale: c.number("scale")}
 	if c.err == nil && (!f.decoded.real() || !f.encoded.real()) {
 		c.fail("from %s to %s (must be integers or floating-point numbers)", f.decoded.Type, f.encoded.Type)
 	}
 	if f.scale == 0 {
 		c.fail("\"scale\" is 0 (must be another number)")
 	}
+	f.described = described{"fixedscaleoffset", map[string]any{"offset": f.offset, "scale": f.scale, "dtype": f.decoded.str(), "astype": f.encoded.str()}}
 	return f
 }
 
@@ -33,20 +34,6 @@ func (c *config) ifV3(elem dtype.Type) layout {
 		return layout{Type: elem}
 	}
 	return layout{}
-}
-
-func (f *fixedScaleOffset) Name() string { return "fixedscaleoffset" }
-
-func (f *fixedScaleOffset) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("fixedscaleoffset", f.fields())
-}
-
-func (f *fixedScaleOffset) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"fixedscaleoffset", f.fields())
-}
-
-func (f *fixedScaleOffset) fields() map[string]any {
-	return map[string]any{"offset": f.offset, "scale": f.scale, "dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
 // arithmetic returns the type that numpy computes in when elements of type l meet a Python number: their own

@@ -3,7 +3,6 @@ package codec
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -17,27 +16,22 @@ import (
 
 // lz4Codec is numcodecs' LZ4: the decoded size in 4 bytes, little-endian, then
 // one block of the LZ4 block format.
-type lz4Codec struct{ acceleration int }
+type lz4Codec struct {
+	described
+	acceleration int
+}
 
 // lz4MaxSize is the most that an LZ4 block can hold (LZ4_MAX_INPUT_SIZE).
 const lz4MaxSize = 0x7e000000
 
 // LZ4 returns a codec that compresses to an LZ4 block preceded by its size. Acceleration starts at 1; each
 // step is faster and makes larger blocks.
-func LZ4(acceleration int) Codec { return &lz4Codec{acceleration} }
+func LZ4(acceleration int) Codec {
+	return &lz4Codec{described{"lz4", map[string]any{"acceleration": acceleration}}, acceleration}
+}
 
 func parseLZ4(c *config, _ dtype.Type) Codec {
-	return &lz4Codec{c.integer("acceleration", math.MinInt32, math.MaxInt32, 1)}
-}
-
-func (l *lz4Codec) Name() string { return "lz4" }
-
-func (l *lz4Codec) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("lz4", map[string]any{"acceleration": l.acceleration})
-}
-
-func (l *lz4Codec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"lz4", map[string]any{"acceleration": l.acceleration})
+	return LZ4(c.integer("acceleration", math.MinInt32, math.MaxInt32, 1))
 }
 
 // EncodedSize: the bound of an LZ4 block (LZ4_COMPRESSBOUND), behind 4 bytes.

@@ -21,6 +21,7 @@ import (
 // lzmaCodec is numcodecs' LZMA, which is Python's: a container, and the filters
 // in it.
 type lzmaCodec struct {
+	described
 	format, check int
 	preset        *int
 	filters       []lzmaFilter
@@ -54,7 +55,7 @@ type lzmaFilter struct {
 }
 
 // LZMA returns a codec that compresses to an .xz file with a CRC-64.
-func LZMA() Codec { return &lzmaCodec{format: lzmaXZ, check: -1} }
+func LZMA() Codec { return (&lzmaCodec{format: lzmaXZ, check: -1}).withSettings() }
 
 func parseLZMA(c *config, _ dtype.Type) Codec {
 	l := &lzmaCodec{format: c.integer("format", lzmaAuto, lzmaRaw, lzmaXZ), check: c.integer("check", -1, 16, -1)}
@@ -73,19 +74,13 @@ func parseLZMA(c *config, _ dtype.Type) Codec {
 			c.fail("%w", err)
 		}
 	}
+	return l.withSettings()
+}
+
+// withSettings lists the settings, which are all there.
+func (l *lzmaCodec) withSettings() *lzmaCodec {
+	l.described = described{"lzma", map[string]any{"format": l.format, "check": l.check, "preset": l.preset, "filters": l.filters}}
 	return l
-}
-
-func (l *lzmaCodec) Name() string { return "lzma" }
-
-func (l *lzmaCodec) MetadataV2() (json.RawMessage, error) { return metadataV2("lzma", l.fields()) }
-
-func (l *lzmaCodec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"lzma", l.fields())
-}
-
-func (l *lzmaCodec) fields() map[string]any {
-	return map[string]any{"format": l.format, "check": l.check, "preset": l.preset, "filters": l.filters}
 }
 
 func (l *lzmaCodec) EncodedSize(n int) (lo, hi int) { return 1, mem.Sum(n, n/64, 4096) }

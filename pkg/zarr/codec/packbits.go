@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,21 +10,13 @@ import (
 // packBits is numcodecs' filter that packs eight booleans into a byte, the
 // first in the most significant bit, behind a byte with the number of unused
 // bits at the end.
-type packBits struct{}
+type packBits struct{ described }
 
 func parsePackBits(c *config, elem dtype.Type) Codec {
 	if elem.Size() != 1 {
 		c.fail("elements are %s (must be bool)", elem)
 	}
-	return &packBits{}
-}
-
-func (*packBits) Name() string { return "packbits" }
-
-func (*packBits) MetadataV2() (json.RawMessage, error) { return metadataV2("packbits", nil) }
-
-func (*packBits) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"packbits", map[string]any{})
+	return &packBits{described{"packbits", map[string]any{}}}
 }
 
 // Types returns bool and uint8.

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"math"
 
 	"strata/pkg/dtype"
@@ -10,49 +9,27 @@ import (
 // quantizeCodec is numcodecs' lossy filter that rounds floating-point numbers to
 // a number of decimal digits (to a power of two not greater than that).
 type quantizeCodec struct {
+	described
 	sized
 	digits int
 }
 
 func parseQuantize(c *config, elem dtype.Type) Codec {
 	decoded := c.elements("dtype", c.ifV3(elem))
-	f := &quantizeCodec{sized{decoded, c.elements("astype", decoded)}, c.integer("digits", -300, 300, math.MinInt)}
+	f := &quantizeCodec{sized: sized{decoded, c.elements("astype", decoded)}, digits: c.integer("digits", -300, 300, math.MinInt)}
 	if f.digits == math.MinInt {
 		c.fail("\"digits\" is missing (must be a number of decimal digits)")
 	}
 	if c.err == nil && (!f.decoded.IsFloat() || !f.encoded.IsFloat()) {
 		c.fail("from %s to %s (must be floating-point numbers)", f.decoded.Type, f.encoded.Type)
 	}
+	f.described = described{"quantize", map[string]any{"digits": f.digits, "dtype": f.decoded.str(), "astype": f.encoded.str()}}
 	return f
-}
-
-func (f *quantizeCodec) Name() string { return "quantize" }
-
-func (f *quantizeCodec) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("quantize", f.fields())
-}
-
-func (f *quantizeCodec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"quantize", f.fields())
-}
-
-func (f *quantizeCodec) fields() map[string]any {
-	return map[string]any{"digits": f.digits, "dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
 // Decode only converts the type: rounding cannot be undone.
 func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
-	n, err := f.decodeInto(dst, src)
-	if err != nil {
-		return 0, err
-	}
-	for i := range n {
-		if err := s.pause(i); err != nil {
-			return 0, err
-		}
-		convert(dst[i*f.decoded.Size():], f.decoded, src[i*f.encoded.Size():], f.encoded)
-	}
-	return n * f.decoded.Size(), nil
+	return f.convert(s, dst, src)
 }
 
 // scale returns the power of two whose multiples numbers are rounded to.

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"strata/pkg/dtype"
@@ -10,24 +9,19 @@ import (
 
 // shuffleCodec is numcodecs' byte shuffle: first the first bytes of all
 // elements, then the second bytes, and so on.
-type shuffleCodec struct{ size int }
+type shuffleCodec struct {
+	described
+	size int
+}
 
 // Shuffle returns numcodecs' filter that groups the bytes of elements of the given size, at least 1, by
 // significance.
-func Shuffle(elementsize int) Codec { return &shuffleCodec{elementsize} }
+func Shuffle(elementsize int) Codec {
+	return &shuffleCodec{described{"shuffle", map[string]any{"elementsize": elementsize}}, elementsize}
+}
 
 func parseShuffle(c *config, _ dtype.Type) Codec {
-	return &shuffleCodec{c.integer("elementsize", 1, 1<<20, 4)}
-}
-
-func (f *shuffleCodec) Name() string { return "shuffle" }
-
-func (f *shuffleCodec) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("shuffle", map[string]any{"elementsize": f.size})
-}
-
-func (f *shuffleCodec) MetadataV3() (json.RawMessage, error) {
-	return metadataV3(prefixV3+"shuffle", map[string]any{"elementsize": f.size})
+	return Shuffle(c.integer("elementsize", 1, 1<<20, 4))
 }
 
 func (f *shuffleCodec) EncodedSize(n int) (lo, hi int) { return n, n }

@@ -184,9 +184,6 @@ func (f *Fit) Group(tile int) int { return f.group[tile] }
 // SameGroup reports whether links connect two tiles.
 func (f *Fit) SameGroup(a, b int) bool { return f.group[a] == f.group[b] }
 
-// Misfit returns by how many px the deviations contradict a link.
-func (f *Fit) Misfit(l *Link) float64 { return l.misfit(f.R) }
-
 func (l *Link) misfit(r [][2]float64) float64 {
 	d := l.off(r)
 	return math.Hypot(d[0], d[1])

@@ -14,14 +14,15 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/npy"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 )
 
 // A TileMatrix maps the indices (i, j) of a tile to its place (y, x) in pixels, as linumpy has it: its columns are the steps to the next
 // tile down and to the right.
-type TileMatrix stitch.Matrix
+type TileMatrix affine.Matrix
 
 // PerTile returns a matrix that acts on nominal positions as one that acts on the indices of tiles (y, x) pixels large.
-func PerTile(m stitch.Matrix, tile [2]int, overlap float64) (out TileMatrix) {
+func PerTile(m affine.Matrix, tile [2]int, overlap float64) (out TileMatrix) {
 	for i, row := range m {
 		for j, v := range row {
 			out[i][j] = v * float64(tile[j]) * (1 - overlap)
@@ -31,7 +32,7 @@ func PerTile(m stitch.Matrix, tile [2]int, overlap float64) (out TileMatrix) {
 }
 
 // Nominal is the inverse of [PerTile].
-func (m TileMatrix) Nominal(tile [2]int, overlap float64) (out stitch.Matrix) {
+func (m TileMatrix) Nominal(tile [2]int, overlap float64) (out affine.Matrix) {
 	for i, row := range m {
 		for j, v := range row {
 			out[i][j] = v / (float64(tile[j]) * (1 - overlap))
@@ -61,7 +62,7 @@ type Displacement struct {
 }
 
 // Model describes the grid that a matrix makes of tiles of a size (y, x).
-func Model(t stitch.Transform, tile [2]int, overlap float64) Displacement {
+func Model(t affine.Transform, tile [2]int, overlap float64) Displacement {
 	m := PerTile(t.Matrix, tile, overlap)
 	a, b, c, d := m[0][0], m[0][1], m[1][0], m[1][1]
 	theta := math.Atan2(-b, d)

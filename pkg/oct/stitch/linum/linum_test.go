@@ -10,10 +10,11 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/affine"
 )
 
 func TestTileMatrix(t *testing.T) {
-	m := stitch.Matrix{{1.01, 0.02}, {-0.03, 0.99}}
+	m := affine.Matrix{{1.01, 0.02}, {-0.03, 0.99}}
 	px := PerTile(m, [2]int{100, 200}, 0.2)
 	want := TileMatrix{{80.8, 3.2}, {-2.4, 158.4}}
 	for i, row := range want {
@@ -27,7 +28,7 @@ func TestTileMatrix(t *testing.T) {
 	if err := px.WriteNpy(&b); err != nil {
 		t.Fatal(err)
 	}
-	read, err := stitch.ReadTransform(&b, "x.npy")
+	read, err := affine.ReadTransform(&b, "x.npy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestTileMatrix(t *testing.T) {
 	}
 	// rows that run 0.1 radians off, and overlap by a quarter of 200 pixels; columns are at right angles
 	s, c := math.Sincos(0.1)
-	turned := stitch.Transform{Matrix: TileMatrix{{80 * c, -150 * s}, {80 * s, 150 * c}}.Nominal([2]int{100, 200}, 0.2), Pairs: 3, Spread: 0.5}
+	turned := affine.Transform{Matrix: TileMatrix{{80 * c, -150 * s}, {80 * s, 150 * c}}.Nominal([2]int{100, 200}, 0.2), Pairs: 3, Spread: 0.5}
 	d := Model(turned, [2]int{100, 200}, 0.2)
 	if math.Abs(d.Theta-degrees(0.1)) > 1e-9 || math.Abs(d.Phi-90) > 1e-9 || math.Abs(d.OverlapX-0.25) > 1e-9 || math.Abs(d.OverlapY-0.2) > 1e-9 || d.Fallback || d.Pairs != 3 {
 		t.Errorf("%+v", d)
@@ -51,7 +52,7 @@ func TestTileMatrix(t *testing.T) {
 func TestSidecars(t *testing.T) {
 	in, _ := octtest.Made(t, []int{2, 20, 20}, []int{2, 10, 10}, nil, nil, func(int) uint8 { return 1 })
 	out, _ := octtest.Made(t, []int{2, 18, 18}, []int{2, 9, 9}, nil, nil, func(int) uint8 { return 1 })
-	s := &stitch.Result{Overlap: 0.2, Transform: stitch.Transform{Matrix: stitch.Identity, Pairs: 2}, Blending: "diffusion", Tile: [2]int{10, 10}, Grid: [2]int{1, 3},
+	s := &stitch.Result{Overlap: 0.2, Transform: affine.Transform{Matrix: affine.Identity, Pairs: 2}, Blending: "diffusion", Tile: [2]int{10, 10}, Grid: [2]int{1, 3},
 		Tiles: []stitch.TilePlan{{Tile: [2]int{0, 0}}, {Tile: [2]int{0, 1}, Position: [2]float64{3, 12}, Residual: [2]float64{3, 4}}, {Tile: [2]int{1, 0}, Position: [2]float64{8, 0}}},
 		Pairs: []stitch.TilePair{{Tiles: [2][2]int{{0, 0}, {0, 1}}, Measured: [2]float64{3, 12}, Correlation: 0.9, Used: true}, {Tiles: [2][2]int{{0, 0}, {1, 0}}, Measured: [2]float64{8, 40}, Reason: stitch.TooFar}}}
 	m := Sidecar{In: "in", Out: "out", Estimated: true}.Metrics(s, in, out)

@@ -40,25 +40,19 @@ func BitShuffle(dst, src []byte, typesize int) { bitShuffle(dst, src, typesize, 
 // BitUnshuffle undoes [BitShuffle]. The same rules hold for the arguments.
 func BitUnshuffle(dst, src []byte, typesize int) { bitUnshuffle(dst, src, typesize, haveAVX2) }
 
-func shuffle(dst, src []byte, typesize int, fast bool) {
-	dst = dst[:len(src)]
-	if typesize < 2 {
-		copy(dst, src)
-		return
-	}
-	n := len(src) / typesize
-	split(dst, src, typesize, n, n, fast)
-	copy(dst[n*typesize:], src[n*typesize:])
-}
+func shuffle(dst, src []byte, typesize int, fast bool) { bytewise(dst, src, typesize, fast, split) }
 
-func unshuffle(dst, src []byte, typesize int, fast bool) {
+func unshuffle(dst, src []byte, typesize int, fast bool) { bytewise(dst, src, typesize, fast, join) }
+
+// bytewise moves the bytes of the whole elements and copies those after them.
+func bytewise(dst, src []byte, typesize int, fast bool, move func(dst, src []byte, typesize, n, stride int, fast bool)) {
 	dst = dst[:len(src)]
 	if typesize < 2 {
 		copy(dst, src)
 		return
 	}
 	n := len(src) / typesize
-	join(dst, src, typesize, n, n, fast)
+	move(dst, src, typesize, n, n, fast)
 	copy(dst[n*typesize:], src[n*typesize:])
 }
 
@@ -87,21 +81,15 @@ func join(dst, src []byte, typesize, n, stride int, fast bool) {
 }
 
 func bitShuffle(dst, src []byte, typesize int, fast bool) {
-	dst = dst[:len(src)]
-	if typesize < 1 || len(src)/typesize%8 != 0 {
-		copy(dst, src)
-		return
-	}
-	n := len(src) / typesize
-	done := 0
-	if fast {
-		done = bitShuffleAVX2(dst, src, typesize, n)
-	}
-	bitShuffleScalar(dst, src, typesize, n, done)
-	copy(dst[n*typesize:], src[n*typesize:])
+	bitwise(dst, src, typesize, fast, bitShuffleAVX2, bitShuffleScalar)
 }
 
 func bitUnshuffle(dst, src []byte, typesize int, fast bool) {
+	bitwise(dst, src, typesize, fast, bitUnshuffleAVX2, bitUnshuffleScalar)
+}
+
+// bitwise moves the bits of the whole elements, the first of them with the assembly, and copies the bytes after them.
+func bitwise(dst, src []byte, typesize int, fast bool, assembly func(dst, src []byte, ts, n int) int, scalar func(dst, src []byte, ts, n, first int)) {
 	dst = dst[:len(src)]
 	if typesize < 1 || len(src)/typesize%8 != 0 {
 		copy(dst, src)
@@ -110,8 +98,8 @@ func bitUnshuffle(dst, src []byte, typesize int, fast bool) {
 	n := len(src) / typesize
 	done := 0
 	if fast {
-		done = bitUnshuffleAVX2(dst, src, typesize, n)
+		done = assembly(dst, src, typesize, n)
 	}
-	bitUnshuffleScalar(dst, src, typesize, n, done)
+	scalar(dst, src, typesize, n, done)
 	copy(dst[n*typesize:], src[n*typesize:])
 }

@@ -1,4 +1,5 @@
-package stitch
+// Package projection averages the tiles of a mosaic grid along z, for comparing neighbours.
+package projection
 
 import (
 	"context"
@@ -10,10 +11,10 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// projector computes the average projections of tiles, with the same bits on every machine. On a device each tile
+// Projector computes the average projections of tiles, with the same bits on every machine. On a device each tile
 // is uploaded once, and its projection and 16 bytes come back. Neighbours are compared on the host: projections
 // are small, and the decisions must not depend on a device's order of summation.
-type projector struct {
+type Projector struct {
 	mosaic  *oct.Mosaic
 	res     oct.Resources
 	source  *machine.Source
@@ -22,10 +23,10 @@ type projector struct {
 	done    func(bytes int64) // reports progress
 }
 
-// newProjector returns a projector that averages planes depths[0] to depths[1]−1; counted marks the tiles already
+// New returns a projector that averages planes depths[0] to depths[1]−1; counted marks the tiles already
 // reported as progress.
-func newProjector(m *oct.Mosaic, depths [2]int, counted []bool, res oct.Resources) (*projector, error) {
-	p := &projector{mosaic: m, res: res, depths: depths, counted: counted, done: res.Done}
+func New(m *oct.Mosaic, depths [2]int, counted []bool, res oct.Resources) (*Projector, error) {
+	p := &Projector{mosaic: m, res: res, depths: depths, counted: counted, done: res.Done}
 	p.res.Progress = nil // tiles come again, and count once
 	var err error
 	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
@@ -41,9 +42,9 @@ const (
 	meanBlock        // float32, likewise
 )
 
-// project returns the projections of tiles, nil for empty ones. Workers get half of the memory; the other half is
+// Project returns the projections of tiles, nil for empty ones. Workers get half of the memory; the other half is
 // for the projections.
-func (p *projector) project(ctx context.Context, tiles []int) ([][]float32, error) {
+func (p *Projector) Project(ctx context.Context, tiles []int) ([][]float32, error) {
 	m, n := p.mosaic, p.source.Pixels()
 	plan := &machine.Plan{
 		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Mem: p.res.Mem / 2,
@@ -59,7 +60,7 @@ func (p *projector) project(ctx context.Context, tiles []int) ([][]float32, erro
 }
 
 // one projects tile t into out, which stays nil if all sums are zero.
-func (p *projector) one(w machine.Worker, t int, out *[]float32) {
+func (p *Projector) one(w machine.Worker, t int, out *[]float32) {
 	_, nx := p.mosaic.Tiles()
 	tile := p.mosaic.Extent(t/nx, t%nx)
 	projection, some := make([]float32, 0, tile.Area()), false

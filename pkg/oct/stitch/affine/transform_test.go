@@ -1,4 +1,4 @@
-package stitch
+package affine
 
 import (
 	"bytes"

@@ -1,4 +1,5 @@
-package stitch
+// Package affine holds the matrix that puts the tiles of a mosaic grid to their places, and the files that store it.
+package affine
 
 import (
 	"bytes"
@@ -21,8 +22,8 @@ type Matrix [2][2]float64
 // Identity leaves positions unchanged.
 var Identity = Matrix{{1, 0}, {0, 1}}
 
-// check returns an error for matrices that cannot place tiles.
-func (m Matrix) check() error {
+// Check returns an error for matrices that cannot place tiles.
+func (m Matrix) Check() error {
 	for _, row := range m {
 		for _, v := range row {
 			if !(math.Abs(v) <= 1e6) {
@@ -84,20 +85,21 @@ func (t Transform) Summary() string {
 
 func (t Transform) summary() string {
 	if t.Pairs == 0 {
-		return fmt.Sprintf("tiles overlap by %s as stated: 0 of %d pairs show by how much", percent(t.Overlap), t.Of)
+		return fmt.Sprintf("tiles overlap by %s as stated: 0 of %d pairs show by how much", Percent(t.Overlap), t.Of)
 	}
 	o := t.Overlaps()
-	text := "tiles overlap by " + percent(o[0])
+	text := "tiles overlap by " + Percent(o[0])
 	if math.Abs(o[0]-o[1]) >= 0.01 {
-		text += " along y and " + percent(o[1]) + " along x"
+		text += " along y and " + Percent(o[1]) + " along x"
 	}
 	if max(math.Abs(o[0]-t.Overlap), math.Abs(o[1]-t.Overlap)) >= 0.01 {
-		text += ", not " + percent(t.Overlap)
+		text += ", not " + Percent(t.Overlap)
 	}
 	return fmt.Sprintf("%s: %d of %d pairs, spread %.2g px", text, t.Pairs, t.Of, t.Spread)
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.3g %%", math.Round(1000*v)/10) }
+// Percent formats an overlap.
+func Percent(v float64) string { return fmt.Sprintf("%.3g %%", math.Round(1000*v)/10) }
 
 // MarshalJSON omits an unknown overlap.
 func (t Transform) MarshalJSON() ([]byte, error) {
@@ -132,7 +134,7 @@ func ReadTransform(r io.Reader, name string) (Transform, error) {
 	}
 	t, err := parseTransform(b)
 	if err == nil {
-		err = t.Matrix.check()
+		err = t.Matrix.Check()
 	}
 	if err != nil {
 		return Transform{}, oct.BadInput("%s: %w", name, err)
