@@ -122,13 +122,13 @@ size: ## what the bytes of the program are, and what its start costs; writes doc
 	CGO_ENABLED=0 $(GO) run ./bench/size build/size/strata >build/size/page.md
 	mv build/size/page.md docs/size.md
 
-kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
+kernels: ## compile the CUDA kernels to PTX (build/kernels) and to what ships, which is in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
 test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
 	@tests/cudaemu/check.sh
 
-kernels-check: ## are PTX and machine code what the sources compile to, for every GPU from V100 on?
+kernels-check: ## are the packed PTX and machine code what the sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
 
 gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
