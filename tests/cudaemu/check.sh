@@ -53,7 +53,7 @@ for major in 5 6; do
 done
 mkdir -p $plain
 "$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
-"$(scripts/venv.sh build/venv bench/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
+"$(scripts/venv.sh build/venv tests/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
 
 say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)

@@ -34,7 +34,7 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 		marked = append(marked, files...)
 	}
 	found := 0
-	for _, top := range []string{"bench", "cmd", "docs", "nextflow", "pkg", "scripts", "tests"} {
+	for _, top := range []string{"cmd", "docs", "lab", "nextflow", "pkg", "scripts", "tests"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(name string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || !generated(t, name) {
 				return err

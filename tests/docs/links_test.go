@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 	found := 0
 	for _, name := range documents {
 		from := name
-		if strings.HasPrefix(name, "bench/notes-") || name == "bench/gpumodel/page.md" || name == "bench/scale/page.md" || name == "bench/size/page.md" || name == "bench/memory/page.md" { // becomes a part of a page in docs/
+		if strings.HasPrefix(name, "lab/notes-") || name == "lab/gpumodel/page.md" || name == "lab/scale/page.md" || name == "lab/size/page.md" || name == "lab/memory/page.md" { // becomes a part of a page in docs/
 			from = "docs/" + path.Base(name)
 		}
 		for _, link := range links(text(t, name)) {

@@ -1,0 +1,103 @@
+// Command memory measures how much memory the programs of the workflow need for a large image. It makes the input, and writes docs/memory.md from
+// the run records that scripts/memory.sh leaves.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/lab/internal/runs"
+	"strata/pkg/record"
+)
+
+//go:embed page.md
+var form string
+
+func main() {
+	dir := flag.String("make", "", "make the input in this folder")
+	gb := flag.Float64("gb", 20, "its size in GB")
+	reports := flag.String("reports", "", "folder of the run records")
+	page := flag.String("page", "", "page to write; \"\": standard output")
+	flag.Parse()
+	if err := run(context.Background(), *dir, *gb, *reports, *page); err != nil {
+		fmt.Fprintln(os.Stderr, "memory:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, dir string, gb float64, reports, page string) error {
+	if dir != "" {
+		return makeInput(ctx, dir, gb)
+	}
+	text, err := write(ctx, reports)
+	if err != nil {
+		return err
+	}
+	return runs.Write(page, text)
+}
+
+// write returns the page.
+func write(ctx context.Context, reports string) (string, error) {
+	all, err := runs.Read(ctx, reports)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range all {
+		if r.ExitCode != 0 {
+			return "", fmt.Errorf("%s: %s ended with %d", r.Path, r.Tool, r.ExitCode)
+		}
+	}
+	slices.SortFunc(all, func(a, b runs.Run) int { return a.Started.Compare(b.Started) })
+	var rows strings.Builder
+	largest := 0.0
+	for _, r := range all {
+		bytes := size(r.Record)
+		largest = max(largest, bytes)
+		fmt.Fprintf(&rows, "| %s | %.1f GB | %d MiB | `%s` |\n", r.Program(), bytes/1e9, r.PeakResidentBytes>>20, command(r.Record))
+	}
+	return runs.Fill(form, "{{GB}}", fmt.Sprintf("%.0f", largest/1e9), "{{ROWS}}\n", rows.String()+"\n", "{{SLICE}}", times(sliceChunk), "{{VOLUME}}", times(volumeChunk)), nil
+}
+
+// size returns the bytes of a run's largest input, as decoded.
+func size(r *record.Record) (most float64) {
+	for _, in := range r.Inputs {
+		n := float64(in.Bytes)
+		if len(in.Shape) > 0 {
+			n = 4
+			for _, k := range in.Shape {
+				n *= float64(k)
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+func times(shape [3]int) string {
+	var words []string
+	for _, n := range shape {
+		words = append(words, strconv.Itoa(n))
+	}
+	return strings.Join(words, "×")
+}
+
+// command returns the command line without what has to do with the measurement only.
+func command(r *record.Record) string {
+	words := []string{r.Tool}
+	for i := 0; i < len(r.Arguments); i++ {
+		switch a := r.Arguments[i].String(); a {
+		case "--report":
+			i++
+		case "--quiet", "--overwrite":
+		default:
+			words = append(words, a)
+		}
+	}
+	return strings.Join(words, " ")
+}
