@@ -120,8 +120,7 @@ memory: build ## the peak memory of the workflow's programs on MEMORY_GB (defaul
 
 size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
-	CGO_ENABLED=0 $(GO) run ./lab/size build/size/strata >build/size/page.md
-	mv build/size/page.md docs/size.md
+	CGO_ENABLED=0 $(GO) run ./lab/size build/size/strata
 
 kernels: ## compile the CUDA kernels to PTX (build/kernels) and to what ships, which is in git (NVRTC from PyPI)
 	@scripts/kernels.sh

@@ -22,13 +22,11 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/regions"
 )
 
 // codecs are those of the rows, with the Zarr format where it is not 3: in format 2 the checksum is that of Zstandard frames.
 const codecs = "raw,lz4,blosc-lz4,zstd:1,zstd:1 in format 2,blosc-zstd:1,gzip:1"
-
-// Marks of the table in the page.
-const begin, end = "<!-- cost: begin -->", "<!-- cost: end -->"
 
 func main() {
 	bin := flag.String("bin", "bin", "folder of the programs")
@@ -63,26 +61,12 @@ func run(ctx context.Context, bin string, pairs int, tiles string, codecs []stri
 		fmt.Fprintf(&b, "| %s | %s |\n", name, strings.Join(row, " | "))
 		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.Join(row, " | "))
 	}
-	table := runs.Fill("\n{{TABLE}}\nMeasured on {{DATE}}: {{CPU}}, {{CORES}} cores, commit {{COMMIT}}, {{PAIRS}} pairs, files in the page cache.\n",
-		"{{TABLE}}", b.String(), "{{PAIRS}}", fmt.Sprint(pairs))
+	table := fmt.Sprintf("\n%s\nMeasured on %s, %d pairs, files in the page cache.\n", b.String(), runs.Machine(), pairs)
 	if page == "" {
-		return runs.Write("", table)
-	}
-	return replace(page, table)
-}
-
-// replace replaces the table of a page.
-func replace(page, table string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
+		_, err := os.Stdout.WriteString(table)
 		return err
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s: no lines %q and %q", page, begin, end)
-	}
-	return runs.Write(page, before+begin+"\n"+table+end+after)
+	return regions.Write(page, page, map[string]string{"cost": table})
 }
 
 // measurement compares ways to store one mosaic grid.

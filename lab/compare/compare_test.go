@@ -123,13 +123,18 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// pagesOf writes all pages of a folder of results and notes.
+// empty returns a page with an older report, and what people wrote below it.
+func empty(report, below string) string {
+	return "<!-- report: begin -->\n" + report + "<!-- report: end -->\n" + below
+}
+
+// pagesOf writes all pages of a folder of results and pages.
 func pagesOf(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, g := range pages() {
-		if name := "notes-" + g.part + ".md"; files[name] == "" {
-			files[name] = "About this file.\n"
+		if files[g.file] == "" {
+			files[g.file] = empty("# Old\n", "")
 		}
 	}
 	for name, text := range files {
@@ -164,16 +169,16 @@ func check(t *testing.T, path string, want, not []string) {
 
 func TestArraysPage(t *testing.T) {
 	dir := pagesOf(t, map[string]string{"arrays.jsonl": runsFile,
-		"notes-arrays.md": "About this file.\n### full/zstd\nBecause of\nentropy.\n### tiles/32\nUnused.\n## Findings\nIt was the cache.\n"})
+		"benchmarks-arrays.md": empty("# Old\n- **Reads: zstd** (2 s, wanted ≤ 1 s). <!-- note: full/zstd -->Because of entropy.\n- **Opening: open** (2 s). <!-- note: open -->\n\n<!-- Notes:\nnote: tiles/32: Not needed.\n-->\n", "\n## Findings\nIt was the cache.\n")})
 	check(t, filepath.Join(dir, "benchmarks-arrays.md"), []string{
 		"Abacus, 2 cores", "4×5×6", "![plot](benchmarks-arrays.svg)", "2 of 5 are reached",
-		"- **Full reads into fresh memory: zstd** (1.00 × as fast as slow, wanted ≥ 1.1). Because of entropy.\n",
-		"- **Opening and starting: open** (0.060 ms, wanted ≤ 0.05 ms).",
+		"- **Full reads into fresh memory: zstd** (1.00 × as fast as slow, wanted ≥ 1.1). <!-- note: full/zstd -->Because of entropy.\n",
+		"- **Opening and starting: open** (0.060 ms, wanted ≤ 0.05 ms). <!-- note: open -->\n", "\n<!-- Notes of cases that reach their targets:\nnote: tiles/32: Not needed.\n-->\n",
 		"|  |  | speed | first | processor | resident | strata is | target |\n",
 		"| raw, 2 MiB stored | strata | 1.00 GiB/s | 0.25 GiB/s | 1.50 s | 20 MiB |  | ≤ 10 MiB ✗ |\n",
 		"|  | fast | 0.33 GiB/s | 0.20 GiB/s | 0.000 ms |  | 3.00 × as fast | ≥ 2 ✓ |\n",
 		"|  | fast | fails |", "| raw | strata | 1.00 GiB/s | 0.000 ms |  | 1 MiB |  |  |\n", "## Findings\nIt was the cache.",
-	}, []string{"About this file", "Unused", "linumpy"})
+	}, []string{"# Old", "linumpy"})
 	svg, err := os.ReadFile(filepath.Join(dir, "benchmarks-arrays.svg"))
 	if err != nil {
 		t.Fatal(err)
@@ -203,15 +208,49 @@ func TestArraysPage(t *testing.T) {
 	}
 }
 
+// TestPagesAreOfResults: the pages and README's tables are what the results in git make, and what people wrote in them is kept.
+func TestPagesAreOfResults(t *testing.T) {
+	const results, docs = "../results", "../../docs"
+	dir := t.TempDir()
+	if err := writePages(results, docs, dir); err != nil {
+		t.Fatal(err)
+	}
+	same := func(name, want string) {
+		t.Helper()
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(want); err != nil || !bytes.Equal(b, got) {
+			t.Errorf("%s is not what lab/results makes (go run ./lab/compare report -results lab/results -docs docs -readme README.md); %v", want, err)
+		}
+	}
+	for _, g := range pages() {
+		same(g.file, filepath.Join(docs, g.file))
+		same(g.picture(), filepath.Join(docs, g.picture()))
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "README.md"), readme, 0o666)
+	}
+	if err == nil {
+		err = writeReadme(results, filepath.Join(dir, "README.md"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("README.md", "../../README.md")
+}
+
 func TestRemotePage(t *testing.T) {
 	dir := pagesOf(t, map[string]string{"remote.jsonl": `{"facts":{"CPU":"Abacus","Shape":[4,5,6]}}
 {"case":{"name":"web/full/raw","group":"web","label":"all, raw","unit":"ms","targets":[{"against":"zarr-python","ratio":2},{"against":"tensorstore","ratio":1.2}]}}
 {"run":{"case":"web/full/raw","who":"strata","s":0.1,"bytes":5,"hwm_kb":20480}}
 {"run":{"case":"web/full/raw","who":"zarr-python","s":0.25,"bytes":5}}
 {"run":{"case":"web/full/raw","who":"tensorstore","s":0.11,"bytes":5}}
-`, "notes-remote.md": "### web/full/raw\nThe server\nsleeps.\n"})
+`, "benchmarks-remote.md": empty("note: web/full/raw: The server sleeps.\n", "")})
 	check(t, filepath.Join(dir, "benchmarks-remote.md"), []string{
-		"1 of 2 are reached", "- **HTTP, 20 ms: all, raw** (1.10 × as fast as tensorstore, wanted ≥ 1.2). The server sleeps.\n",
+		"1 of 2 are reached", "- **HTTP, 20 ms: all, raw** (1.10 × as fast as tensorstore, wanted ≥ 1.2). <!-- note: web/full/raw -->The server sleeps.\n",
 		"| all, raw | strata | 100 ms |", "|  | zarr-python | 250 ms | 0.000 ms |  | 2.50 × as fast | ≥ 2 ✓ |",
 	}, nil)
 	check(t, filepath.Join(dir, "benchmarks-remote.svg"), []string{"all, raw"}, nil)

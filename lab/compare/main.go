@@ -4,7 +4,7 @@
 //	compare arrays|stages|workflow|remote|files|tiff|czi -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
-//	compare report -results DIR -notes DIR -docs DIR -readme FILE
+//	compare report -results DIR -pages DIR -docs DIR -readme FILE
 //
 // lab/run.sh calls these.
 package main
@@ -69,13 +69,13 @@ func dispatch(ctx context.Context, args []string) error {
 		return chainRecord(ctx, *trace, *records, rec, os.Stdout)
 	case "report":
 		results := fs.String("results", "", "folder of what the other commands printed, and of chain and large")
-		notes := fs.String("notes", "bench", "folder of what a person says about the numbers")
+		pages := fs.String("pages", "docs", "folder of the pages as they are, with what people wrote in them")
 		docs := fs.String("docs", "", "folder of the pages and plots to write")
 		readme := fs.String("readme", "", "README whose table to write")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		return errors.Join(writePages(*results, *notes, *docs), writeReadme(*results, *readme))
+		return errors.Join(writePages(*results, *pages, *docs), writeReadme(*results, *readme))
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"strata/tests/regions"
 )
 
 // group is a table of a page.
@@ -15,7 +17,7 @@ type group struct{ name, title, text string }
 
 // page is one of the documents that the benchmark writes.
 type page struct {
-	part     string // of run.sh; its results are in PART.jsonl, its notes in notes-PART.md
+	part     string // of run.sh; its results are in PART.jsonl
 	file     string // of the page and, with another ending, of its plot
 	title    string
 	plot     string // its title
@@ -115,10 +117,11 @@ func filesPage() *page {
 // crossed formats a shape.
 func crossed(shape []int) string { return strings.ReplaceAll(join(shape), ",", "×") }
 
-// writePages writes every page and plot of the results in a folder, with the notes of another.
-func writePages(results, notes, docs string) error {
+// writePages writes every page and plot of the results to a folder. Another one, or the same, has the pages as they
+// are: what people wrote in them is kept.
+func writePages(results, pagesDir, docs string) error {
 	for _, g := range pages() {
-		if err := g.write(results, notes, docs); err != nil {
+		if err := g.write(results, pagesDir, docs); err != nil {
 			return err
 		}
 	}
@@ -142,24 +145,41 @@ func (g *page) load(results string) (*facts, []*outcome, error) {
 	return f, all, nil
 }
 
-func (g *page) write(results, notesDir, docs string) error {
+func (g *page) write(results, pagesDir, docs string) error {
 	f, all, err := g.load(results)
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(notesDir, "notes-"+g.part+".md"))
+	form := filepath.Join(pagesDir, g.file)
+	old, err := os.ReadFile(form)
 	if err != nil {
 		return err
 	}
-	n := parseNotes(string(text))
-	svg := strings.TrimSuffix(g.file, ".md") + ".svg"
 	var b bytes.Buffer
-	p := printTo(&b)
-	p("<!-- Written by `make bench PARTS=%s` (lab/compare) from lab/results and lab/notes-%[1]s.md: edit those. -->\n# %s\n\n", g.part, g.title)
+	if err := g.report(printTo(&b), f, all, results, readNotes(string(old))); err != nil {
+		return err
+	}
+	if err := regions.Write(form, filepath.Join(docs, g.file), map[string]string{"report": b.String()}); err != nil {
+		return err
+	}
 	if f == nil {
-		p("Not measured yet: `make bench PARTS=%s` fills this page.\n\n", g.part)
+		return nil
+	}
+	b.Reset()
+	g.draw(&b, all)
+	return os.WriteFile(filepath.Join(docs, g.picture()), b.Bytes(), 0o666)
+}
+
+// picture names the file of the plot.
+func (g *page) picture() string { return strings.TrimSuffix(g.file, ".md") + ".svg" }
+
+// report prints what the program writes of a page.
+func (g *page) report(p printer, f *facts, all []*outcome, results string, n notes) error {
+	p("# %s\n\n", g.title)
+	if f == nil {
+		p("Not measured yet: `make bench PARTS=%s` fills this page.\n\n%s", g.part, n.rest())
 	} else {
-		p("%s\n\n![plot](%s)\n\n", g.intro(f), svg)
+		p("%s\n\n![plot](%s)\n\n", g.intro(f), g.picture())
 		g.shortfalls(p, all, n)
 		for _, t := range g.groups {
 			table(p, t, all)
@@ -175,16 +195,5 @@ func (g *page) write(results, notesDir, docs string) error {
 	}
 	p("## Commands\n\n```sh\n%sBENCH_SMOKE=1 make bench              # all parts small, one round, no report: a quick check\n```\n\n", g.commands)
 	p("Measured by %s. lab/compare alternates the programs and writes this page; see [lab/README.md](../lab/README.md).\n", g.programs)
-	if n.sections != "" {
-		p("\n%s", strings.TrimSpace(n.sections)+"\n")
-	}
-	if err := os.WriteFile(filepath.Join(docs, g.file), b.Bytes(), 0o666); err != nil {
-		return err
-	}
-	if f == nil {
-		return nil
-	}
-	b.Reset()
-	g.draw(&b, all)
-	return os.WriteFile(filepath.Join(docs, svg), b.Bytes(), 0o666)
+	return nil
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"strata/tests/regions"
 )
 
 // readmeCase is a row of the table in README: a case of the stages' page.
@@ -29,26 +29,15 @@ func writeReadme(results, file string) error {
 	for _, o := range all {
 		found[o.Name] = o
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
+	var stages, felt bytes.Buffer
+	stagesInReadme(printTo(&stages), machine, rowsOf(readmeStages, found))
+	if stages.Len() == 0 {
+		stages.WriteString("Not measured yet: `make bench` fills this table.\n")
 	}
-	var b bytes.Buffer
-	stagesInReadme(printTo(&b), machine, rowsOf(readmeStages, found))
-	if b.Len() == 0 {
-		b.WriteString("Not measured yet: `make bench` fills this table.\n")
-	}
-	if text, err = between(text, "stages", b.Bytes()); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	var felt bytes.Buffer
 	if err := feltInReadme(printTo(&felt), results); err != nil {
 		return err
 	}
-	if text, err = between(text, "felt", felt.Bytes()); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return os.WriteFile(file, text, 0o666)
+	return regions.Write(file, file, map[string]string{"stages": stages.String(), "felt": felt.String()})
 }
 
 // feltInReadme prints the two costs that a user feels most: how soon there is a first result, and how long the whole chain takes.
@@ -74,17 +63,6 @@ func feltInReadme(p printer, results string) error {
 		}
 	}
 	return nil
-}
-
-// between replaces the text between the markers of a name.
-func between(text []byte, name string, with []byte) ([]byte, error) {
-	begin, end := []byte("<!-- bench: "+name+" -->\n"), []byte("<!-- bench: end of "+name+" -->\n")
-	at := bytes.Index(text, begin)
-	to := bytes.Index(text, end)
-	if at < 0 || to < at {
-		return nil, fmt.Errorf("no lines %q and %q", bytes.TrimSpace(begin), bytes.TrimSpace(end))
-	}
-	return slices.Concat(text[:at+len(begin)], with, text[to:]), nil
 }
 
 // readmeRow is a case with its results.

@@ -14,37 +14,6 @@ func printTo(w io.Writer) printer {
 	return func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 }
 
-// notes are written by people: an explanation of a case that falls short, by the case's name, and sections for the
-// end of the report.
-type notes struct {
-	cases    map[string]string
-	sections string
-}
-
-// parseNotes splits the notes file: "### name" starts the note of a case, other
-// headings are sections of the report.
-func parseNotes(text string) notes {
-	n := notes{cases: map[string]string{}}
-	name := ""
-	for l := range strings.Lines(text) {
-		if c, ok := strings.CutPrefix(l, "### "); ok {
-			name = strings.TrimSpace(c)
-			continue
-		}
-		if strings.HasPrefix(l, "## ") {
-			name = "-"
-		}
-		switch name {
-		case "": // what the file says of itself
-		case "-":
-			n.sections += l
-		default:
-			n.cases[name] += l
-		}
-	}
-	return n
-}
-
 // machine prints the conditions that the numbers depend on.
 func machine(p printer, f *facts) {
 	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| other programs | %s |\n",
@@ -56,7 +25,7 @@ func machine(p printer, f *facts) {
 	p("| written to | %s |\n| commit | %s%s |\n| date | %s |\n| load before the run | %s |\n\n", f.Out, f.Commit, changed, f.Date, f.Load)
 }
 
-// shortfalls counts the targets of a page and names the missed ones, with the reason if it has been noted.
+// shortfalls counts the targets of a page and names the missed ones, with the notes of their cases.
 func (g *page) shortfalls(p printer, all []*outcome, n notes) {
 	stated, missed := 0, 0
 	var text strings.Builder
@@ -69,14 +38,14 @@ func (g *page) shortfalls(p printer, all []*outcome, n notes) {
 			}
 		}
 		if words != nil {
-			fmt.Fprintf(&text, "- **%s: %s** (%s). %s\n", g.groupTitle(o.Group), strings.ReplaceAll(o.Label, "`", ""), strings.Join(words, "; "), strings.Join(strings.Fields(n.cases[o.Name]), " "))
+			fmt.Fprintf(&text, "- **%s: %s** (%s). %s\n", g.groupTitle(o.Group), strings.ReplaceAll(o.Label, "`", ""), strings.Join(words, "; "), n.take(o.Name))
 		}
 	}
 	p("## Targets\n\n%d of %d are reached.", stated-missed, stated)
 	if missed > 0 {
 		p(" These are not:\n\n%s", text.String())
 	}
-	p("\n")
+	p("\n%s", n.rest())
 }
 
 func (g *page) groupTitle(name string) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"strata/pkg/gpu/cost"
+	"strata/tests/regions"
 )
 
 func stored(t *testing.T) (all []measured) {
@@ -43,9 +44,12 @@ func TestChoices(t *testing.T) {
 	if gpu == 0 || gpu == len(rows)*len(cores) {
 		t.Errorf("the GPU is chosen in %d of %d cells: nothing is decided", gpu, len(rows)*len(cores))
 	}
-	text, _ := write(all, rows)
-	page, err := os.ReadFile("../../docs/gpu-model.md")
-	if err != nil || string(page) != text {
+	texts, _ := write(all, rows)
+	page, err := os.ReadFile("../../" + form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := regions.Fill(string(page), texts); err != nil || string(page) != text {
 		t.Errorf("docs/gpu-model.md is not what the tables make (go run ./lab/gpumodel -measure=false); %v", err)
 	}
 }
@@ -65,7 +69,7 @@ func TestCompareFails(t *testing.T) {
 	if err != nil || c.chosen.GPU || c.worse < tolerated {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if text, worst := write([]measured{m}, []row{{gpu: "A100", size: 20e9, of: m, cells: []cell{c}}}); worst < tolerated || !strings.Contains(text, "CPU") {
+	if texts, worst := write([]measured{m}, []row{{gpu: "A100", size: 20e9, of: m, cells: []cell{c}}}); worst < tolerated || !strings.Contains(texts["seconds"], "CPU") {
 		t.Errorf("the page says %v", worst)
 	}
 }

@@ -2,7 +2,7 @@
 // tests' software double of a GPU with its virtual clock and on the host, and writes the predicted times of both
 // for larger inputs on several machines to docs/gpu-model.md.
 //
-//	make gpu-model                                    # writes docs/gpu-model.md
+//	make gpu-model                                  # writes docs/gpu-model.md
 //	go run ./lab/gpumodel -bin bin -page /dev/null  # checks the choices only
 //
 // It fails if package cost would choose a machine that takes a tenth longer than the better one.
@@ -20,14 +20,18 @@ import (
 	"syscall"
 
 	"strata/tests/cudaemu"
+	"strata/tests/regions"
 )
+
+// form is the page with the regions of the figures.
+const form = "docs/gpu-model.md"
 
 func main() {
 	bin := flag.String("bin", "bin", "folder of the programs")
 	dir := flag.String("dir", "build/gpumodel", "folder for inputs and outputs")
 	results := flag.String("results", "lab/results/gpumodel.json", "what was measured")
 	again := flag.Bool("measure", true, "measure; else the page is made of what was")
-	page := flag.String("page", "docs/gpu-model.md", "file to write")
+	page := flag.String("page", form, "file to write, from "+form)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,8 +59,8 @@ func run(ctx context.Context, bin, dir, results, page string, again bool) error 
 	if err != nil {
 		return err
 	}
-	text, worst := write(all, rows)
-	if err := os.WriteFile(page, []byte(text), 0o666); err != nil {
+	texts, worst := write(all, rows)
+	if err := regions.Write(form, page, texts); err != nil {
 		return err
 	}
 	if worst > tolerated {

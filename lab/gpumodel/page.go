@@ -1,16 +1,12 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"strings"
 )
 
-//go:embed page.md
-var head string
-
-// write writes the page, and returns by how much the worst choice is worse than the better machine.
-func write(all []measured, rows []row) (text string, worst float64) {
+// write returns the regions of the page, and by how much the worst choice is worse than the better machine.
+func write(all []measured, rows []row) (texts map[string]string, worst float64) {
 	var b strings.Builder
 	gpu := ""
 	var size int64
@@ -31,6 +27,7 @@ func write(all []measured, rows []row) (text string, worst float64) {
 		b.WriteString("\n")
 	}
 	var counts strings.Builder
+	counts.WriteString("| | host | with GPU | reads | up | down | kernels move | decoded | streams | encoded | streams | kernels | clock |\n|---|" + strings.Repeat("--:|", 12) + "\n")
 	for _, m := range all {
 		fmt.Fprintf(&counts, "| %s, %s | %.2f | %.2f | %.2f | %.3f | %.3f | %.1f | %.2f | %.0f | %.2f | %.0f | %d | %.2f |\n", m.Stage, m.Level, m.Host, m.Beside, m.Reads, m.Up, m.Down,
 			m.Traffic, m.Decoded, m.DecodeStreams*region, m.Encoded, m.EncodeStreams*region, m.Kernels, m.Clock)
@@ -44,8 +41,8 @@ func write(all []measured, rows []row) (text string, worst float64) {
 			}
 		}
 	}
-	said := fmt.Sprintf("The GPU is chosen in %d of %d cells. The worst choice takes %.0f %% longer than the better machine would; up to 10 %% is accepted.", chosen, total, 100*(worst-1))
-	return strings.NewReplacer("{{CHOICES}}", said, "{{COUNTS}}", counts.String(), "{{ROWS}}", b.String()).Replace(head), worst
+	said := fmt.Sprintf("The GPU is chosen in %d of %d cells. The worst choice takes %.0f %% longer than the better machine would; up to 10 %% is accepted.\n", chosen, total, 100*(worst-1))
+	return map[string]string{"choices": said, "seconds": b.String() + "\n", "counts": counts.String()}, worst
 }
 
 func headings() (out []string) {

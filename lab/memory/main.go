@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -14,16 +13,17 @@ import (
 
 	"strata/lab/internal/runs"
 	"strata/pkg/record"
+	"strata/tests/regions"
 )
 
-//go:embed page.md
-var form string
+// form is the page with the regions of the figures.
+const form = "docs/memory.md"
 
 func main() {
 	dir := flag.String("make", "", "make the input in this folder")
 	gb := flag.Float64("gb", 20, "its size in GB")
 	reports := flag.String("reports", "", "folder of the run records")
-	page := flag.String("page", "", "page to write; \"\": standard output")
+	page := flag.String("page", "", "page to write, from docs/memory.md; \"\": standard output")
 	flag.Parse()
 	if err := run(context.Background(), *dir, *gb, *reports, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
@@ -35,33 +35,34 @@ func run(ctx context.Context, dir string, gb float64, reports, page string) erro
 	if dir != "" {
 		return makeInput(ctx, dir, gb)
 	}
-	text, err := write(ctx, reports)
+	texts, err := measured(ctx, reports)
 	if err != nil {
 		return err
 	}
-	return runs.Write(page, text)
+	return regions.Write(form, page, texts)
 }
 
-// write returns the page.
-func write(ctx context.Context, reports string) (string, error) {
+// measured returns the regions of the page.
+func measured(ctx context.Context, reports string) (map[string]string, error) {
 	all, err := runs.Read(ctx, reports)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, r := range all {
 		if r.ExitCode != 0 {
-			return "", fmt.Errorf("%s: %s ended with %d", r.Path, r.Tool, r.ExitCode)
+			return nil, fmt.Errorf("%s: %s ended with %d", r.Path, r.Tool, r.ExitCode)
 		}
 	}
 	slices.SortFunc(all, func(a, b runs.Run) int { return a.Started.Compare(b.Started) })
-	var rows strings.Builder
+	rows := strings.Builder{}
+	rows.WriteString("| | input | resident | command |\n|---|---:|---:|---|\n")
 	largest := 0.0
 	for _, r := range all {
 		bytes := size(r.Record)
 		largest = max(largest, bytes)
 		fmt.Fprintf(&rows, "| %s | %.1f GB | %d MiB | `%s` |\n", r.Program(), bytes/1e9, r.PeakResidentBytes>>20, command(r.Record))
 	}
-	return runs.Fill(form, "{{GB}}", fmt.Sprintf("%.0f", largest/1e9), "{{ROWS}}\n", rows.String()+"\n", "{{SLICE}}", times(sliceChunk), "{{VOLUME}}", times(volumeChunk)), nil
+	return map[string]string{"input": fmt.Sprintf("%.0f GB", largest/1e9), "programs": rows.String(), "machine": runs.Machine(), "slice": times(sliceChunk), "volume": times(volumeChunk)}, nil
 }
 
 // size returns the bytes of a run's largest input, as decoded.

@@ -67,17 +67,23 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := write(t.Context(), dir)
+	page := filepath.Join(dir, "page.md")
+	t.Chdir("../..")
+	if err := run(t.Context(), "", 0, dir, page); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "| align | 4.0 GB | 512 MiB | `align in.ome.zarr` |\n| slices assess | 2.0 GB | 1 MiB | `slices assess slices` |\n"; !strings.Contains(got, want) || strings.Contains(got, "{{") {
+	got := string(b)
+	if want := "| align | 4.0 GB | 512 MiB | `align in.ome.zarr` |\n| slices assess | 2.0 GB | 1 MiB | `slices assess slices` |\n"; !strings.Contains(got, want) || !strings.Contains(got, "an image of <!-- input: begin -->4 GB<") || strings.Contains(got, "bias-field volume") {
 		t.Errorf("no %q in:\n%s", want, got)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte(`{"tool": "crop", "exit_code": 1}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := write(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "c.json: crop ended with 1") {
+	if err := run(t.Context(), "", 0, dir, page); err == nil || !strings.Contains(err.Error(), "c.json: crop ended with 1") {
 		t.Errorf("a failed run: %v", err)
 	}
 }

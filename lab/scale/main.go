@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -16,10 +15,11 @@ import (
 	"time"
 
 	"strata/lab/internal/runs"
+	"strata/tests/regions"
 )
 
-//go:embed page.md
-var form string
+// form is the page with the regions of the figures.
+const form = "docs/scale.md"
 
 // The machine and the amount of data that the page extrapolates to.
 const (
@@ -46,7 +46,7 @@ type input struct {
 func main() {
 	reports := flag.String("reports", "", "folder of the run records")
 	cpu := flag.String("cpu", "", "table of their processor seconds: name of the record, tab, seconds")
-	page := flag.String("page", "", "page to write; \"\": standard output")
+	page := flag.String("page", "", "page to write, from docs/scale.md; \"\": standard output")
 	var in input
 	flag.StringVar(&in.about, "input", "", "what ran, in words")
 	flag.IntVar(&in.slices, "slices", 0, "number of slices")
@@ -78,8 +78,7 @@ func run(ctx context.Context, reports, cpu, page string, in input) error {
 	if err != nil {
 		return err
 	}
-	text := write(stages, in)
-	return runs.Write(page, text)
+	return regions.Write(form, page, measured(stages, in))
 }
 
 // sum adds up the records of a folder by program, in the order in which programs first ran.
@@ -117,10 +116,11 @@ func sum(ctx context.Context, reports string, cpu map[string]float64) ([]stage, 
 	return all, nil
 }
 
-// write returns the page.
-func write(stages []stage, in input) string {
+// measured returns the regions of the page.
+func measured(stages []stage, in input) map[string]string {
 	gb := float64(in.raw) / 1e9
 	var rows strings.Builder
+	rows.WriteString("| | runs | processor | per GB | wall | resident | read | written |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	var total stage
 	row := func(s stage) {
 		fmt.Fprintf(&rows, "| %s | %d | %.1f s | %.3f s | %.1f s | %d MiB | %.2f GB | %.2f GB |\n", s.name, s.runs, s.cpu, s.cpu/gb, s.wall, s.resident>>20, float64(s.read)/1e9, float64(s.written)/1e9)
@@ -136,6 +136,7 @@ func write(stages []stage, in input) string {
 	compute := total.cpu * factor / cores
 	traffic := float64(total.read+total.written) * factor
 	var storage strings.Builder
+	storage.WriteString("| storage | reading and writing | the chain takes | limited by |\n|---|---:|---:|---|\n")
 	for _, speed := range []float64{0.2, 0.5, 1, 2, 5} {
 		s := traffic / (speed * 1e9)
 		bound := "the cores"
@@ -144,9 +145,16 @@ func write(stages []stage, in input) string {
 		}
 		fmt.Fprintf(&storage, "| %g GB/s | %s | %s | %s |\n", speed, hours(s), hours(max(s, compute)), bound)
 	}
-	return runs.Fill(form, "{{INPUT}}", in.about, "{{GB}}", fmt.Sprintf("%.1f", gb), "{{SLICES}}", strconv.Itoa(in.slices), "{{ROWS}}", rows.String(),
-		"{{PER_GB}}", fmt.Sprintf("%.2f", total.cpu/gb), "{{RESIDENT}}", fmt.Sprint(total.resident>>20), "{{ALL_SLICES}}", fmt.Sprintf("%.0f", float64(in.slices)*factor),
-		"{{COMPUTE}}", hours(compute), "{{TRAFFIC}}", fmt.Sprintf("%.1f", traffic/1e12), "{{NEEDED}}", fmt.Sprintf("%.2f", traffic/compute/1e9), "{{STORAGE}}", storage.String())
+	return map[string]string{
+		"input":    fmt.Sprintf("%.1f GB of raw frames of a virtual specimen (`phantom`), %s", gb, in.about),
+		"machine":  fmt.Sprintf("%d slices on %s", in.slices, runs.Machine()),
+		"programs": rows.String(),
+		"resident": fmt.Sprintf("%d MiB", total.resident>>20),
+		"model": fmt.Sprintf("- %.2f s per GB on %d cores of the same speed: **%s**;\n- %.1f TB read and written in all: storage that moves %.2f GB/s keeps up with the cores.\n",
+			total.cpu/gb, cores, hours(compute), traffic/1e12, traffic/compute/1e9),
+		"storage": storage.String(),
+		"slices":  fmt.Sprintf("%.0f slices", float64(in.slices)*factor),
+	}
 }
 
 // hours formats seconds as minutes or hours.

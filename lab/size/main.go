@@ -1,6 +1,6 @@
-// Command size tells what the program consists of, and what its start costs: docs/size.md (make size).
+// Command size writes what the program consists of, and what its start costs, into docs/size.md (make size).
 //
-//	size BINARY > docs/size.md
+//	go run ./lab/size BINARY
 //
 // BINARY has its symbols (go build without -s): functions and data are counted by them. GODEBUG=inittrace=1 observes the start.
 package main
@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"debug/elf"
-	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,11 +19,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
+
+	"strata/tests/regions"
 )
 
-//go:embed page.md
-var page string
+// page has the regions of the figures.
+const page = "docs/size.md"
 
 // part holds the costs of one module or, for strata itself, of one part of the tree.
 type part struct {
@@ -70,7 +70,11 @@ func run(ctx context.Context, binary string) error {
 		}
 		addInits(trace.Bytes(), starts, of)
 	}
-	return write(binary, parts)
+	texts, err := measured(binary, parts)
+	if err != nil {
+		return err
+	}
+	return regions.Write(page, page, texts)
 }
 
 // addSymbols counts the functions and data of a binary. Zeroed memory takes no room in the file.
@@ -139,10 +143,11 @@ func moduleOf(pkg string) string {
 	return "Go's runtime and standard library"
 }
 
-func write(binary string, parts map[string]*part) error {
+// measured returns the regions of the page.
+func measured(binary string, parts map[string]*part) (map[string]string, error) {
 	info, err := os.Stat(binary)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var known, small int64
 	var all, shown []*part
@@ -158,10 +163,12 @@ func write(binary string, parts map[string]*part) error {
 			small += p.Bytes
 		}
 	}
-	text := template.Must(template.New("page").Funcs(template.FuncMap{
-		"mb": func(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 2, 64) },
-		"kb": func(n int64) string { return strconv.FormatFloat(float64(n)/1e3, 'f', 0, 64) },
-		"ms": func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
-	}).Parse(page))
-	return text.Execute(os.Stdout, map[string]any{"File": info.Size(), "Parts": shown, "Small": small, "Others": len(all) - len(shown), "Rest": info.Size() - known})
+	mb := func(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 2, 64) }
+	rows := strings.Builder{}
+	rows.WriteString("| part | MB in the file | start, ms | allocated at the start, kB |\n|---|---:|---:|---:|\n")
+	for _, p := range shown {
+		fmt.Fprintf(&rows, "| %s | %s | %.2f | %.0f |\n", p.Name, mb(p.Bytes), p.Init, float64(p.Heap)/1e3)
+	}
+	fmt.Fprintf(&rows, "| %d smaller parts | %s | | |\n| Go's tables of lines and stacks, types, strings, names | %s | | |\n", len(all)-len(shown), mb(small), mb(info.Size()-known))
+	return map[string]string{"file": mb(info.Size()) + " MB", "parts": rows.String()}, nil
 }

@@ -1,14 +1,12 @@
-// Package runs serves the pages that are made from run records: it reads the records of a folder, fills the form of a page and writes it.
+// Package runs serves the pages that are made from run records: it reads the records of a folder, and names the machine.
 package runs
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,18 +43,8 @@ func Read(ctx context.Context, dir string) ([]Run, error) {
 // Program returns the name of the program with its sub-command.
 func (r Run) Program() string { return strings.TrimSpace(r.Tool + " " + r.Command) }
 
-// Fill replaces the placeholders of a form: pairs of a placeholder and its text, besides {{CPU}}, {{CORES}}, {{COMMIT}} and {{DATE}}.
-func Fill(form string, pairs ...string) string {
+// Machine says on what a page was measured: cores and processor, commit and date.
+func Machine() string {
 	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output() // a fact less
-	return strings.NewReplacer(append(pairs, "{{CPU}}", host.CPUModel(), "{{CORES}}", strconv.Itoa(runtime.NumCPU()),
-		"{{COMMIT}}", strings.TrimSpace(string(commit)), "{{DATE}}", time.Now().UTC().Format("2006-01-02 15:04 MST"))...).Replace(form)
-}
-
-// Write writes a page to a file, or to standard output if path is empty.
-func Write(path, text string) error {
-	if path == "" {
-		_, err := os.Stdout.WriteString(text)
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o666)
+	return fmt.Sprintf("%d cores (%s), commit %s, %s", runtime.NumCPU(), host.CPUModel(), strings.TrimSpace(string(commit)), time.Now().UTC().Format("2006-01-02 15:04 MST"))
 }
