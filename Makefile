@@ -82,7 +82,7 @@ CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq .
 test-plain:
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=0 $(GOTEST) -vet=off ./...
+	CGO_ENABLED=0 $(GOTEST) -vet=off work
 
 test-race:
 	@scripts/need.sh gcc gcc
@@ -94,13 +94,14 @@ test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user wh
 	@scripts/test-arm64.sh
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
-	@bad=$$(gofmt -l cmd pkg tests bench scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	@bad=$$(gofmt -l cmd pkg tests lab scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
+	$(GO) vet work
+	$(GO) tool staticcheck work
+	@for module in . lab; do GOWORK=off $(GO) list -C $$module -deps -test ./... >/dev/null; done # each is whole without go.work
 	@scripts/lint.sh
 
 vuln: ## govulncheck (needs a network)
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest work
 
 fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -119,23 +120,22 @@ memory: build ## the peak memory of the workflow's programs on MEMORY_GB (defaul
 
 size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
-	CGO_ENABLED=0 $(GO) run ./bench/size build/size/strata >build/size/page.md
-	mv build/size/page.md docs/size.md
+	CGO_ENABLED=0 $(GO) run ./lab/size build/size/strata
 
-kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
+kernels: ## compile the CUDA kernels to PTX (build/kernels) and to what ships, which is in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
 test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
 	@tests/cudaemu/check.sh
 
-kernels-check: ## are PTX and machine code what the sources compile to, for every GPU from V100 on?
+kernels-check: ## are the packed PTX and machine code what the sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
 
 gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
 	@scripts/gpu-verify.sh
 
 gpu-model: build ## expected seconds of all stages on processors and GPUs, by a double's virtual clock; writes docs/gpu-model.md
-	$(GO) run ./bench/gpumodel -bin bin
+	$(GO) run ./lab/gpumodel -bin bin
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)
@@ -144,10 +144,10 @@ demo-scan: ## a slide scan of a phantom, from CZI to a volume whose tiles fit
 	@scripts/demo-scan.sh
 
 bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's table
-	@bench/run.sh
+	@lab/run.sh
 
 interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and the other way round
-	@tests/interop/run.sh
+	@lab/interop/run.sh
 
 test-nextflow: build ## the workflow on the real engine, local executor
 	@tests/nextflow/run.sh

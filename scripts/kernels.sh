@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # usage: kernels.sh [check]   (make kernels, make kernels-check)
-# Compiles pkg/gpu/kernels/*.cu to the PTX beside them, lets the assemblers of the oldest and of the
-# newest CUDA that we promise make machine code of it, without spills and local memory, and lists
-# what that takes of a device in docs/gpu-kernels.md. What ships of it is packed into pkg/gpu/kernels/code:
-# all PTX, and the machine code of all kernels for one device of each major version. check: compares all
-# with what is there instead.
+# Compiles pkg/gpu/kernels/*.cu to PTX in build/kernels, assembles it with the oldest and the newest CUDA
+# that we promise, without spills and local memory, and lists the resources that kernels need in
+# docs/gpu-kernels.md. What ships is packed into pkg/gpu/kernels/code: the PTX of all kernels, and their machine
+# code for one device of each major version. check: compares both with what git has instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=${1:-write}
@@ -12,17 +11,15 @@ case $mode in write | check) ;; *) echo "usage: kernels.sh [check]" >&2; exit 2 
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cuda pkg/gpu/kernels/requirements.txt)
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 nvrtc=$site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+out=build/kernels
+rm -rf "$out"
+mkdir -p "$out/code"
 
 for cu in pkg/gpu/kernels/*.cu; do
   ptx=$(basename "$cu" .cu).ptx
   # No product is fused with a sum: the CPU rounds between them.
   "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false -default-device
 done
-if [ "$mode" = check ]; then
-  diff <(cd pkg/gpu/kernels && sha256sum -- *.ptx) <(cd "$out" && sha256sum -- *.ptx) >&2 || { echo "PTX is not what its sources compile to: run make kernels" >&2; exit 1; }
-fi
 # assemble PTXAS ARCH…
 assemble() {
   local ptxas=$1 arch ptx
@@ -45,7 +42,6 @@ assemble "$site/nvidia/cuda_nvcc/bin/ptxas" 70 75 80 86 89 90
 assemble "$site/nvidia/cu13/bin/ptxas" 75 80 86 89 90 100 120
 # What ships: the kernels of all files as one module. Machine code runs on devices of its major version and a minor
 # one that is not older; that of CUDA 12.0 on all drivers that we promise, that of 13 on drivers of 13.
-mkdir "$out/code"
 for ptx in "$out"/*.ptx; do
   [ -s "$out/code/ptx" ] || sed '/^\.address_size/q; /^\/\//d' "$ptx" >"$out/code/ptx"
   sed '1,/^\.address_size/d; /^[[:space:]]*\/\//d' "$ptx" >>"$out/code/ptx"
@@ -82,20 +78,14 @@ END
 } >"$out/gpu-kernels.md"
 
 if [ "$mode" = write ]; then
-  rm -f pkg/gpu/kernels/*.ptx
-  cp "$out"/*.ptx pkg/gpu/kernels/
   cp "$out/gpu-kernels.md" docs/
   rm -f pkg/gpu/kernels/code/*.zst
   for code in "$out"/code/*; do "$out/kernelpack" "$code" "pkg/gpu/kernels/code/$(basename "$code").zst"; done
   exit
 fi
 stale() { echo "$*: run make kernels" >&2; exit 1; }
-for ptx in "$out"/*.ptx; do
-  cmp -s "$ptx" "pkg/gpu/kernels/$(basename "$ptx")" || stale "pkg/gpu/kernels/$(basename "$ptx") is not what its source compiles to"
-done
-for ptx in pkg/gpu/kernels/*.ptx; do [ -e "${ptx%.ptx}.cu" ] || stale "$ptx has no source"; done
 for code in "$out"/code/*; do
   "$out/kernelpack" -check "$code" "pkg/gpu/kernels/code/$(basename "$code").zst" || stale "pkg/gpu/kernels/code is not what the sources compile to"
 done
 cmp -s docs/gpu-kernels.md "$out/gpu-kernels.md" || { diff docs/gpu-kernels.md "$out/gpu-kernels.md" >&2; stale "docs/gpu-kernels.md is not what the assemblers say"; }
-echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: the PTX, the machine code and docs/gpu-kernels.md are those of the sources"
+echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: the packed PTX, the machine code and docs/gpu-kernels.md are those of the sources"

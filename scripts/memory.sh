@@ -17,7 +17,7 @@ mkdir -p "$dir/reports"
 trap 'rm -rf "$dir"/out*' EXIT
 if [ ! -e "$dir/made" ]; then
   rm -rf "$dir"/{big,small,volume}.ome.zarr "$dir"/{raw,slices,pair}
-  CGO_ENABLED=0 ${GO:-go} run ./bench/memory -make "$dir" -gb "${MEMORY_GB:-20}"
+  CGO_ENABLED=0 ${GO:-go} run ./lab/memory -make "$dir" -gb "${MEMORY_GB:-20}"
   mkdir -p "$dir"/{slices,pair}
   ln -s ../big.ome.zarr "$dir/slices/slice_z00.ome.zarr"
   ln -s ../big.ome.zarr "$dir/slices/slice_z01.ome.zarr"
@@ -45,6 +45,6 @@ run align volume.ome.zarr out.ome.zarr --template small.ome.zarr --grid whole
 run mosaic raw out.ome.zarr --slice 0 --resolution -1
 run attenuation big.ome.zarr out.ome.zarr
 run bias-field volume.ome.zarr out.ome.zarr
-CGO_ENABLED=0 ${GO:-go} run ./bench/memory -reports "$dir/reports" -page "$page"
+CGO_ENABLED=0 ${GO:-go} run ./lab/memory -reports "$dir/reports" -page "$page"
 [ -n "${MEMORY_KEEP:-}" ] || rm -rf "$dir"
 exit $bad

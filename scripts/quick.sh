@@ -19,14 +19,14 @@ for file in "${files[@]}"; do
   while [ "$dir" != . ] && { [[ $dir == *testdata* ]] || ! compgen -G "$dir/*.go" >/dev/null; }; do dir=$(dirname "$dir"); done
   [ "$dir" = . ] || changed[./$dir]=yes
 done
-module=$($go list -m)
+module=$(GOWORK=off $go list -m)
 while read -r package list; do
   package=./${package#"$module"/}
   [ -z "${changed[$package]-}" ] || continue
   for one in $list; do
     if [ -n "${changed[./${one#"$module"/}]-}" ]; then imports[$package]=yes; fi
   done
-done < <($go list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./...)
+done < <($go list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' work)
 if [ "${1:-}" = list ]; then
   { printf 'changed %s\n' "${!changed[@]}"; printf 'imports %s\n' "${!imports[@]}"; } | grep ' .' | sort
   exit

@@ -101,6 +101,6 @@ volume() {
 
 for ((i = 0; i < slices; i++)); do once "$i" one_slice "$i"; done
 once volume volume
-CGO_ENABLED=0 ${GO:-go} run ./bench/scale -reports "$reports" -cpu "$dir/cpu.tsv" -slices "$slices" -raw $((slices * slice_bytes)) \
+CGO_ENABLED=0 ${GO:-go} run ./lab/scale -reports "$reports" -cpu "$dir/cpu.tsv" -slices "$slices" -raw $((slices * slice_bytes)) \
   -input "$slices slices of ${tiles/,/×} tiles of ${tile//,/×} voxels of 3.5×2×2 µm, with $extra A-lines of the mirror's way back per frame" -page "$page"
 [ -n "${SCALE_KEEP:-}" ] || { forget; rmdir "$dir" 2>/dev/null || true; } # other files of that folder are not ours

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 export GOARCH=arm64 CGO_ENABLED=0
-$go build ./...
-mapfile -t differ < <($go list -f '{{if or .SFiles .IgnoredGoFiles .IgnoredOtherFiles}}{{.ImportPath}}{{end}}' ./...)
+$go build work
+mapfile -t differ < <($go list -f '{{if or .SFiles .IgnoredGoFiles .IgnoredOtherFiles}}{{.ImportPath}}{{end}}' work)
 $go vet "${differ[@]}"
 if ! scripts/need.sh qemu-aarch64-static qemu-user-static 2>/dev/null && ! command -v qemu-aarch64 >/dev/null; then
   echo "qemu-user is missing (Debian/Ubuntu: apt-get install qemu-user-static): arm64 was built and vetted only" >&2

@@ -85,15 +85,16 @@ func copyFile(from, to, name string) error {
 }
 
 var (
-	moduleLine = regexp.MustCompile(`(?m)^module strata$`)
+	// Lines of go.mod, and of that of the laboratory, which requires the module beside it.
+	moduleLine = regexp.MustCompile(`(?m)^(module strata(/lab)?|\tstrata v0\.0\.0|replace strata => \.\./)$`)
 	// A package, not a folder of that name: nothing of a path stands before it.
-	packagePath = regexp.MustCompile(`(^|[^\w./-])strata/(pkg|cmd|tests|bench|scripts)\b`)
+	packagePath = regexp.MustCompile(`(^|[^\w./-])strata/(pkg|cmd|tests|lab|scripts)\b`)
 	prefix      = []byte(`"strata/"`) // in tests that look at import paths
 )
 
 // rewrite replaces the module path in a text.
 func rewrite(text []byte, name string) []byte {
-	text = moduleLine.ReplaceAll(text, []byte("module "+name))
+	text = moduleLine.ReplaceAllFunc(text, func(line []byte) []byte { return bytes.Replace(line, []byte("strata"), []byte(name), 1) })
 	text = packagePath.ReplaceAll(text, []byte("${1}"+name+"/${2}"))
 	return bytes.ReplaceAll(text, prefix, []byte(`"`+name+`/"`))
 }

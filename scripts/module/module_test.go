@@ -17,6 +17,10 @@ const path, version = "example.org/owner/strata", "v0.8.0"
 func TestRewrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"module strata\n\ngo 1.26\n":             "module example.org/owner/strata\n\ngo 1.26\n",
+		"module strata/lab\n":                    "module example.org/owner/strata/lab\n",
+		"replace strata => ../\n":                "replace example.org/owner/strata => ../\n",
+		"\tstrata v0.0.0\n)":                     "\texample.org/owner/strata v0.0.0\n)",
+		"import \"strata/lab/compare\"":          "import \"example.org/owner/strata/lab/compare\"",
 		"import \"strata/pkg/zarr\"":             "import \"example.org/owner/strata/pkg/zarr\"",
 		"-X strata/pkg/cli/release.version=1":    "-X example.org/owner/strata/pkg/cli/release.version=1",
 		"strata/cmd/...":                         "example.org/owner/strata/cmd/...",

@@ -53,7 +53,7 @@ for major in 5 6; do
 done
 mkdir -p $plain
 "$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
-"$(scripts/venv.sh build/venv bench/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
+"$(scripts/venv.sh build/venv tests/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
 
 say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)
@@ -81,13 +81,12 @@ CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -c
 say "the interpreter"
 $here/build.sh $plain
 "$cxx" "${flags[@]}" -o $plain/ptx_test $here/selftest/ptx_test.cpp $plain/ptx_*.o
-$plain/ptx_test $kernels/*.ptx
+$plain/ptx_test $plain/ptx/*.ptx
 
 say "what ships is what runs"
 # A sum in the PTX of the mean becomes a difference: the sources compiled for the host do not see it, the interpreter does.
 CGO_ENABLED=0 "${GO:-go}" build -o $plain/kernelpack ./tests/kernelpack
-$plain/kernelpack -unpack $plain/all.ptx $kernels/code/ptx.zst
-sed 's/add\.rn\.f64/sub.rn.f64/' $plain/all.ptx >$plain/wrong.ptx
+sed 's/add\.rn\.f64/sub.rn.f64/' $plain/ptx.all >$plain/wrong.ptx
 $plain/kernelpack $plain/wrong.ptx $plain/wrong.zst
 echo "{\"Replace\": {\"$PWD/$kernels/code/ptx.zst\": \"$PWD/$plain/wrong.zst\"}}" >$plain/overlay.json
 CGO_ENABLED=0 "${GO:-go}" test -c -overlay $plain/overlay.json -o $plain/wrong.test ./$kernels
@@ -131,13 +130,13 @@ $here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-
 export ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:allow_user_segv_handler=1:detect_stack_use_after_return=0
 run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_ORDER=rand
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined -o $asan/ptx_test $here/selftest/ptx_test.cpp $asan/ptx_*.o
-$asan/ptx_test $kernels/*.ptx
+$asan/ptx_test $asan/ptx/*.ptx
 CGO_ENABLED=0 "${GO:-go}" test -c -o $plain/nvcomp.test ./pkg/gpu/nvcomp
 LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
-$asan/selftest $kernels/select.ptx
-finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/select.ptx oob
-finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/select.ptx oob
+$asan/selftest $plain/ptx/select.ptx
+finds "AddressSanitizer: use-after-poison" $asan/selftest $plain/ptx/select.ptx oob
+finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $plain/ptx/select.ptx oob
 
 say "ThreadSanitizer"
 # The double's own parts are not instrumented: fibers share them by design.
@@ -147,8 +146,8 @@ for bug in "" -DEMU_NO_BARRIER; do
   "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_select.cpp
   "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,races,clock,traced,ptx_ops,ptx_parse,ptx_run}.o -lpthread
 done
-setarch -R $tsan/selftest $kernels/select.ptx
-finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/select.ptx
-grep -v 'bar\.sync' $kernels/select.ptx >$tsan/no_barrier.ptx
+setarch -R $tsan/selftest $plain/ptx/select.ptx
+finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $plain/ptx/select.ptx
+grep -v 'bar\.sync' $plain/ptx/select.ptx >$tsan/no_barrier.ptx
 finds "race\|before it is written" env CUEMU_PTX=1 setarch -R $tsan/selftest $tsan/no_barrier.ptx
 echo "the double is in order"

@@ -20,7 +20,7 @@ func TestInterpreter(t *testing.T) {
 	if err != nil || len(objects) == 0 {
 		t.Fatal(err, objects)
 	}
-	ptx, err := filepath.Glob("../../pkg/gpu/kernels/*.ptx")
+	ptx, err := filepath.Glob(filepath.Join(filepath.Dir(lib), "ptx", "*.ptx"))
 	if err != nil || len(ptx) == 0 {
 		t.Fatal(err, ptx)
 	}

@@ -100,9 +100,9 @@ func misplaced(rows [][]string, packages map[string][]string) (wrong []string) {
 	return wrong
 }
 
-// forTests reports whether a package is a part of tests and benchmarks, which may import everything.
+// forTests reports whether a package is a part of tests or of the laboratory, which may import everything.
 func forTests(p string) bool {
-	return strings.HasPrefix(p, "tests/") || strings.HasPrefix(p, "bench/") || strings.HasSuffix(p, "test")
+	return strings.HasPrefix(p, "tests/") || strings.HasPrefix(p, "lab/") || strings.HasSuffix(p, "test")
 }
 
 // width is how many columns of the table list packages; what they are for stands right of them.
@@ -132,7 +132,7 @@ func layers(t *testing.T) (rows [][]string) {
 			rows = append(rows, nil)
 		}
 		row := &rows[len(rows)-1]
-		if top == "tests/" || top == "bench/" || top == "nextflow/" {
+		if top == "tests/" || top == "lab/" || top == "nextflow/" {
 			continue
 		}
 		for word := range strings.FieldsSeq(left) {

@@ -22,16 +22,12 @@ func TestLinks(t *testing.T) {
 	}
 	found := 0
 	for _, name := range documents {
-		from := name
-		if strings.HasPrefix(name, "bench/notes-") || name == "bench/gpumodel/page.md" || name == "bench/scale/page.md" || name == "bench/size/page.md" || name == "bench/memory/page.md" { // becomes a part of a page in docs/
-			from = "docs/" + path.Base(name)
-		}
 		for _, link := range links(text(t, name)) {
 			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 				continue
 			}
 			found++
-			if err := leads(t, from, link); err != nil {
+			if err := leads(t, name, link); err != nil {
 				t.Errorf("%s: link %s: %v", name, link, err)
 			}
 		}

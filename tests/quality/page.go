@@ -6,6 +6,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"strata/tests/regions"
 )
 
 // Limits for a volume made with strata's own defaults.
@@ -80,23 +82,21 @@ func orLost(format string, v float64) string {
 	return zero.ReplaceAllString(fmt.Sprintf(format, v), "$1")
 }
 
-// writePage writes tables between their marks: <!-- NAME: begin --> and <!-- NAME: end -->.
+// writePage writes tables into their regions of a page.
 func writePage(name string, tables map[string]string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
+	texts := map[string]string{}
 	for table, text := range tables {
-		begin, end := fmt.Sprintf("<!-- %s: begin -->\n", table), fmt.Sprintf("<!-- %s: end -->\n", table)
-		before, rest, ok := strings.Cut(string(page), begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			return fmt.Errorf("%s: no lines %q and %q", name, strings.TrimSpace(begin), strings.TrimSpace(end))
+		old, err := regions.Text(string(page), table)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		old, _, _ := strings.Cut(rest, end)
-		page = []byte(before + begin + text + kept(old, text) + end + after)
+		texts[table] = text + kept(old, text)
 	}
-	return os.WriteFile(name, page, 0o666)
+	return regions.Write(name, name, texts)
 }
 
 // kept returns the rows of linumpy in an old table that a new one lacks: it takes long and is not everywhere.

@@ -21,7 +21,7 @@ func openPictures(ctx context.Context, dir string) (*tilescan.Pictures, error) {
 		return nil, err
 	}
 	if missing != nil {
-		python, err := environment(ctx, "build/venv", "bench/requirements.txt")
+		python, err := environment(ctx, "build/venv", "tests/requirements.txt")
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,9 @@ func TestQuickList(t *testing.T) {
 	}
 	write("scripts/quick.sh", string(script))
 	write("go.mod", "module m\n\ngo 1.26\n")
+	write("go.work", "go 1.26\n\nuse (\n\t.\n\t./lab\n)\n")
+	write("lab/go.mod", "module m/lab\n\ngo 1.26\n\nrequire m v0.0.0\n\nreplace m => ../\n")
+	write("lab/scale/scale.go", "package scale\n\nimport _ \"m/high\"\n")
 	write("low/low.go", "package low\n")
 	write("low/testdata/deep/x.go", "not Go\n")
 	write("middle/middle.go", "package middle\n\nimport _ \"m/low\"\n")
@@ -53,7 +56,7 @@ func TestQuickList(t *testing.T) {
 	git("init -q .")
 	git("add .")
 	git("commit -qm first")
-	if got := list(); got != "changed ./high, changed ./low, changed ./middle, changed ./tested" {
+	if got := list(); got != "changed ./high, changed ./lab/scale, changed ./low, changed ./middle, changed ./tested" {
 		t.Errorf("of the first commit: %s", got)
 	}
 	git("update-ref refs/remotes/origin/main HEAD")
@@ -66,6 +69,10 @@ func TestQuickList(t *testing.T) {
 	write("low/testdata/deep/x.go", "changed\n")
 	if got := list(); got != "changed ./low, changed ./middle, imports ./high, imports ./tested" {
 		t.Errorf("of a file that is not committed: %s", got)
+	}
+	write("high/high.go", "package high\n")
+	if got := list(); got != "changed ./high, changed ./low, changed ./middle, imports ./lab/scale, imports ./tested" {
+		t.Errorf("of a package that only the other module imports: %s", got)
 	}
 	git("update-ref refs/remotes/origin/main HEAD")
 	git("checkout -q .")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"strata/tests/regions"
 	"strata/tests/s3emu"
 )
 
@@ -80,38 +80,18 @@ func fuzzAll(ctx context.Context, each time.Duration) (result, error) {
 	return res, ctx.Err()
 }
 
-// Marks between which writePage writes the table.
-const (
-	tableBegin = "<!-- soak: begin -->"
-	tableEnd   = "<!-- soak: end -->"
-)
-
 // writePage replaces the tables of a page: that of flipped bits, and after a run of all campaigns theirs.
 func writePage(o options, results []result) error {
-	text, err := os.ReadFile(o.page)
-	page := string(text)
+	tables := map[string]string{}
 	for _, r := range results {
-		if err == nil && r.Flipped != nil {
-			page, err = replaced(page, flipsBegin, flippedTable(r.Flipped), flipsEnd)
+		if r.Flipped != nil {
+			tables["flips"] = flippedTable(r.Flipped)
 		}
 	}
-	if err == nil && o.only == "" {
-		page, err = replaced(page, tableBegin, campaignTable(results), tableEnd)
+	if o.only == "" {
+		tables["soak"] = campaignTable(results)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.page, err)
-	}
-	return os.WriteFile(o.page, []byte(page), 0o666)
-}
-
-// replaced returns a page with a table between two lines of it.
-func replaced(page, begin, table, end string) (string, error) {
-	before, rest, ok := strings.Cut(page, begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return "", fmt.Errorf("no lines %q and %q", begin, end)
-	}
-	return before + begin + "\n" + table + end + after, nil
+	return regions.Write(o.page, o.page, tables)
 }
 
 // campaignTable returns the table of the campaigns.

@@ -18,12 +18,6 @@ const flippedName = "a bit flipped in a chunk with a checksum"
 // flippedCodecs are those of --codec.
 var flippedCodecs = []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4:1", "blosc-zstd:1"}
 
-// Marks between which the page has the table of flipped bits.
-const (
-	flipsBegin = "<!-- flips: begin -->"
-	flipsEnd   = "<!-- flips: end -->"
-)
-
 // flipped counts the flipped bits of a chunk that two readers notice.
 type flipped struct {
 	Codec    string `json:"codec"`

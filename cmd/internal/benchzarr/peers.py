@@ -1,5 +1,5 @@
 """Other programs that read and write Zarr, for bench-zarr, which asks them by the lines of JSON that
-benchkit/asked.py describes. bench/peers.py takes these classes from here. The libraries are used as their
+benchkit/asked.py describes. lab/peers.py takes these classes from here. The libraries are used as their
 documentation shows.
 
 WHO: zarr, zarr+zarrs, tensorstore, zarr+gpu, kvikio.

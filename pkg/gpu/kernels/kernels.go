@@ -1,6 +1,6 @@
-// Package kernels holds the operators of package filter as CUDA kernels: C++ sources (.cu) and what
-// scripts/kernels.sh compiles them to. Machine code ships for existing GPUs, and PTX for future ones, which
-// the driver compiles.
+// Package kernels holds the operators of package filter as CUDA kernels: C++ sources (.cu) and, packed in
+// the folder code, what scripts/kernels.sh compiles them to: machine code for existing GPUs, and PTX for future
+// ones, which the driver compiles.
 //
 // Each function queues an operator on a stream. It computes the same as its counterpart in package filter, to
 // the last bit. NaN stays NaN; its bit pattern depends on the processor.

@@ -11,7 +11,7 @@ import (
 
 // TestSizes: levels mean what libzstd's mean: what it stores, and at most 6 % more. Its sizes were written by
 //
-//	go run ./bench/zstdlevels -reps 1 -record pkg/zarr/codec/enzstd/testdata/libzstd.json
+//	go run ./lab/zstdlevels -reps 1 -record pkg/zarr/codec/enzstd/testdata/libzstd.json
 func TestSizes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compresses 60 MB nine times")

@@ -3,7 +3,7 @@
 // It decodes images faster than libzstd: sequences and Huffman coded literals each wait for one load and a few operations a step, in loops
 // that are written in assembly for BMI2 (amd64) and, in the same way, in Go. In shuffled data, whole byte planes are constant, or nearly,
 // and decode to a few very long matches that repeat a single byte; these are copied in large pieces. Literals that stand alone are written
-// straight to their place. docs/zstd-levels.md has speeds beside libzstd's; go run ./bench/zstdlevels -decode 3 measures them.
+// straight to their place. docs/zstd-levels.md has speeds beside libzstd's; go run ./lab/zstdlevels -decode 3 measures them.
 //
 // The loops look at the ends of buffers once for many steps: loop.go and huffman.go say what the margins are, and why they are enough.
 //

@@ -1,0 +1,104 @@
+// Command gpumodel predicts the benefit of a GPU without having one. It runs all stages on small phantoms, on the
+// tests' software double of a GPU with its virtual clock and on the host, and writes the predicted times of both
+// for larger inputs on several machines to docs/gpu-model.md.
+//
+//	make gpu-model                                  # writes docs/gpu-model.md
+//	go run ./lab/gpumodel -bin bin -page /dev/null  # checks the choices only
+//
+// It fails if package cost would choose a machine that takes a tenth longer than the better one.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"strata/tests/cudaemu"
+	"strata/tests/regions"
+)
+
+// form is the page with the regions of the figures.
+const form = "docs/gpu-model.md"
+
+func main() {
+	bin := flag.String("bin", "bin", "folder of the programs")
+	dir := flag.String("dir", "build/gpumodel", "folder for inputs and outputs")
+	results := flag.String("results", "lab/results/gpumodel.json", "what was measured")
+	again := flag.Bool("measure", true, "measure; else the page is made of what was")
+	page := flag.String("page", form, "file to write, from "+form)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *bin, *dir, *results, *page, *again); err != nil {
+		fmt.Fprintln(os.Stderr, "gpumodel:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, bin, dir, results, page string, again bool) error {
+	if again {
+		if err := measure(ctx, bin, dir, results); err != nil {
+			return err
+		}
+	}
+	b, err := os.ReadFile(results)
+	if err != nil {
+		return err
+	}
+	var all []measured
+	if err := json.Unmarshal(b, &all); err != nil {
+		return fmt.Errorf("%s: %w", results, err)
+	}
+	rows, err := predict(all)
+	if err != nil {
+		return err
+	}
+	texts, worst := write(all, rows)
+	if err := regions.Write(form, page, texts); err != nil {
+		return err
+	}
+	if worst > tolerated {
+		return errors.New("a choice takes longer than the better machine by more than it may: see " + page)
+	}
+	return nil
+}
+
+// measure runs all stages and stores the measurements.
+func measure(ctx context.Context, bin, dir, results string) error {
+	lib, err := cudaemu.BuildTraced()
+	if err != nil {
+		return err
+	}
+	m := &machine{lib: lib}
+	if m.bin, err = filepath.Abs(bin); err != nil {
+		return err
+	}
+	if m.dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err := m.inputs(ctx); err != nil {
+		return err
+	}
+	var all []measured
+	for _, s := range stages {
+		for _, c := range codecs {
+			one, err := m.measure(ctx, s, c)
+			if err != nil {
+				return fmt.Errorf("%s of %s: %w", s.name, c.name, err)
+			}
+			fmt.Fprintf(os.Stderr, "%s of %s: %.2f core-s/GB on the host, %.2f beside a GPU\n", s.name, c.name, one.Host, one.Beside)
+			all = append(all, one)
+		}
+	}
+	b, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(results, append(b, '\n'), 0o666)
+}
