@@ -6,6 +6,10 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO      ?= go
+# All that is compiled for this machine is compiled in one mode, programs, tests, go vet and staticcheck: what one of them made, the
+# next finds in the cache of go. -trimpath makes it the same in every checkout, too.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+export CGO_ENABLED := 0
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
 LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
@@ -42,7 +46,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 build: ## build strata into bin/, with a link by the name of each program, and into nextflow/bin/; what does not change keeps its time
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
+	$(GO) build -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
 	@for name in $(PROGRAMS); do ln -sfn strata build/bin/$$name; done
 	@scripts/renew.sh build/bin/strata $(PROGRAMS:%=build/bin/%) bin
 	@scripts/renew.sh --link bin/strata $(PROGRAMS:%=bin/%) nextflow/bin
@@ -82,7 +86,7 @@ CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq .
 test-plain:
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=0 $(GOTEST) -vet=off ./...
+	$(GOTEST) -vet=off ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
@@ -118,8 +122,8 @@ memory: build ## the peak memory of the workflow's programs on MEMORY_GB (defaul
 	@scripts/memory.sh '$(MEMORY_PAGE)'
 
 size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
-	CGO_ENABLED=0 $(GO) run ./bench/size build/size/strata >build/size/page.md
+	$(GO) build -ldflags -w -o build/size/strata ./cmd/strata
+	$(GO) run ./bench/size build/size/strata >build/size/page.md
 	mv build/size/page.md docs/size.md
 
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)

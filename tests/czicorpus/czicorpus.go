@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
+	"strata/tests/repo"
 	"strata/tests/tiffcorpus"
 )
 
@@ -94,8 +94,7 @@ var load = sync.OnceValues(func() (m struct {
 	Negatives []Broken
 	data      map[string][]byte
 }, err error) {
-	_, file, _, _ := runtime.Caller(0)
-	if m.data, err = tiffcorpus.Load(filepath.Dir(file), &m, "files.zip"); err != nil {
+	if m.data, err = tiffcorpus.Load(repo.Path("tests", "czicorpus"), &m, "files.zip"); err != nil {
 		return m, err
 	}
 	for _, n := range m.Negatives {

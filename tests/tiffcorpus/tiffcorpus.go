@@ -16,9 +16,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
+
+	"strata/tests/repo"
 )
 
 // File is a file that must be readable.
@@ -97,8 +98,7 @@ var load = sync.OnceValues(func() (m struct {
 	Negatives []Broken
 	data      map[string][]byte
 }, err error) {
-	_, file, _, _ := runtime.Caller(0)
-	m.data, err = Load(filepath.Dir(file), &m, "files.zip", "neg.zip", "expected.zip")
+	m.data, err = Load(repo.Path("tests", "tiffcorpus"), &m, "files.zip", "neg.zip", "expected.zip")
 	return m, err
 })
 
