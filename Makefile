@@ -16,6 +16,9 @@ LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCo
 # All in one file; go build ./cmd/NAME makes a smaller one with a single program.
 PROGRAMS := $(filter-out strata,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 ENGINE  ?= nextflow
+RACE    ?=
+NUMERIC ?=
+SHORT   ?=
 FUZZTIME ?= 5m
 SOAK_KILLS ?= 1000
 SOAK_FULL ?= 200
@@ -40,7 +43,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -75,27 +78,25 @@ module: ## a copy of the sources that can be imported as NAME=host/owner/strata,
 links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
 
-test: test-plain test-race ## all Go tests, as shipped (no cgo), then those of concurrent packages with the race detector
-
-quick: ## lint, build and short tests of what changed since origin/main, in three minutes
+quick: ## lint, build and short tests of what changed since origin/main, with the race detector too, in three minutes
 	@scripts/quick.sh
 
-# A template for go list: the packages that start goroutines, or share memory between them.
-CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "strata/pkg/work")}}{{$$.ImportPath}} {{end}}{{end}}'
-
-test-plain:
+test: ## all Go tests, of programs as shipped
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
 	$(GOTEST) -vet=off ./...
 
-test-race:
+test-race: ## short Go tests with the race detector: of all packages that share memory between goroutines, or those in RACE
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $$($(GO) list -f $(CONCURRENT) ./cmd/... ./pkg/...)
+	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $(or $(RACE),$$(scripts/concurrent.sh ./cmd/... ./pkg/...))
 
-test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
-	@scripts/test-arm64.sh
+full: ## what .ci/run tries in a short case only, whole: race detector, arm64, SLURM, packages, benchmarks, GPU pack, soak (an hour or less)
+	@.ci/run full
+
+test-arm64: ## build and vet for arm64; run the numeric tests, or those of the packages in NUMERIC, under qemu-user where it is
+	@scripts/test-arm64.sh $(NUMERIC)
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
 	@bad=$$(gofmt -l cmd pkg tests bench scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
@@ -129,8 +130,8 @@ size: ## what the bytes of the program are, and what its start costs; writes doc
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
-test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
-	@tests/cudaemu/check.sh
+test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers (SHORT=1: without other orders and sanitizers)
+	@SHORT='$(SHORT)' tests/cudaemu/check.sh
 
 kernels-check: ## are PTX and machine code what the sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
@@ -159,8 +160,8 @@ test-nextflow: build ## the workflow on the real engine, local executor
 test-report: build ## the quality report in headless Chromium, and in MultiQC (from PyPI)
 	@tests/report/run.sh
 
-test-slurm: build ## the workflow on a one-node SLURM (root)
-	@tests/slurm/run.sh
+test-slurm: build ## the workflow on a one-node SLURM (root); SHORT=1: one run of it
+	@SHORT='$(SHORT)' tests/slurm/run.sh
 
 test-server-setup: build ## the scripts for administrators, on small sources and with doubles of what they call
 	@tests/server_setup/run.sh
