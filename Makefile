@@ -130,7 +130,7 @@ size: ## what the bytes of the program are, and what its start costs; writes doc
 kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
-test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers (SHORT=1: without other orders and sanitizers)
+test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers (SHORT=1: without NVIDIA's other libraries, races and sanitizers)
 	@SHORT='$(SHORT)' tests/cudaemu/check.sh
 
 kernels-check: ## are PTX and machine code what the sources compile to, for every GPU from V100 on?
