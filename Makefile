@@ -6,12 +6,20 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO      ?= go
+# All that is compiled for this machine is compiled in one mode, programs, tests, go vet and staticcheck: what one of them made, the
+# next finds in the cache of go. -trimpath makes it the same in every checkout, too; the tag leaves out what urfave/cli writes man pages by.
+MODE := -trimpath -tags=urfave_cli_no_docs
+export GOFLAGS := $(strip $(filter-out $(MODE),$(GOFLAGS)) $(MODE))
+export CGO_ENABLED := 0
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
 LDFLAGS := -s -w -X strata/pkg/cli/release.version=$(VERSION) -X strata/pkg/cli/release.linkedCommit=$(COMMIT)
 # All in one file; go build ./cmd/NAME makes a smaller one with a single program.
 PROGRAMS := $(filter-out strata,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 ENGINE  ?= nextflow
+RACE    ?=
+NUMERIC ?=
+SHORT   ?=
 FUZZTIME ?= 5m
 SOAK_KILLS ?= 1000
 SOAK_FULL ?= 200
@@ -36,13 +44,13 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 build: ## build strata into bin/, with a link by the name of each program, and into nextflow/bin/; what does not change keeps its time
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
+	$(GO) build -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
 	@for name in $(PROGRAMS); do ln -sfn strata build/bin/$$name; done
 	@scripts/renew.sh build/bin/strata $(PROGRAMS:%=build/bin/%) bin
 	@scripts/renew.sh --link bin/strata $(PROGRAMS:%=bin/%) nextflow/bin
@@ -71,27 +79,25 @@ module: ## a copy of the sources that can be imported as NAME=host/owner/strata,
 links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
 
-test: test-plain test-race ## all Go tests, as shipped (no cgo), then those of concurrent packages with the race detector
-
-quick: ## lint, build and short tests of what changed since origin/main, in three minutes
+quick: ## lint, build and short tests of what changed since origin/main, with the race detector too, in three minutes
 	@scripts/quick.sh
 
-# A template for go list: the packages that start goroutines, or share memory between them.
-CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "strata/pkg/work")}}{{$$.ImportPath}} {{end}}{{end}}'
-
-test-plain:
+test: ## all Go tests, of programs as shipped
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=0 $(GOTEST) -vet=off work
+	$(GOTEST) -vet=off work
 
-test-race:
+test-race: ## short Go tests with the race detector: of all packages that share memory between goroutines, or those in RACE
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $$($(GO) list -f $(CONCURRENT) ./cmd/... ./pkg/...)
+	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $(or $(RACE),$$(scripts/concurrent.sh ./cmd/... ./pkg/...))
 
-test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
-	@scripts/test-arm64.sh
+full: ## what .ci/run tries in a short case only, whole: race detector, arm64, SLURM, packages, benchmarks, GPU pack, soak (an hour or less)
+	@.ci/run full
+
+test-arm64: ## build and vet for arm64; run the numeric tests, or those of the packages in NUMERIC, under qemu-user where it is
+	@scripts/test-arm64.sh $(NUMERIC)
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
 	@bad=$$(gofmt -l cmd pkg tests lab scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
@@ -119,14 +125,14 @@ memory: build ## the peak memory of the workflow's programs on MEMORY_GB (defaul
 	@scripts/memory.sh '$(MEMORY_PAGE)'
 
 size: ## what the bytes of the program are, and what its start costs; writes docs/size.md
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags -w -o build/size/strata ./cmd/strata
-	CGO_ENABLED=0 $(GO) run ./lab/size build/size/strata
+	$(GO) build -ldflags -w -o build/size/strata ./cmd/strata
+	$(GO) run ./lab/size build/size/strata
 
 kernels: ## compile the CUDA kernels to PTX (build/kernels) and to what ships, which is in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
-test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
-	@tests/cudaemu/check.sh
+test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers (SHORT=1: without NVIDIA's other libraries, races and sanitizers)
+	@SHORT='$(SHORT)' tests/cudaemu/check.sh
 
 kernels-check: ## are the packed PTX and machine code what the sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
@@ -155,8 +161,8 @@ test-nextflow: build ## the workflow on the real engine, local executor
 test-report: build ## the quality report in headless Chromium, and in MultiQC (from PyPI)
 	@tests/report/run.sh
 
-test-slurm: build ## the workflow on a one-node SLURM (root)
-	@tests/slurm/run.sh
+test-slurm: build ## the workflow on a one-node SLURM (root); SHORT=1: one run of it
+	@SHORT='$(SHORT)' tests/slurm/run.sh
 
 test-server-setup: build ## the scripts for administrators, on small sources and with doubles of what they call
 	@tests/server_setup/run.sh

@@ -2,8 +2,9 @@
 # usage: quick.sh [list]   (make quick)
 # Checks what changed since the merge base with origin/main (without that branch, or on it: since the commit before), files
 # that are not committed included: gofmt, go vet and staticcheck of the packages that changed, the build,
-# and go test -short of them and of the packages that import them directly, in tests too. These are
-# given what is left of QUICK_SECONDS (180). list: prints the packages only, "changed" or "imports" before each.
+# and go test -short of them; then again, with the race detector, of those that share memory between goroutines, and of the packages that
+# import them directly, in tests too. These two are given what is left of QUICK_SECONDS (180). list: prints the packages
+# only, "changed" or "imports" before each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 go=${GO:-go}
@@ -48,11 +49,25 @@ $go tool staticcheck "${!changed[@]}"
 "${MAKE:-make}" -s --no-print-directory build
 export CGO_ENABLED=0
 $go test -short "${!changed[@]}"
-[ ${#imports[@]} -gt 0 ] || exit 0
-left=$((${QUICK_SECONDS:-180} - SECONDS + started))
-if [ $left -gt 0 ]; then
-  status=0
-  timeout -k 10 $left $go test -short "${!imports[@]}" || status=$?
-  [ $status = 124 ] || exit $status
+
+# in_time TARGET FLAG... -- PACKAGE...: go test -short, for as long as there is time; what is not done by then is left to TARGET.
+in_time() {
+  local target=$1 flags=() left=$((${QUICK_SECONDS:-180} - SECONDS + started)) status=124
+  shift
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
+  [ $# -gt 0 ] || return 0
+  if [ $left -gt 0 ]; then
+    status=0
+    timeout -k 10 $left $go test -short "${flags[@]}" "$@" || status=$?
+  fi
+  [ $status != 124 ] || { echo "quick: time is up: the rest of these is left to $target: $*"; status=0; }
+  return $status
+}
+concurrent=$(scripts/concurrent.sh "${!changed[@]}")
+mapfile -t shared < <(printf '%s' "$concurrent")
+if [ ${#shared[@]} -gt 0 ]; then
+  scripts/need.sh gcc gcc
+  CGO_ENABLED=1 in_time "make test-race" -race -vet=off -- "${shared[@]}"
 fi
-echo "quick: time is up: the rest of these is left to make test: ${!imports[*]}"
+in_time "make test" -- "${!imports[@]}"

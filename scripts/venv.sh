@@ -39,6 +39,6 @@ fi
 echo "$0: installing into $dir with $("$python" -V)" >&2
 rm -rf "$dir"
 "$python" -m venv "$dir" >&2
-"$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -r "$list" >&2
+"$dir/bin/python" -m pip install --no-compile --quiet --disable-pip-version-check --no-input -r "$list" >&2
 cp "$list" "$stamp"
 echo "$dir/bin/python"

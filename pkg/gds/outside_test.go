@@ -43,7 +43,7 @@ func TestUsedFromOutside(t *testing.T) {
 	} {
 		c := exec.Command(line[0], line[1:]...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOWORK=off", "PWD="+dir)
+		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "CGO_ENABLED=0", "GOWORK=off", "PWD="+dir)
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", line, err, out)

@@ -67,7 +67,7 @@ func (r *release) listPrograms() error {
 
 // build builds strata for a system; "" stands for this one.
 func (r *release) build(ctx context.Context, system, arch, to string) error {
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", r.ldflags+" -buildid=", "-o", to, "./cmd/strata")
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=urfave_cli_no_docs", "-buildvcs=false", "-ldflags", r.ldflags+" -buildid=", "-o", to, "./cmd/strata")
 	c.Dir = r.root
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off")
 	if out, err := c.CombinedOutput(); err != nil {

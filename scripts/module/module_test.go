@@ -64,7 +64,7 @@ func TestImportedFromOutside(t *testing.T) {
 	ours := filepath.Join(strings.TrimSpace(string(downloads)), "cache", "download")
 	c := exec.Command("go", "run", ".")
 	c.Dir = dir
-	c.Env = append(os.Environ(), "PWD="+dir, "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GOSUMDB=off",
+	c.Env = append(os.Environ(), "PWD="+dir, "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOSUMDB=off",
 		"GOMODCACHE="+t.TempDir(), "GOPROXY=file://"+proxy+",file://"+ours)
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "42 [4 4] 2 144 true\n") {

@@ -58,6 +58,7 @@ import (
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 	"strata/tests/race"
+	"strata/tests/repo"
 	"strata/tests/s3emu"
 )
 
@@ -99,14 +100,13 @@ func Scripts(t *testing.T, dir string) {
 		RequireUniqueNames: true,
 		UpdateScripts:      os.Getenv("UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
-			root, err := moduleRoot()
-			e.Setenv("ROOT", root)
+			e.Setenv("ROOT", repo.Path())
 			// Under the race detector every process would sleep a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv(cudaemu.Variable, "libcuda.so.none") // also on machines that have one
 			e.Setenv(nvml.Variable, "libnvidia-ml.so.none")
 			e.Setenv("STRATA_LEASE_DIR", e.WorkDir+".leases") // of its own, removed with the scripts' folder
-			return err
+			return nil
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -142,22 +142,6 @@ func Scripts(t *testing.T, dir string) {
 			},
 		},
 	})
-}
-
-// moduleRoot is the folder of go.mod, above the folder that the test runs in.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
-			return d, nil
-		}
-		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("no go.mod above %s", dir)
-		}
-	}
 }
 
 func condition(name string) (bool, error) {

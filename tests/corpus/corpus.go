@@ -16,9 +16,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
+
+	"strata/tests/repo"
 )
 
 // Case is an entry of manifest.json. README.md explains which fields each kind has, and what they mean.
@@ -68,8 +69,7 @@ type Dataset struct {
 
 // here returns the folder of this source file.
 func here() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
+	return repo.Path("tests", "corpus")
 }
 
 // Cases returns the entries of the corpus.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: check.sh   (make test-cuda-double)
+# usage: check.sh   (make test-cuda-double)   SHORT=1: without NVIDIA's other libraries, stages, races and sanitizers
 # Is the double what it claims to be? Its prototypes are NVIDIA's, as those of the bindings of cuFile, whose real
 # libraries are opened, and of NVML; the interpreter is as the PTX
 # ISA says and knows all PTX that ships; the kernels' tests pass in other orders of threads, with buffers that end
@@ -38,45 +38,51 @@ sed 's/cuMemGetInfo_v2, size_t\* free/cuMemGetInfo_v2, unsigned* free/' $here/do
 finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$log.cpp"
 rm "$log.cpp"
 
-say "prototypes: nvCOMP 5 and 6; their libraries, as far as they go without a device"
-stub=$(mktemp -d)
-trap 'rm -rf "$log" "$stub"' EXIT
-echo 'typedef struct CUstream_st* cudaStream_t;' >"$stub/cuda_runtime.h" # all of it that the headers need
-for major in 5 6; do
-  python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvcomp$major pkg/gpu/nvcomp/requirements$major.txt)
-  nvcomp=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/libnvcomp
-  check=("$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVCOMP_H -I"$stub" -I"$nvcomp/include")
-  "${check[@]}" -DNVCOMP_DOUBLE=$major $here/double/nvcomp/nvcomp.cpp
-  sed 's/const size_t\* room, size_t\* out_bytes/const size_t* room, unsigned* out_bytes/' $here/double/nvcomp/nvcomp.cpp >"$stub/wrong.cpp"
-  finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
-  STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
-done
 mkdir -p $plain
-"$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
-"$(scripts/venv.sh build/venv tests/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
 
-say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
-python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)
-site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-for root in "$site"/nvidia/{cufile,cu13}; do
-  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" -I"$root/include" $here/double/cufile/cufile.cpp
-done
-cufile=("$site"/nvidia/cufile/lib/libcufile.so.0)
-CGO_ENABLED=0 STRATA_TEST_LIBCUFILE=${cufile[0]} STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major \
-  "${GO:-go}" test -count=1 -run '^TestRealLibraries$' ./pkg/gpu
-CGO_ENABLED=0 STRATA_TEST_CUFILE=$site/nvidia/cufile:$site/nvidia/cu13 STRATA_TEST_CUDA_INCLUDE=$include \
-  "${GO:-go}" test -count=1 -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
+# What NVIDIA's other libraries declare, and what they do without a device.
+libraries() {
+  local major nvcomp check site root cufile nvml folder
+  say "prototypes: nvCOMP 5 and 6; their libraries, as far as they go without a device"
+  stub=$(mktemp -d)
+  trap 'rm -rf "$log" "$stub"' EXIT
+  echo 'typedef struct CUstream_st* cudaStream_t;' >"$stub/cuda_runtime.h" # all of it that the headers need
+  for major in 5 6; do
+    python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvcomp$major pkg/gpu/nvcomp/requirements$major.txt)
+    nvcomp=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/libnvcomp
+    check=("$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVCOMP_H -I"$stub" -I"$nvcomp/include")
+    "${check[@]}" -DNVCOMP_DOUBLE=$major $here/double/nvcomp/nvcomp.cpp
+    sed 's/const size_t\* room, size_t\* out_bytes/const size_t* room, unsigned* out_bytes/' $here/double/nvcomp/nvcomp.cpp >"$stub/wrong.cpp"
+    finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
+    STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
+  done
+  "$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
+  "$(scripts/venv.sh build/venv tests/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
 
-say "NVML: nvml.h of CUDA 12 and 13"
-python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvml pkg/gpu/nvml/requirements.txt)
-site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-nvml=("$site"/nvidia/{nvml_dev,cu13}/include)
-for folder in "${nvml[@]}"; do
-  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"$folder" $here/double/nvml/nvml.cpp
-done
-sed 's/nvmlDeviceGetComputeMode, nvmlDevice_t device, nvmlComputeMode_t/nvmlDeviceGetComputeMode, nvmlDevice_t device, unsigned/' $here/double/nvml/nvml.cpp >"$stub/wrong.cpp"
-finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"${nvml[0]}" "$stub/wrong.cpp"
-CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -count=1 -run '^TestLayout$' ./pkg/gpu/nvml
+  say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
+  python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)
+  site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  for root in "$site"/nvidia/{cufile,cu13}; do
+    "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" -I"$root/include" $here/double/cufile/cufile.cpp
+  done
+  cufile=("$site"/nvidia/cufile/lib/libcufile.so.0)
+  CGO_ENABLED=0 STRATA_TEST_LIBCUFILE=${cufile[0]} STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major \
+    "${GO:-go}" test -count=1 -run '^TestRealLibraries$' ./pkg/gpu
+  CGO_ENABLED=0 STRATA_TEST_CUFILE=$site/nvidia/cufile:$site/nvidia/cu13 STRATA_TEST_CUDA_INCLUDE=$include \
+    "${GO:-go}" test -count=1 -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
+
+  say "NVML: nvml.h of CUDA 12 and 13"
+  python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvml pkg/gpu/nvml/requirements.txt)
+  site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  nvml=("$site"/nvidia/{nvml_dev,cu13}/include)
+  for folder in "${nvml[@]}"; do
+    "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"$folder" $here/double/nvml/nvml.cpp
+  done
+  sed 's/nvmlDeviceGetComputeMode, nvmlDevice_t device, nvmlComputeMode_t/nvmlDeviceGetComputeMode, nvmlDevice_t device, unsigned/' $here/double/nvml/nvml.cpp >"$stub/wrong.cpp"
+  finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"${nvml[0]}" "$stub/wrong.cpp"
+  CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -count=1 -run '^TestLayout$' ./pkg/gpu/nvml
+}
+[ -n "${SHORT:-}" ] || libraries
 
 say "the interpreter"
 $here/build.sh $plain
@@ -103,6 +109,7 @@ run() {
 }
 # The random order is that of the sanitizers, below.
 for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" CUEMU_ORDER=rev CUEMU_ALIGN=16 CUEMU_PTX=$ptx; done
+[ -z "${SHORT:-}" ] || { echo "the double is in order, as far as it was looked at"; exit; }
 
 say "stages: by the PTX that ships, in another order of threads, with work that does not wait to be waited for"
 for stage in aip focal crop stack stitch; do

@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"strata/pkg/gpu/cost"
+	"strata/tests/repo"
 )
 
 // Variable is the environment variable that names the library to use as the driver's.
@@ -146,10 +146,8 @@ var (
 )
 
 func build(folder string, options ...string) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(here), "..", "..")
-	out := filepath.Join(root, "build", folder)
-	if b, err := exec.Command(filepath.Join(filepath.Dir(here), "build.sh"), append([]string{out}, options...)...).CombinedOutput(); err != nil {
+	out := repo.Path("build", folder)
+	if b, err := exec.Command(repo.Path("tests", "cudaemu", "build.sh"), append([]string{out}, options...)...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("tests/cudaemu/build.sh: %w\n%s", err, b)
 	}
 	return filepath.Join(out, "libcuda.so.1"), nil

@@ -11,10 +11,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"testing"
 
+	"strata/tests/repo"
 	"strata/tests/tiffcorpus"
 )
 
@@ -89,8 +88,7 @@ type Broken struct {
 
 // corpus has the files that must be readable, and broken ones made from them.
 var corpus = tiffcorpus.Corpus[File, Broken]{Readable: 52, Broken: 37, Load: func(m *tiffcorpus.Manifest[File, Broken]) (map[string][]byte, error) {
-	_, file, _, _ := runtime.Caller(0)
-	data, err := tiffcorpus.Load(filepath.Dir(file), m, "files.zip")
+	data, err := tiffcorpus.Load(repo.Path("tests", "czicorpus"), m, "files.zip")
 	if err != nil {
 		return nil, err
 	}

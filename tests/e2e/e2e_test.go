@@ -1,5 +1,5 @@
-// Package e2e tests the binaries together, as a user runs them: built, in
-// processes of their own, killed in the middle, fed over HTTP.
+// Package e2e tests the programs of bin/ together, as a user runs them: in processes of their own, killed in the
+// middle, fed over HTTP. It has make bring bin/ up to date first.
 package e2e
 
 import (
@@ -16,26 +16,20 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"strata/tests/repo"
 )
 
-var bin string // folder of the built binaries
+var bin string // folder of the programs
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "strata-e2e-")
-		if err != nil {
+		var err error
+		if bin, err = repo.Programs(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-o", dir+"/", "strata/cmd/...")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
-			return 1
-		}
-		bin = dir
-		os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")) // for scripts
+		os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")) // for scripts
 		return m.Run()
 	}())
 }

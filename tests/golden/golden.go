@@ -11,12 +11,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/npy"
+	"strata/tests/repo"
 )
 
 // Case is one case.json, with the arrays beside it.
@@ -92,8 +92,7 @@ type Array struct {
 }
 
 func folder() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
+	return repo.Path("tests", "golden")
 }
 
 // Cases reads all cases of a stage.

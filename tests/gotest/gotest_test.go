@@ -34,7 +34,7 @@ import "testing"
 func TestPanics(t *testing.T) { t.Log("on the way"); panic("planned") }
 `,
 		"broken/broken_test.go": "package broken\nfunc f() int { return missing }\n",
-		"skips.txt":             "# a comment\n\nalways ^good TestDisk/.*: no disk of [0-9]+ MB$ # a machine without\nshort  : takes (very )?long$ # make test-plain runs it\n",
+		"skips.txt":             "# a comment\n\nalways ^good TestDisk/.*: no disk of [0-9]+ MB$ # a machine without\nshort  : takes (very )?long$ # make test runs it\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 		not    []string
 	}{
 		{"-short ./good ./none", 0,
-			[]string{"ok  \tstrata/good\t", "?   \tstrata/none\t[no test files]\n", "skipped: 4\n", "    2 good TestDisk: no disk of 3 MB (a machine without)\n", "    1 good TestLong: takes long (make test-plain runs it)\n"},
+			[]string{"ok  \tstrata/good\t", "?   \tstrata/none\t[no test files]\n", "skipped: 4\n", "    2 good TestDisk: no disk of 3 MB (a machine without)\n", "    1 good TestLong: takes long (make test runs it)\n"},
 			[]string{"a message of", "a line of a package", "unexpected", "FAIL", "PASS"}},
 		{"./good", 1,
 			[]string{"ok  \tstrata/good\t", "skipped: 3\n", "  unexpected: good TestLongAlways: takes very long: mend", "\nFAIL\n"},

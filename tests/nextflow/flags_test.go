@@ -2,13 +2,14 @@ package nextflow
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"strata/tests/repo"
 )
 
 // stages are the programs of the chain, with their subcommands.
@@ -314,15 +315,9 @@ func TestFlagsOfPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the programs")
 	}
-	bin := t.TempDir()
-	args := []string{"build", "-o", bin + "/"}
-	for _, program := range stages {
-		args = append(args, "../../cmd/"+strings.Fields(program)[0])
-	}
-	build := exec.Command("go", args...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := repo.Programs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	known := schema(t)
 	setBy := map[string]string{} // "program --flag" → parameter

@@ -60,7 +60,7 @@ func start(t testing.TB, key, secret string) *Server {
 // Run starts a server until stop is called. It accepts requests signed with the key or, if that is "", all
 // requests.
 func Run(key, secret string) (s *Server, stop func() error, err error) {
-	url, stop, err := Process([]string{"CGO_ENABLED=0", "GOFLAGS="},
+	url, stop, err := Process([]string{"CGO_ENABLED=0", "GOFLAGS=-trimpath"}, // as make has compiled it
 		"go", "run", "strata/tests/s3emu/server", "-bucket", Bucket, "-key", key, "-secret", secret)
 	return &Server{URL: url, Key: key, Secret: secret}, stop, err
 }

@@ -4,7 +4,7 @@
 # cluster. Containers run by the apptainer of the PATH, else by its double
 # (apptainer.sh); their image is build/strata.sif where that has the programs of bin/,
 # else a small one that is made here. Needs root (munge, device files);
-# without it one line says so and nothing is checked. KEEP=1 leaves the runs' folders.
+# without it one line says so and nothing is checked. KEEP=1 leaves the runs' folders. SHORT=1: the first run is all.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR source=../nextflow/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../nextflow/lib.sh"
@@ -109,6 +109,8 @@ ok 'exit 4: again without the GPU' has <(attempt m_i16_v3lz4 2) ' --no-use_gpu '
 ok 'exit 4: the second job asks for none' same "$(job m_i16_v3lz4 1 TresPerNode);$(job m_i16_v3lz4 2 TresPerNode)" 'gres:gpu:2;'
 ok 'exit 3 is tried once and reported' same "$(attempts m_u8_v3raw) $(cut -f 2,3 "$info/missing_slices.tsv" | tail -n +2)" "1 $(printf 'm_u8_v3raw\t3')"
 ok 'report, trace, versions' filled "$info"/{report.html,trace.tsv,versions.yml}
+
+[ -z "${SHORT:-}" ] || { total; exit; }
 
 # --- Resume ----------------------------------------------------------------------
 

@@ -16,8 +16,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+
+	"strata/tests/repo"
 )
 
 // File is a file that must be readable.
@@ -93,8 +94,7 @@ type Broken struct {
 
 // corpus has the files that must be readable, and broken ones.
 var corpus = Corpus[File, Broken]{Readable: 120, Broken: 43, Load: func(m *Manifest[File, Broken]) (map[string][]byte, error) {
-	_, file, _, _ := runtime.Caller(0)
-	return Load(filepath.Dir(file), m, "files.zip", "neg.zip", "expected.zip")
+	return Load(repo.Path("tests", "tiffcorpus"), m, "files.zip", "neg.zip", "expected.zip")
 }}
 
 // Load reads manifest.json of a folder into manifest, and returns the files in its zip files by their names.
