@@ -92,7 +92,7 @@ func TestShareStops(t *testing.T) {
 // Share does.
 func TestPiecesAreSharedHere(t *testing.T) {
 	found := 0
-	for _, top := range []string{"cmd", "pkg", "bench"} {
+	for _, top := range []string{"cmd", "pkg", "lab"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
