@@ -20,7 +20,7 @@ var pageHTML string
 var pageCSS string
 
 // pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
-var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
+var pageTemplate = sync.OnceValue(func() *template.Template { return page.Template(pageHTML, nil) })
 
 // view holds the content of the page.
 type view struct {

@@ -196,6 +196,11 @@ func (v value) integer() (int, error) {
 	return int(x), nil
 }
 
+func (v value) integer64() (int64, error) {
+	n, err := v.integer()
+	return int64(n), err
+}
+
 func (v value) boolean() (bool, error) {
 	if v.missing() {
 		return false, v.errorf("missing (true or false)")
@@ -224,3 +229,19 @@ func (o object) get(name string) value {
 
 // has reports whether a member exists and is not null.
 func (o object) has(name string) bool { return !o.get(name).missing() }
+
+// need reads a value and notes what is wrong with it.
+func need[T any](f *findings, v value, read func(value) (T, error)) (x T, ok bool) {
+	x, err := read(v)
+	if err != nil {
+		f.noted(err)
+	}
+	return x, err == nil
+}
+
+// may reads a value that may be missing.
+func may[T any](f *findings, v value, read func(value) (T, error), dst *T) {
+	if !v.missing() {
+		*dst, _ = need(f, v, read)
+	}
+}

@@ -30,9 +30,8 @@ func parse(attrs map[string]json.RawMessage, format int, f *findings) *Metadata 
 	m := &Metadata{}
 	root := object{members: attrs}
 	if ome := root.get("ome"); !ome.missing() {
-		o, err := ome.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, ome, value.object)
+		if !ok {
 			return m
 		}
 		if format == 2 {
@@ -89,9 +88,8 @@ func (m *Metadata) stated(v value, f *findings) string {
 	if v.missing() {
 		return ""
 	}
-	s, err := v.text()
-	if err != nil {
-		f.noted(err)
+	s, ok := need(f, v, value.text)
+	if !ok {
 		return ""
 	}
 	checkVersion(v.field, s, f)
@@ -102,9 +100,8 @@ func (m *Metadata) stated(v value, f *findings) string {
 }
 
 func (m *Metadata) parseMultiscales(v value, f *findings) {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return
 	}
 	if len(list) == 0 {
@@ -125,9 +122,8 @@ func (m *Metadata) parseMultiscales(v value, f *findings) {
 }
 
 func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return ms
 	}
 	ms.Version = m.stated(o.get("version"), f)
@@ -142,6 +138,7 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 		dst  *string
 	}{{"name", &ms.Name}, {"type", &ms.Type}} {
 		if e := o.get(t.name); !e.missing() {
+			var err error
 			if *t.dst, err = e.text(); err != nil {
 				f.bad(e.field, "%s (must be a string)", e.kind())
 			}
@@ -152,9 +149,8 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 		return ms // each scale would be reported for its length
 	}
 	ds := o.get("datasets")
-	list, err := ds.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, ds, value.list)
+	if !ok {
 		return ms
 	}
 	if len(list) == 0 {
@@ -219,9 +215,8 @@ func parseAxes(v value, version string, f *findings) []Axis {
 	if v.missing() && version < "0.3" {
 		return SpaceAxes("tczyx", "") // the only axes that 0.1 and 0.2 know
 	}
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return nil
 	}
 	if len(list) < 2 || len(list) > 5 {
@@ -232,9 +227,7 @@ func parseAxes(v value, version string, f *findings) []Axis {
 	for i, e := range list {
 		if version == "0.3" {
 			// names alone
-			if axes[i].Name, err = e.text(); err != nil {
-				f.noted(err)
-			}
+			axes[i].Name, _ = need(f, e, value.text)
 			axes[i].Type = typeByName(axes[i].Name)
 			continue
 		}
@@ -245,14 +238,11 @@ func parseAxes(v value, version string, f *findings) []Axis {
 }
 
 func parseAxis(v value, f *findings) (a Axis) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return a
 	}
-	if a.Name, err = o.get("name").text(); err != nil {
-		f.noted(err)
-	}
+	a.Name, _ = need(f, o.get("name"), value.text)
 	if t := o.get("type"); t.missing() {
 		a.Type = typeByName(a.Name)
 		if a.Type != "" {
@@ -260,14 +250,10 @@ func parseAxis(v value, f *findings) (a Axis) {
 		} else {
 			f.warn(t.field, "missing (\"space\", \"time\" or \"channel\")")
 		}
-	} else if a.Type, err = t.text(); err != nil {
-		f.noted(err)
+	} else {
+		may(f, t, value.text, &a.Type)
 	}
-	if u := o.get("unit"); !u.missing() {
-		if a.Unit, err = u.text(); err != nil {
-			f.noted(err)
-		}
-	}
+	may(f, o.get("unit"), value.text, &a.Unit)
 	return a
 }
 
@@ -314,18 +300,11 @@ func describeType(a Axis) string {
 }
 
 func parseDataset(v value, rank int, explicit bool, f *findings) (d Dataset) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return d
 	}
-	p := o.get("path")
-	if d.Path, err = p.text(); err != nil {
-		f.noted(err)
-	} else if err := checkInside(d.Path); err != nil {
-		f.fatal(p.field, "%v", err)
-		d.Path = ""
-	}
+	d.Path, _ = inside(f, o.get("path"))
 	t := o.get("coordinateTransformations")
 	if t.missing() && !explicit {
 		d.Transform = Transform{Scale: ones(rank)}
@@ -345,6 +324,18 @@ func ones(n int) []float64 {
 		s[i] = 1
 	}
 	return s
+}
+
+// inside reads a path below its group.
+func inside(f *findings, v value) (path string, ok bool) {
+	if path, ok = need(f, v, value.text); !ok {
+		return "", false
+	}
+	if err := checkInside(path); err != nil {
+		f.fatal(v.field, "%v", err)
+		return "", false
+	}
+	return path, true
 }
 
 // checkInside reports a path that is no plain path below its group.
@@ -369,23 +360,20 @@ func checkInside(p string) error {
 // parseTransforms reads a list of coordinate transformations: one scale, and
 // perhaps one translation after it.
 func parseTransforms(v value, rank int, f *findings) (t Transform) {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return t
 	}
 	if len(list) == 0 {
 		f.fatal(v.field, "empty (a scale, and perhaps a translation)")
 	}
 	for _, e := range list {
-		o, err := e.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, e, value.object)
+		if !ok {
 			return t
 		}
-		kind, err := o.get("type").text()
-		if err != nil {
-			f.noted(err)
+		kind, ok := need(f, o.get("type"), value.text)
+		if !ok {
 			return t
 		}
 		switch kind {
@@ -430,9 +418,8 @@ func vector(o object, name string, rank int, f *findings) []float64 {
 		f.fatal(o.get("path").field, "%s stored as an array, which is not supported (a list of %d numbers)", name, rank)
 		return nil
 	}
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return nil
 	}
 	if len(list) != rank {
@@ -441,8 +428,7 @@ func vector(o object, name string, rank int, f *findings) []float64 {
 	}
 	out := make([]float64, rank)
 	for i, e := range list {
-		if out[i], err = e.number(); err != nil {
-			f.noted(err)
+		if out[i], ok = need(f, e, value.number); !ok {
 			return nil
 		}
 	}

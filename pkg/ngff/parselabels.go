@@ -3,65 +3,42 @@ package ngff
 import "math"
 
 func (m *Metadata) parseLabels(v value, f *findings) {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return
 	}
 	m.Labels = []string{}
 	for _, e := range list {
-		s, err := e.text()
-		if err != nil {
-			f.noted(err)
-			continue
+		if s, ok := inside(f, e); ok {
+			m.Labels = append(m.Labels, s)
 		}
-		if err := checkInside(s); err != nil {
-			f.fatal(e.field, "%v", err)
-			continue
-		}
-		m.Labels = append(m.Labels, s)
 	}
 }
 
 func parseImageLabel(v value, f *findings) *ImageLabel {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return nil
 	}
 	l := &ImageLabel{}
-	if e := o.get("version"); !e.missing() {
-		if l.Version, err = e.text(); err != nil {
-			f.noted(err)
-		}
-	}
+	may(f, o.get("version"), value.text, &l.Version)
 	if e := o.get("source"); !e.missing() {
-		if so, err := e.object(); err != nil {
-			f.noted(err)
-		} else if im := so.get("image"); !im.missing() {
-			if l.Source, err = im.text(); err != nil {
-				f.noted(err)
-			}
-		}
+		so, _ := need(f, e, value.object)
+		may(f, so.get("image"), value.text, &l.Source)
 	}
 	if e := o.get("colors"); !e.missing() {
 		l.parseColors(e, f)
 	}
 	if e := o.get("properties"); !e.missing() {
-		list, err := e.list()
-		if err != nil {
-			f.noted(err)
-		}
+		list, _ := need(f, e, value.list)
 		seen := map[int]bool{}
 		for _, p := range list {
-			if po, err := p.object(); err != nil {
-				f.noted(err)
-			} else if n, err := po.get("label-value").integer(); err != nil {
-				f.noted(err)
-			} else if seen[n] {
-				f.bad(po.get("label-value").field, "%d a second time (each value once)", n)
-			} else {
-				seen[n] = true
+			if po, ok := need(f, p, value.object); ok {
+				if n, ok := need(f, po.get("label-value"), value.integer); ok && seen[n] {
+					f.bad(po.get("label-value").field, "%d a second time (each value once)", n)
+				} else if ok {
+					seen[n] = true
+				}
 			}
 			l.Properties = append(l.Properties, p.raw)
 		}
@@ -70,21 +47,18 @@ func parseImageLabel(v value, f *findings) *ImageLabel {
 }
 
 func (l *ImageLabel) parseColors(v value, f *findings) {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return
 	}
 	seen := map[int64]bool{}
 	for _, e := range list {
-		o, err := e.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, e, value.object)
+		if !ok {
 			continue
 		}
-		n, err := o.get("label-value").integer()
-		if err != nil {
-			f.noted(err)
+		n, ok := need(f, o.get("label-value"), value.integer)
+		if !ok {
 			continue
 		}
 		c := LabelColor{Value: int64(n)}
@@ -93,9 +67,8 @@ func (l *ImageLabel) parseColors(v value, f *findings) {
 		}
 		seen[c.Value] = true
 		if r := o.get("rgba"); !r.missing() {
-			parts, err := r.list()
-			if err != nil {
-				f.noted(err)
+			parts, ok := need(f, r, value.list)
+			if !ok {
 				continue
 			}
 			if len(parts) != 4 {
@@ -103,9 +76,8 @@ func (l *ImageLabel) parseColors(v value, f *findings) {
 				continue
 			}
 			for i, p := range parts {
-				x, err := p.number()
-				if err != nil {
-					f.noted(err)
+				x, ok := need(f, p, value.number)
+				if !ok {
 					break
 				}
 				if x < 0 || x > 255 || x != math.Trunc(x) {

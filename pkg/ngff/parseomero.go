@@ -3,25 +3,15 @@ package ngff
 import "encoding/hex"
 
 func parseOmero(v value, f *findings) *Omero {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return nil
 	}
 	om := &Omero{Raw: v.raw}
-	if n := o.get("name"); !n.missing() {
-		if om.Name, err = n.text(); err != nil {
-			f.noted(err)
-		}
-	}
-	if n := o.get("version"); !n.missing() {
-		if om.Version, err = n.text(); err != nil {
-			f.noted(err)
-		}
-	}
-	list, err := o.get("channels").list()
-	if err != nil {
-		f.noted(err)
+	may(f, o.get("name"), value.text, &om.Name)
+	may(f, o.get("version"), value.text, &om.Version)
+	list, ok := need(f, o.get("channels"), value.list)
+	if !ok {
 		return om
 	}
 	for _, e := range list {
@@ -31,31 +21,21 @@ func parseOmero(v value, f *findings) *Omero {
 }
 
 func parseChannel(v value, f *findings) (c Channel) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return c
 	}
-	if e := o.get("label"); !e.missing() {
-		if c.Label, err = e.text(); err != nil {
-			f.noted(err)
-		}
-	}
+	may(f, o.get("label"), value.text, &c.Label)
 	e := o.get("color")
-	if c.Color, err = e.text(); err != nil {
-		f.noted(err)
-	} else if b, err := hex.DecodeString(c.Color); err != nil || len(b) != 3 {
-		f.bad(e.field, "%q (must be six hexadecimal digits, RRGGBB)", c.Color)
-	}
-	if e := o.get("active"); !e.missing() {
-		if c.Active, err = e.boolean(); err != nil {
-			f.noted(err)
+	if c.Color, ok = need(f, e, value.text); ok {
+		if b, err := hex.DecodeString(c.Color); err != nil || len(b) != 3 {
+			f.bad(e.field, "%q (must be six hexadecimal digits, RRGGBB)", c.Color)
 		}
 	}
+	may(f, o.get("active"), value.boolean, &c.Active)
 	w := o.get("window")
-	wo, err := w.object()
-	if err != nil {
-		f.noted(err)
+	wo, ok := need(f, w, value.object)
+	if !ok {
 		return c
 	}
 	c.Window = &Window{}
@@ -63,9 +43,7 @@ func parseChannel(v value, f *findings) (c Channel) {
 		name string
 		dst  *float64
 	}{{"min", &c.Window.Min}, {"max", &c.Window.Max}, {"start", &c.Window.Start}, {"end", &c.Window.End}} {
-		if *m.dst, err = wo.get(m.name).number(); err != nil {
-			f.noted(err)
-		}
+		*m.dst, _ = need(f, wo.get(m.name), value.number)
 	}
 	if c.Window.Min > c.Window.Max {
 		f.bad(w.field, "min %v is above max %v", c.Window.Min, c.Window.Max)

@@ -6,18 +6,13 @@ import (
 )
 
 func (m *Metadata) parsePlate(v value, f *findings) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return
 	}
 	p := &Plate{}
 	p.Version = m.stated(o.get("version"), f)
-	if n := o.get("name"); !n.missing() {
-		if p.Name, err = n.text(); err != nil {
-			f.noted(err)
-		}
-	}
+	may(f, o.get("name"), value.text, &p.Name)
 	if n := o.get("field_count"); !n.missing() {
 		p.FieldCount = positive(n, f)
 	}
@@ -27,9 +22,8 @@ func (m *Metadata) parsePlate(v value, f *findings) {
 		p.parseAcquisitions(a, f)
 	}
 	wells := o.get("wells")
-	list, err := wells.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, wells, value.list)
+	if !ok {
 		return
 	}
 	if len(list) == 0 {
@@ -43,9 +37,8 @@ func (m *Metadata) parsePlate(v value, f *findings) {
 
 // positive reads an integer above 0; 0 after a finding.
 func positive(v value, f *findings) int {
-	n, err := v.integer()
-	if err != nil {
-		f.noted(err)
+	n, ok := need(f, v, value.integer)
+	if !ok {
 		return 0
 	}
 	if n <= 0 {
@@ -57,9 +50,8 @@ func positive(v value, f *findings) int {
 
 // parseNames reads the rows or columns of a plate.
 func parseNames(v value, f *findings) []string {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return nil
 	}
 	if len(list) == 0 {
@@ -68,15 +60,13 @@ func parseNames(v value, f *findings) []string {
 	var names []string
 	seen := map[string]bool{}
 	for _, e := range list {
-		o, err := e.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, e, value.object)
+		if !ok {
 			return names
 		}
 		n := o.get("name")
-		s, err := n.text()
-		if err != nil {
-			f.noted(err)
+		s, ok := need(f, n, value.text)
+		if !ok {
 			return names
 		}
 		if s == "" || strings.ContainsFunc(s, func(r rune) bool {
@@ -94,19 +84,12 @@ func parseNames(v value, f *findings) []string {
 }
 
 func (p *Plate) parseWell(v value, f *findings) (w PlateWell) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return w
 	}
 	path := o.get("path")
-	if w.Path, err = path.text(); err != nil {
-		f.noted(err)
-		return w
-	}
-	if err := checkInside(w.Path); err != nil {
-		f.fatal(path.field, "%v", err)
-		w.Path = ""
+	if w.Path, ok = inside(f, path); !ok {
 		return w
 	}
 	row, column, ok := strings.Cut(w.Path, "/")
@@ -133,9 +116,8 @@ func wellIndex(v value, names []string, name string, f *findings) int {
 		f.bad(v.field, "missing (the index of %q in its list)", name)
 		return max(at, 0)
 	}
-	i, err := v.integer()
-	if err != nil {
-		f.noted(err)
+	i, ok := need(f, v, value.integer)
+	if !ok {
 		return 0
 	}
 	if i < 0 || i >= len(names) {
@@ -149,52 +131,31 @@ func wellIndex(v value, names []string, name string, f *findings) int {
 }
 
 func (p *Plate) parseAcquisitions(v value, f *findings) {
-	list, err := v.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, v, value.list)
+	if !ok {
 		return
 	}
 	seen := map[int]bool{}
 	for _, e := range list {
-		o, err := e.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, e, value.object)
+		if !ok {
 			continue
 		}
 		var a Acquisition
-		if a.ID, err = o.get("id").integer(); err != nil {
-			f.noted(err)
+		if a.ID, ok = need(f, o.get("id"), value.integer); !ok {
 			continue
 		}
 		if a.ID < 0 || seen[a.ID] {
 			f.bad(o.get("id").field, "%d (must be unique and not negative)", a.ID)
 		}
 		seen[a.ID] = true
-		for _, s := range []struct {
-			name string
-			dst  *string
-		}{{"name", &a.Name}, {"description", &a.Description}} {
-			if t := o.get(s.name); !t.missing() {
-				if *s.dst, err = t.text(); err != nil {
-					f.noted(err)
-				}
-			}
-		}
+		may(f, o.get("name"), value.text, &a.Name)
+		may(f, o.get("description"), value.text, &a.Description)
 		if n := o.get("maximumfieldcount"); !n.missing() {
 			a.MaximumFieldCount = positive(n, f)
 		}
-		for _, s := range []struct {
-			name string
-			dst  *int64
-		}{{"starttime", &a.StartTime}, {"endtime", &a.EndTime}} {
-			if t := o.get(s.name); !t.missing() {
-				n, err := t.integer()
-				if err != nil {
-					f.noted(err)
-				}
-				*s.dst = int64(n)
-			}
-		}
+		may(f, o.get("starttime"), value.integer64, &a.StartTime)
+		may(f, o.get("endtime"), value.integer64, &a.EndTime)
 		p.Acquisitions = append(p.Acquisitions, a)
 	}
 }
@@ -210,43 +171,30 @@ func (p *Plate) well(path string) error {
 }
 
 func (m *Metadata) parseWell(v value, f *findings) {
-	o, err := v.object()
-	if err != nil {
-		f.noted(err)
+	o, ok := need(f, v, value.object)
+	if !ok {
 		return
 	}
 	w := &Well{}
 	w.Version = m.stated(o.get("version"), f)
 	images := o.get("images")
-	list, err := images.list()
-	if err != nil {
-		f.noted(err)
+	list, ok := need(f, images, value.list)
+	if !ok {
 		return
 	}
 	if len(list) == 0 {
 		f.bad(images.field, "empty (at least one field of view)")
 	}
 	for _, e := range list {
-		o, err := e.object()
-		if err != nil {
-			f.noted(err)
+		o, ok := need(f, e, value.object)
+		if !ok {
 			continue
 		}
 		var im WellImage
-		p := o.get("path")
-		if im.Path, err = p.text(); err != nil {
-			f.noted(err)
+		if im.Path, ok = inside(f, o.get("path")); !ok {
 			continue
 		}
-		if err := checkInside(im.Path); err != nil {
-			f.fatal(p.field, "%v", err)
-			continue
-		}
-		if a := o.get("acquisition"); !a.missing() {
-			if im.Acquisition, err = a.integer(); err != nil {
-				f.noted(err)
-			}
-		}
+		may(f, o.get("acquisition"), value.integer, &im.Acquisition)
 		w.Images = append(w.Images, im)
 	}
 	m.Well = w

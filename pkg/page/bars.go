@@ -132,17 +132,7 @@ func (c *Bars) Legend() template.HTML {
 }
 
 // Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
-func (c *Bars) Plot(caption string) *Plot {
-	svg := c.SVG()
-	if svg == "" {
-		return nil
-	}
-	p := &Plot{Caption: caption, SVG: svg}
-	if len(c.Series) > 1 {
-		p.Legend = c.Legend()
-	}
-	return p
-}
+func (c *Bars) Plot(caption string) *Plot { return plot(c, caption, len(c.Series)) }
 
 // Clip shortens a text to n letters.
 func Clip(s string, n int) string {

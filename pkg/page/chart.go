@@ -50,13 +50,21 @@ type Plot struct {
 }
 
 // Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
-func (c *Chart) Plot(caption string) *Plot {
+func (c *Chart) Plot(caption string) *Plot { return plot(c, caption, len(c.Series)) }
+
+// drawn is a chart of any kind.
+type drawn interface {
+	SVG() template.HTML
+	Legend() template.HTML
+}
+
+func plot(c drawn, caption string, series int) *Plot {
 	svg := c.SVG()
 	if svg == "" {
 		return nil
 	}
 	p := &Plot{Caption: caption, SVG: svg}
-	if len(c.Series) > 1 {
+	if series > 1 {
 		p.Legend = c.Legend()
 	}
 	return p

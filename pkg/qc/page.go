@@ -24,9 +24,9 @@ var pageCSS string
 
 // pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
+	return page.Template(pageHTML, template.FuncMap{
 		"seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "barLabel": barLabel, "do": commands,
-	}).Parse(pageHTML))
+	})
 })
 
 // view holds the content of the page in its order.
@@ -54,6 +54,9 @@ type view struct {
 	Sections  []section
 	Groups    []group
 }
+
+// Tool returns the name of the program that makes the page.
+func (*view) Tool() string { return "qc-report" }
 
 // section is a part of the page: its anchor, and its name in the navigation.
 type section struct{ ID, Name string }

@@ -13,12 +13,12 @@ import (
 )
 
 // parseFill reads the fill value of an array.
-func (md *metadata) parseFill(raw json.RawMessage) ([]byte, error) {
+func (md *metadata) parseFill(field string, raw json.RawMessage) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if md.numpy != "" && !(md.format == 2 && isNull(raw)) {
-		return parseNumpyFill("fill_value", raw, md.elem, md.numpy)
+		return parseNumpyFill(field, raw, md.elem, md.numpy)
 	}
-	return parseFill("fill_value", raw, md.elem, md.format)
+	return parseFill(field, raw, md.elem, md.format)
 }
 
 // encodeFill inverts parseFill.

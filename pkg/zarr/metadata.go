@@ -79,6 +79,15 @@ func need(m map[string]json.RawMessage, field string) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// required parses a field that must be there.
+func required[T any](m map[string]json.RawMessage, field string, parse func(field string, raw json.RawMessage) (T, error)) (v T, err error) {
+	raw, err := need(m, field)
+	if err != nil {
+		return v, err
+	}
+	return parse(field, raw)
+}
+
 func parseString(field string, raw json.RawMessage) (string, error) {
 	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil // the common case, checked by the document's parse
@@ -89,6 +98,9 @@ func parseString(field string, raw json.RawMessage) (string, error) {
 	}
 	return *s, nil
 }
+
+// parseSizes reads a list of integers from 0 on.
+func parseSizes(field string, raw json.RawMessage) ([]int, error) { return parseInts(field, raw, 0) }
 
 // parseInts reads a list of integers that are at least least.
 func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {

@@ -65,10 +65,7 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	default:
 		return nil, fieldError("order", "is %s, must be \"C\" or \"F\"", shorten(raw))
 	}
-	if raw, err = need(m, "fill_value"); err != nil {
-		return nil, err
-	}
-	if md.fill, err = md.parseFill(raw); err != nil {
+	if md.fill, err = required(m, "fill_value", md.parseFill); err != nil {
 		return nil, err
 	}
 	md.keys = keyEncoding{v2: true, separator: '.'}
@@ -113,7 +110,7 @@ func parseGrid(m map[string]json.RawMessage, shapeKey, shapeField, chunkKey, chu
 	if !ok {
 		return nil, nil, fieldError(shapeField, "missing")
 	}
-	if shape, err = parseInts(shapeField, raw, 0); err != nil {
+	if shape, err = parseSizes(shapeField, raw); err != nil {
 		return nil, nil, err
 	}
 	if raw, ok = m[chunkKey]; !ok {

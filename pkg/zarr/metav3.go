@@ -21,11 +21,7 @@ func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeTy
 	if err = parseFormat(m, "3"); err != nil {
 		return nil, "", err
 	}
-	raw, err := need(m, "node_type")
-	if err != nil {
-		return nil, "", err
-	}
-	if nodeType, err = parseString("node_type", raw); err != nil {
+	if nodeType, err = required(m, "node_type", parseString); err != nil {
 		return nil, "", err
 	}
 	if nodeType != "array" && nodeType != "group" {
@@ -70,23 +66,18 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 			return nil, fieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name)
 		}
 	}
-	raw, err := need(m, "shape")
+	var err error
+	if md.shape, err = required(m, "shape", parseSizes); err != nil {
+		return nil, err
+	}
+	raw, err := need(m, "data_type")
 	if err != nil {
-		return nil, err
-	}
-	if md.shape, err = parseInts("shape", raw, 0); err != nil {
-		return nil, err
-	}
-	if raw, err = need(m, "data_type"); err != nil {
 		return nil, err
 	}
 	if md.elem, md.numpy, err = parseDataType(raw); err != nil {
 		return nil, err
 	}
-	if raw, err = need(m, "chunk_grid"); err != nil {
-		return nil, err
-	}
-	e, err := parseExtension("chunk_grid", raw)
+	e, err := required(m, "chunk_grid", parseExtension)
 	if err != nil {
 		return nil, err
 	}
@@ -103,16 +94,10 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 	} else if md.chunks, err = parseChunkShape(chunkField, raw, len(md.shape)); err != nil {
 		return nil, err
 	}
-	if raw, err = need(m, "chunk_key_encoding"); err != nil {
+	if md.keys, err = required(m, "chunk_key_encoding", parseKeyEncoding); err != nil {
 		return nil, err
 	}
-	if md.keys, err = parseKeyEncoding("chunk_key_encoding", raw); err != nil {
-		return nil, err
-	}
-	if raw, err = need(m, "fill_value"); err != nil {
-		return nil, err
-	}
-	if md.fill, err = md.parseFill(raw); err != nil {
+	if md.fill, err = required(m, "fill_value", md.parseFill); err != nil {
 		return nil, err
 	}
 	if raw, err = need(m, "codecs"); err != nil {
@@ -240,7 +225,7 @@ func parseTranspose(at string, e extension, rank int) ([]int, error) {
 	case `"F"`:
 		return v2Order('F', rank), nil
 	}
-	order, err := parseInts(at, raw, 0)
+	order, err := parseSizes(at, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
 	"strata/pkg/gds"
@@ -44,11 +43,8 @@ func OpenDevice(info gpu.Info, block int64, threads int) (*gpu.Device, error) {
 
 // onDevice moves files to and from a device.
 type onDevice struct {
-	bench *Bench
+	*poolFiles
 	way   string
-	write bool
-	pool  *gds.Pool
-	files []*gds.File
 	spans []*gpu.Buffer
 
 	mu   sync.Mutex
@@ -70,10 +66,15 @@ func openOnDevice(b *Bench, name string, write bool, mode settings.Mode) (m Move
 	if b.Device == nil {
 		return nil, errors.New(b.NoDevice)
 	}
-	d := &onDevice{bench: b, way: name, write: write}
+	d := &onDevice{way: name}
 	s := b.Settings
 	s.Compat, s.Threads = mode, b.Threads
-	if d.pool, err = gds.NewPool(b.Device, s, d.note); err != nil {
+	if d.poolFiles, err = openPooled(b, write, b.Device, s, d.note, func(p *gds.Pool) error {
+		if straight, why := p.Mode(); name == "gds" && !straight {
+			return errors.New(why)
+		}
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -81,20 +82,6 @@ func openOnDevice(b *Bench, name string, write bool, mode settings.Mode) (m Move
 			_, _ = d.Close()
 		}
 	}()
-	if straight, why := d.pool.Mode(); name == "gds" && !straight {
-		return nil, errors.New(why)
-	}
-	flags := os.O_RDONLY
-	if write {
-		flags = os.O_RDWR
-	}
-	for _, file := range b.Data.Files {
-		f, err := d.pool.Open(file.Path, flags, 0)
-		if err != nil {
-			return nil, err
-		}
-		d.files = append(d.files, f)
-	}
 	for thread := range b.Threads {
 		buffer, err := b.Device.Memory().Get(b.Block)
 		if err != nil {
@@ -159,9 +146,7 @@ func (d *onDevice) Took() string {
 }
 
 func (d *onDevice) Close() (remark string, err error) {
-	for _, f := range d.files {
-		err = errors.Join(err, f.Close())
-	}
+	err = d.closeFiles()
 	for _, s := range d.spans {
 		s.Release()
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"strata/pkg/gds"
+	"strata/pkg/gpu"
 	"strata/pkg/settings"
 )
 
@@ -170,27 +171,28 @@ func (m *mapped) Close() (string, error) {
 // take tasks of Settings.TaskSize bytes each.
 var Pool = Way{"pool", true, false, openPool}
 
-type pooled struct {
+// poolFiles holds the pool and the open files of movers that use it.
+type poolFiles struct {
 	bench *Bench
 	pool  *gds.Pool
 	files []*gds.File
 	write bool
 }
 
-func (*pooled) Cached() {}
-
-func openPool(b *Bench, write bool) (m Mover, err error) {
-	s := b.Settings
-	s.Compat = settings.On
-	p := &pooled{bench: b, write: write}
-	if p.pool, err = gds.NewPool(nil, s, nil); err != nil {
+// openPooled makes a pool for a device, nil for host memory, and opens the files with it unless check refuses the pool.
+func openPooled(b *Bench, write bool, device *gpu.Device, s settings.Settings, warn func(string), check func(*gds.Pool) error) (_ *poolFiles, err error) {
+	p := &poolFiles{bench: b, write: write}
+	if p.pool, err = gds.NewPool(device, s, warn); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_, _ = p.Close()
+			_, _ = p.closeFiles(), p.pool.Close()
 		}
 	}()
+	if err := check(p.pool); err != nil {
+		return nil, err
+	}
 	flags := os.O_RDONLY
 	if write {
 		flags = os.O_RDWR
@@ -203,6 +205,27 @@ func openPool(b *Bench, write bool) (m Mover, err error) {
 		p.files = append(p.files, f)
 	}
 	return p, nil
+}
+
+func (p *poolFiles) closeFiles() (err error) {
+	for _, f := range p.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+type pooled struct{ *poolFiles }
+
+func (*pooled) Cached() {}
+
+func openPool(b *Bench, write bool) (Mover, error) {
+	s := b.Settings
+	s.Compat = settings.On
+	p, err := openPooled(b, write, nil, s, nil, func(*gds.Pool) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return &pooled{p}, nil
 }
 
 func (p *pooled) Move(ctx context.Context, thread int, part Part) error {
@@ -236,7 +259,6 @@ func (p *pooled) Close() (remark string, err error) {
 				remark = "not past the page cache: " + why
 			}
 		}
-		err = errors.Join(err, f.Close())
 	}
-	return remark, errors.Join(err, p.pool.Close())
+	return remark, errors.Join(p.closeFiles(), p.pool.Close())
 }

@@ -242,31 +242,49 @@ func frames(in *ngff.Image) int {
 
 // estimate writes the matrix estimated from one or several mosaics.
 func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
-	var all []*ngff.Image
-	total := int64(0)
-	for _, path := range append([]string{r.Arg("IN")}, r.Args("OUT")...) {
-		in, err := stage.Open(ctx, r, path)
-		if err != nil {
-			return err
-		}
-		all = append(all, in)
-		total += datasets.Bytes(in.Levels[0].Array)
-		r.Read(datasets.DescribeImage(in, path))
+	all, err := openAll(ctx, r, append([]string{r.Arg("IN")}, r.Args("OUT")...))
+	if err != nil {
+		return err
 	}
 	out, err := r.OutputFile(r.String("estimate_only"))
 	if err != nil {
 		return err
 	}
-	task := r.Progress("estimate", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", all...)) // tiles are projected, and what lies in their overlaps is compared
+	t, err := estimated(ctx, r, all, opt)
 	if err != nil {
 		return err
 	}
-	t, err := stitch.EstimateTransform(ctx, all, opt, res)
+	return out.Write(func(w io.Writer) error { return affine.WriteTransform(w, t) })
+}
+
+// openAll opens mosaics that one matrix is estimated from.
+func openAll(ctx context.Context, r *cli.Run, paths []string) (all []*ngff.Image, err error) {
+	for _, path := range paths {
+		in, err := stage.Open(ctx, r, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, in)
+		r.Read(datasets.DescribeImage(in, path))
+	}
+	return all, nil
+}
+
+// estimated estimates one matrix from mosaics.
+func estimated(ctx context.Context, r *cli.Run, all []*ngff.Image, opt stitch.Options) (t affine.Transform, err error) {
+	total := int64(0)
+	for _, in := range all {
+		total += datasets.Bytes(in.Levels[0].Array)
+	}
+	task := r.Progress("estimate", total)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", all...)) // tiles are projected, and what lies in their overlaps is compared
 	if err != nil {
-		return stage.Failed(err)
+		return t, err
+	}
+	if t, err = stitch.EstimateTransform(ctx, all, opt, res); err != nil {
+		return t, stage.Failed(err)
 	}
 	task.Done()
 	r.Log.Info().Msg(t.Summary())
-	return out.Write(func(w io.Writer) error { return affine.WriteTransform(w, t) })
+	return t, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/ngff"
 	"strata/pkg/oct/slicefiles"
@@ -125,17 +124,13 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err != nil {
 		return err
 	}
-	var all []*ngff.Image
-	var paths []string
-	total := int64(0)
+	var paths, shown []string
 	for _, f := range files {
-		in, err := stage.Open(ctx, r, f.Path)
-		if err != nil {
-			return err
-		}
-		all, paths = append(all, in), append(paths, stage.Shown(f.Path))
-		total += datasets.Bytes(in.Levels[0].Array)
-		r.Read(datasets.DescribeImage(in, f.Path))
+		paths, shown = append(paths, f.Path), append(shown, stage.Shown(f.Path))
+	}
+	all, err := openAll(ctx, r, paths)
+	if err != nil {
+		return err
 	}
 	out, err := r.OutputFile(r.Arg("OUT"))
 	if err != nil {
@@ -145,20 +140,13 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err != nil {
 		return err
 	}
-	task := r.Progress("estimate", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", all...))
+	t, err := estimated(ctx, r, all, opt)
 	if err != nil {
 		return err
 	}
-	t, err := stitch.EstimateTransform(ctx, all, opt, res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	task.Done()
-	r.Log.Info().Msg(t.Summary())
 	tile := stitch.TileSize(all[0])
 	if err := diagnostics.Write(func(w io.Writer) error {
-		text, err := json.MarshalIndent(map[string]any{"mosaics": paths, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": linum.PerTile(t.Matrix, tile, opt.Overlap),
+		text, err := json.MarshalIndent(map[string]any{"mosaics": shown, "overlap_fraction": opt.Overlap, "pooled_pairs": t.Pairs, "transform": linum.PerTile(t.Matrix, tile, opt.Overlap),
 			"displacement_model": linum.Model(t, tile, opt.Overlap), "lstsq_residual": t.Spread, "rules": t.Rules}, "", "  ")
 		if err == nil {
 			_, err = w.Write(append(text, '\n'))

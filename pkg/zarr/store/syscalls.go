@@ -41,39 +41,34 @@ func ignoringEINTR(f func() error) error {
 // pread fills p from offset off and returns the number of bytes read. It returns fewer without an error only
 // at the end of the file.
 func pread(ctx context.Context, fd int, p []byte, off int64) (int, error) {
-	done := 0
-	for done < len(p) {
-		if err := ctx.Err(); err != nil {
-			return done, err
-		}
-		n, err := unix.Pread(fd, p[done:min(len(p), done+maxIO)], off+int64(done))
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return done, err
-		case n == 0:
-			return done, nil
-		default:
-			done += n
-		}
-	}
-	return done, nil
+	return inPieces(ctx, fd, p, off, false)
 }
 
 // pwrite writes all of p at offset off.
 func pwrite(ctx context.Context, fd int, p []byte, off int64) (int, error) {
-	done := 0
+	return inPieces(ctx, fd, p, off, true)
+}
+
+// inPieces repeats a system call until all of p is moved, or the file ends.
+func inPieces(ctx context.Context, fd int, p []byte, off int64, write bool) (done int, err error) {
 	for done < len(p) {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		n, err := unix.Pwrite(fd, p[done:min(len(p), done+maxIO)], off+int64(done))
+		piece, n := p[done:min(len(p), done+maxIO)], 0
+		if write {
+			n, err = unix.Pwrite(fd, piece, off+int64(done))
+		} else {
+			n, err = unix.Pread(fd, piece, off+int64(done))
+		}
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
 			return done, err
-		case n == 0: // no system does this; never loop over it
+		case n == 0 && write: // no system does this; never loop over it
 			return done, unix.EIO
+		case n == 0:
+			return done, nil
 		default:
 			done += n
 		}
