@@ -23,9 +23,16 @@ func main() {
 	dir := flag.String("make", "", "make the input in this folder")
 	gb := flag.Float64("gb", 20, "its size in GB")
 	reports := flag.String("reports", "", "folder of the run records")
+	cores := flag.String("cores", "", "folder of the programs: have them say how much memory keeps so many cores busy")
 	page := flag.String("page", "", "page to write, from docs/memory.md; \"\": standard output")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *gb, *reports, *page); err != nil {
+	var err error
+	if *cores != "" {
+		err = writeCores(context.Background(), *cores, *page)
+	} else {
+		err = run(context.Background(), *dir, *gb, *reports, *page)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
 		os.Exit(1)
 	}
@@ -93,7 +100,7 @@ func command(r *record.Record) string {
 	words := []string{r.Tool}
 	for i := 0; i < len(r.Arguments); i++ {
 		switch a := r.Arguments[i].String(); a {
-		case "--report":
+		case "--report", "--mem":
 			i++
 		case "--quiet", "--overwrite":
 		default:

@@ -9,6 +9,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/repo"
 )
 
 // The input is as large as it says, and every chunk of it decodes to the same voxels.
@@ -85,5 +86,24 @@ func TestWrite(t *testing.T) {
 	}
 	if err := run(t.Context(), "", 0, dir, page); err == nil || !strings.Contains(err.Error(), "c.json: crop ended with 1") {
 		t.Errorf("a failed run: %v", err)
+	}
+}
+
+// The page's table of memory for cores is what the programs say.
+func TestCoresTable(t *testing.T) {
+	bin, err := repo.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(repo.Path(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := coresTable(t.Context(), bin, tilings[:2], coreCounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), table) {
+		t.Errorf("%s does not have what the programs say:\n%s", form, table)
 	}
 }

@@ -5,7 +5,7 @@ process AIP {
     label 'gpu'
     maxForks params.use_gpu ? params.aip_max_forks : null
     errorStrategy { Attempts.slice(task) }
-    ext gpu: { Attempts.gpu(task) }
+    ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, image, params) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:

@@ -4,7 +4,7 @@ process CROP {
     label 'gpu'
     maxForks params.use_gpu ? params.crop_max_forks : null
     errorStrategy { Attempts.slice(task) }
-    ext gpu: { Attempts.gpu(task) }
+    ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, slice, params) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:

@@ -4,7 +4,7 @@ process ESTIMATE {
     tag "${[mosaics].flatten().size()} mosaics"
     label 'gpu'
     errorStrategy { Attempts.next(task) }
-    ext gpu: { Attempts.gpu(task) }
+    ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, mosaics, params) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:

@@ -4,6 +4,7 @@ process FLATFIELD {
     label 'cpu'
     maxForks params.flatfield_max_forks
     errorStrategy { Attempts.slice(task) }
+    ext chunks: { Chunks.memory(task, mosaic, params) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:

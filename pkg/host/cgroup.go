@@ -22,13 +22,80 @@ func CgroupLimits() Limits { return CgroupLimitsBy(os.ReadFile) }
 // machine.
 func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	var l Limits
+	eachGroup(read, func(g group) {
+		switch g.controller {
+		case "":
+			l.cpus(quotaV2(read, g.dir))
+			l.memory(number(read, g.dir, "memory.max"))
+			l.memory(number(read, g.dir, "memory.high")) // beyond it nothing is killed, but all but stands still
+		case "memory":
+			l.memory(number(read, g.dir, "memory.limit_in_bytes"))
+		case "cpu":
+			l.cpus(ratio(number(read, g.dir, "cpu.cfs_quota_us"), number(read, g.dir, "cpu.cfs_period_us")))
+		}
+	})
+	return l
+}
+
+// cgroupLeft returns the bytes that the process's control groups leave to programs: their limits less what is in use and is not the
+// cache of a file. limited is false if no group has a limit.
+func cgroupLeft(read func(name string) ([]byte, error)) (left int64, limited bool) {
+	eachGroup(read, func(g group) {
+		var l Limits
+		var usage float64
+		cached := []string{"inactive_file", "active_file"}
+		switch g.controller {
+		case "":
+			l.memory(number(read, g.dir, "memory.max"))
+			l.memory(number(read, g.dir, "memory.high"))
+			usage = number(read, g.dir, "memory.current")
+		case "memory":
+			l.memory(number(read, g.dir, "memory.limit_in_bytes"))
+			usage = number(read, g.dir, "memory.usage_in_bytes")
+			cached = []string{"total_inactive_file", "total_active_file"}
+		}
+		if l.Memory == nil || math.IsNaN(usage) {
+			return
+		}
+		for _, name := range cached {
+			usage -= counted(read, g.dir, name)
+		}
+		if n := max(0, *l.Memory-int64(max(0, usage))); !limited || n < left {
+			left, limited = n, true
+		}
+	})
+	return left, limited
+}
+
+// counted returns a number of memory.stat; 0 if it is not there.
+func counted(read func(name string) ([]byte, error), dir, name string) float64 {
+	text, err := read(filepath.Join(dir, "memory.stat"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			if err == nil {
+				return float64(n)
+			}
+		}
+	}
+	return 0
+}
+
+// group is the folder of a control group; controller is "" in version 2, in which a group has all of them.
+type group struct{ controller, dir string }
+
+// eachGroup visits the process's groups of memory and processors, and all above them.
+func eachGroup(read func(name string) ([]byte, error), visit func(g group)) {
 	groups, err := read("/proc/self/cgroup")
 	if err != nil {
-		return l
+		return
 	}
 	mounts, err := read("/proc/self/mountinfo")
 	if err != nil {
-		return l
+		return
 	}
 	for line := range strings.Lines(string(groups)) {
 		// "4:memory:/path", or "0::/path" of version 2.
@@ -37,27 +104,15 @@ func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 			continue
 		}
 		if parts[1] == "" {
-			walk(string(mounts), "cgroup2", "", parts[2], func(dir string) {
-				l.cpus(quotaV2(read, dir))
-				l.memory(number(read, dir, "memory.max"))
-				l.memory(number(read, dir, "memory.high")) // beyond it nothing is killed, but all but stands still
-			})
+			walk(string(mounts), "cgroup2", "", parts[2], func(dir string) { visit(group{"", dir}) })
 			continue
 		}
 		for controller := range strings.SplitSeq(parts[1], ",") {
-			switch controller {
-			case "memory":
-				walk(string(mounts), "cgroup", controller, parts[2], func(dir string) {
-					l.memory(number(read, dir, "memory.limit_in_bytes"))
-				})
-			case "cpu":
-				walk(string(mounts), "cgroup", controller, parts[2], func(dir string) {
-					l.cpus(ratio(number(read, dir, "cpu.cfs_quota_us"), number(read, dir, "cpu.cfs_period_us")))
-				})
+			if controller == "memory" || controller == "cpu" {
+				walk(string(mounts), "cgroup", controller, parts[2], func(dir string) { visit(group{controller, dir}) })
 			}
 		}
 	}
-	return l
 }
 
 // walk calls visit for a group's folder and all above it, up to the mount

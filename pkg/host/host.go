@@ -83,15 +83,30 @@ func PeakResident() int64 {
 }
 
 // Memory returns the machine's memory in bytes, or 0 if unknown.
-func Memory() int64 { return memory("/proc/meminfo") }
+func Memory() int64 { return memory("/proc/meminfo", "MemTotal:") }
 
-func memory(path string) int64 {
-	text, err := os.ReadFile(path)
+// Available returns the bytes of memory that programs can still take without swapping: what the machine says is
+// available, or what the control groups leave if that is less. It returns 0 if unknown, as on systems without /proc.
+func Available() int64 { return availableBy(os.ReadFile) }
+
+func availableBy(read func(name string) ([]byte, error)) int64 {
+	n := meminfo(read, "/proc/meminfo", "MemAvailable:")
+	if left, limited := cgroupLeft(read); limited && n > 0 {
+		n = max(1, min(n, left))
+	}
+	return n
+}
+
+func memory(path, field string) int64 { return meminfo(os.ReadFile, path, field) }
+
+// meminfo returns a field of the file; 0 if it has none.
+func meminfo(read func(name string) ([]byte, error), path, field string) int64 {
+	text, err := read(path)
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			if err == nil && kib > 0 {
 				return kib << 10

@@ -130,11 +130,56 @@ func TestPeakResident(t *testing.T) {
 func TestMemory(t *testing.T) {
 	for text, want := range map[string]int64{"MemTotal:       16315848 kB\nMemFree: 1 kB\n": 16315848 << 10, "MemFree: 1 kB\n": 0, "MemTotal: many kB\n": 0, "": 0} {
 		root := files(t, map[string]string{"meminfo": text})
-		if got := memory(filepath.Join(root, "meminfo")); got != want {
+		if got := memory(filepath.Join(root, "meminfo"), "MemTotal:"); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	if memory(filepath.Join(t.TempDir(), "none")) != 0 {
+	if memory(filepath.Join(t.TempDir(), "none"), "MemTotal:") != 0 {
 		t.Error("a machine that says nothing has memory")
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	const (
+		meminfo = "MemTotal:       24684084 kB\nMemFree:        13233612 kB\nMemAvailable:   8388608 kB\nBuffers: 1 kB\n"
+		v2      = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
+	)
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"unknown":                       {nil, 0},
+		"no group":                      {map[string]string{"proc/meminfo": meminfo}, 8 << 30},
+		"a kernel that has no estimate": {map[string]string{"proc/meminfo": "MemTotal: 24684084 kB\nMemFree: 13233612 kB\n"}, 0},
+		"a group that others fill, without their file cache": {map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/job/step\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/job/memory.max": "4294967296\n", "sys/fs/cgroup/job/memory.current": "3221225472\n",
+			"sys/fs/cgroup/job/memory.stat":     "anon 1\ninactive_file 1073741824\nactive_file 268435456\n",
+			"sys/fs/cgroup/job/step/memory.max": "max\n", "sys/fs/cgroup/job/step/memory.current": "1\n",
+		}, 1<<30 + 1<<30 + 1<<28},
+		"a group that is full": {map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/job\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/job/memory.max": "1048576\n", "sys/fs/cgroup/job/memory.current": "1048576\n",
+		}, 1},
+		"a group larger than the machine": {map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/job\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/job/memory.max": "1099511627776\n", "sys/fs/cgroup/job/memory.current": "1048576\n",
+		}, 8 << 30},
+		"version 1": {map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "4:memory:/a\n",
+			"proc/self/mountinfo":                          "40 30 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+			"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1073741824\n",
+			"sys/fs/cgroup/memory/a/memory.usage_in_bytes": "805306368\n",
+			"sys/fs/cgroup/memory/a/memory.stat":           "cache 5\ntotal_inactive_file 268435456\n",
+		}, 512 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := availableBy(below(files(t, c.files))); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+	if n, all := Available(), Memory(); n < 0 || all > 0 && n > all {
+		t.Errorf("%d bytes of %d are available", n, all)
 	}
 }

@@ -97,10 +97,16 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	}
 }
 
-// TryGet works like Get for callers that can do without: it returns nil at once if the budget is exhausted.
+// TryGet works like Get for callers that can do without: it returns nil at once if the budget is exhausted, or if the
+// machine's memory is short (see [Share]).
 func (p *Pool) TryGet(n int) (*Buffer, error) {
+	c := class(n)
 	p.mu.Lock()
-	b, err := p.take(class(n), n)
+	if len(p.free[c]) == 0 && !Spared(int64(c)) {
+		p.mu.Unlock()
+		return nil, nil
+	}
+	b, err := p.take(c, n)
 	if b == nil && err == nil {
 		p.mu.Unlock()
 	}

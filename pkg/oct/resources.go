@@ -19,7 +19,10 @@ import (
 type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
 	Mem      int64                // limit of the buffers, in bytes
+	Shared   bool                 // Mem is a default: other programs on the machine have it, too, so that not all of it may be there
 	Besides  int64                // bytes of --mem that are in use besides Mem, for messages; see [Resources.Less]
+	Holds    []int64              // bytes that the stage would keep in memory besides, in this order, if they were at most half of what is left of Mem
+	Cores    int                  // processors; 0: as many as Workers, which may be more where they wait for storage
 	Device   *gpu.Device          // device that computes; nil: the CPU
 	Backend  string               // how chunks reach the device, in the syntax of the flag --backend; "": auto
 	Files    *gds.Pool            // reads and writes files on the device, directly if possible; may be nil
@@ -29,6 +32,11 @@ type Resources struct {
 	Progress func(bytes int64)    // called with numbers of input bytes done; may be nil
 	Warn     func(message string) // called with warnings for the user; may be nil
 	Debug    func(message string) // called with decisions, and reasons for low speed; may be nil
+	// Crewed is called with the number of workers that memory holds for a part of the stage, how many of them the processors
+	// and the pieces of work keep busy, and with how much --mem memory would hold as many. May be nil.
+	Crewed func(workers, useful int, mem int64)
+
+	parts int // of the resources of the run, of which these are one; see [Resources.Part]
 }
 
 // reading returns the options for reading arrays into the device. Reading is counted in the meter count.

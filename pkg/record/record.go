@@ -44,6 +44,9 @@ type Record struct {
 	Threads int   `json:"threads"`    // workers of this run
 	Mem     int64 `json:"mem_budget"` // ceiling for buffers
 
+	Workers   int   `json:"workers,omitempty"`           // most that computed at a time, where memory limits how many do
+	MemForAll int64 `json:"mem_for_all_cores,omitempty"` // ceiling that would let as many compute as have work; absent if they did
+
 	Inputs  []Dataset `json:"inputs"`
 	Outputs []Dataset `json:"outputs"`
 	Files   []File    `json:"files,omitempty"` // that were written with an image of Outputs

@@ -25,6 +25,8 @@ func TestResources(t *testing.T) {
 		"v.stack":    {Tool: "stack", Threads: 2, PeakResidentBytes: 10 << 20, WallSeconds: 1, Phases: record.Phases{Compute: 5}, Mem: 3},
 		"v.preview":  {Tool: "preview", Threads: 1, PeakResidentBytes: 300 << 20, WallSeconds: 1},
 		"run.qc":     {Tool: "qc-report", Threads: 1, PeakResidentBytes: 400 << 20, WallSeconds: 1, Warnings: []string{"a", "b"}},
+		"z00.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: record.Phases{Compute: 20}, Workers: 2, MemForAll: 3 << 30},
+		"z01.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: record.Phases{Compute: 20}, Workers: 8},
 		"x.zarrtool": {Tool: "zarr-tool", PeakResidentBytes: 400 << 20},
 	} {
 		if err := r.Write(filepath.Join(results, "reports", name+".json"), false); err != nil {
@@ -46,6 +48,7 @@ func TestResources(t *testing.T) {
 	want := map[string]string{
 		"focal_cpus": "3", "focal_memory": "1200 MB", "focal_time": "60 m",
 		"stack_cpus": "2", "stack_memory": "200 MB", "stack_time": "10 m",
+		"crop_cpus": "8", "crop_memory": "4100 MB", "crop_time": "10 m",
 		"preview_cpus": "1", "preview_memory": "500 MB", "preview_time": "10 m",
 	}
 	known := schema(t)
@@ -62,6 +65,9 @@ func TestResources(t *testing.T) {
 	}
 	if out, err := run(results, "2"); err != nil || !strings.Contains(out, "focal_memory: 1800 MB") {
 		t.Errorf("another factor: %v: %s", err, out)
+	}
+	if want := "# crop: memory kept cores idle in 1 of 2 tasks: 3072 MiB of buffers let all 8 work\n"; strings.Count(out, want) != 1 || strings.Count(out, "cores idle") != 1 {
+		t.Errorf("memory limited crop, and only crop: %s", out)
 	}
 	if out, err := run(t.TempDir()); err == nil || !strings.Contains(out, "want the outdir of a run") {
 		t.Errorf("no results: %v: %s", err, out)

@@ -18,9 +18,10 @@ func quickCommand() *cli.Command {
 		Usage: "find out in seconds whether reading several tiles at a time helps",
 		Description: "Reads 4 tiles on 4 threads, as a unit test would; 100 tiles one after the other; and 100 tiles on 8 threads.\n" +
 			"Drops a local file from the page cache before each; with --no-cold, reads it into the cache before.",
-		Args:   fileArgument,
-		Flags:  flags(cold(choosing("100", "")), benchkit.Reporting()),
-		Shared: cli.Resources | cli.Outputs,
+		Args:     fileArgument,
+		Flags:    flags(cold(choosing("100", "")), benchkit.Reporting()),
+		Shared:   cli.Resources | cli.Outputs,
+		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
 		Examples: []cli.Example{
 			{Command: "bench-czi quick scan.czi", Usage: "as a scan is read for the first time"},
 			{Command: "bench-czi quick scan.czi --no-cold", Usage: "from memory"},

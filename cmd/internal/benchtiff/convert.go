@@ -26,7 +26,8 @@ func convertCommand() *cli.Command {
 			{Name: "num_workers", Kind: cli.Int, Note: "same as --threads", Check: cli.Between(1, 4096), Usage: "number of threads that encode tiles, 1 to 4096"},
 			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
 		},
-		Shared: cli.Resources | cli.Outputs,
+		Shared:   cli.Resources | cli.Outputs,
+		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
 		Examples: []cli.Example{
 			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},

@@ -29,7 +29,8 @@ func makeCommand() *cli.Command {
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the random numbers, from 0; another seed makes another image"},
 			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "content of the image: stained tissue on white, which compresses like a slide (tissue); noise, which does not compress; or smooth, which compresses very well"},
 		},
-		Shared: cli.Resources | cli.Outputs,
+		Shared:   cli.Resources | cli.Outputs,
+		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
 		Examples: []cli.Example{
 			{Command: "bench-tiff make slide.tif", Usage: "26420 × 19920 RGB pixels, uncompressed: 2.1 GB with its levels"},
 			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, compressed as by a scanner"},

@@ -61,7 +61,8 @@ func readCommand() *cli.Command {
 			{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend=all threads=1,N", Usage: "settings to vary, such as backend=host,direct or threads=1,2,4: backend, threads, in_flight, task_size, cache"},
 			{Name: "preset", Choices: []string{"cucim"}, Usage: "vary the settings that cuCIM's benchmark_read.py varies"},
 		}...), measuring("5")...),
-		Shared: cli.GPU | cli.Resources | cli.Outputs,
+		Shared:   cli.GPU | cli.Resources | cli.Outputs,
+		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
 		Examples: []cli.Example{
 			{Command: "bench-tiff read scan.tif --peers", Usage: "all ways, beside other programs"},
 			{Command: "bench-tiff read scan.tif --vary backend=host,direct --cache cold --ops full", Usage: "from the storage device"},

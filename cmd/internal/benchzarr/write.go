@@ -33,8 +33,9 @@ func writeCommand() *cli.Command {
 		Flags: append(append(append(generating("256MiB"), measuring("5")...),
 			cli.Flag{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the generated data, from 0"}),
 			cli.Flag{Name: "keep", Value: "ARRAY", Usage: "also write the array to this folder or s3://bucket/path, where it stays"}),
-		Shared: cli.Resources | cli.Outputs | cli.Layout,
-		Hints:  cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
+		Shared:   cli.Resources | cli.Outputs | cli.Layout,
+		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Hints:    cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
 		Examples: []cli.Example{
 			{Command: "bench-zarr write /scratch --peers", Usage: "256 MiB of float32 in chunks of 128³, beside other programs"},
 			{Command: "bench-zarr write . --codec zstd:3 --chunks 64,64,64 --shard 256,256,256 --ratio 4", Usage: "shards, of data that compress four times"},

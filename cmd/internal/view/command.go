@@ -23,9 +23,6 @@ import (
 	"strata/pkg/work"
 )
 
-// defaultMem is the limit of the buffers without --mem.
-const defaultMem = 128 << 20
-
 // Maximum depth of the search in a folder, and maximum number of images listed.
 const (
 	folderDepth = 3
@@ -50,8 +47,8 @@ func Command() *cli.Command {
 			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let web pages of this origin, such as https://hms-dbmi.github.io, read the stored images"},
 			{Name: "slurm", Kind: cli.Bool, Usage: "start the viewer in a SLURM job by srun, with the partition of SLURM_PARTITION and the time of SLURM_TIMELIMIT"},
 		},
-		Shared: cli.Resources,
-		Hints:  cli.Hints{"mem": {Note: "128MiB"}},
+		Shared:   cli.Resources,
+		Defaults: cli.Defaults{"mem": "128MiB"},
 		Examples: []cli.Example{
 			{Command: "view volume.ome.zarr --open", Usage: "three cuts through a volume"},
 			{Command: "view results", Usage: "all images and reports of a run"},
@@ -83,9 +80,6 @@ func run(ctx context.Context, r *cli.Run) error {
 			r.Warn("%s", note)
 		}
 		return err
-	}
-	if !r.IsSet("mem") {
-		r.Options.Mem = min(r.Options.Mem, defaultMem)
 	}
 	o := view.Options{Entries: entries, Overlay: -1, Workers: max(r.Options.Threads, 2), Origins: r.Strings("allow_origin"), Token: view.NewToken(),
 		Title: shown(r.Arg("IN")), Version: cli.Version(), Warn: r.Warn,

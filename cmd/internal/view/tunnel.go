@@ -49,12 +49,8 @@ func submit(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	mem := int64(defaultMem)
-	if r.IsSet("mem") {
-		mem = r.Options.Mem
-	}
 	args := []string{"--job-name=view", "--unbuffered", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(max(2, min(r.Options.Threads, 8))),
-		fmt.Sprintf("--mem=%dM", (mem+besides)>>20)}
+		fmt.Sprintf("--mem=%dM", (r.Size("mem")+besides)>>20)}
 	args = append(args, self...)
 	for i, a := range os.Args[1:] {
 		if a == "--" {

@@ -96,7 +96,7 @@ func runCat(ctx context.Context, r *cli.Run) error {
 	if format == "text" {
 		emit = func(b []byte) error { return writeText(buffered, b, a.DType()) }
 	}
-	if err := stream(ctx, a, sel.Region, r.Options.Mem, emit); err != nil {
+	if err := stream(ctx, a, sel.Region, r.Options.AssuredMem(), emit); err != nil {
 		return cli.BadInput(err)
 	}
 	return buffered.Flush()

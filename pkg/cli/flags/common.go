@@ -126,7 +126,7 @@ func Common(s Shared) []Flag {
 	)
 	add(Resources, resources,
 		Flag{Name: "threads", Short: "j", Kind: Int, Note: "all CPUs of the job", Check: Between(1, 4096), Usage: "number of worker threads, 1 to 4096"},
-		Flag{Name: "mem", Kind: Size, Note: "512MiB, or half of the job's memory if less", Check: AtLeast(1 << 20), Usage: "memory limit for buffers, at least 1MiB"},
+		Flag{Name: "mem", Kind: Size, Note: "half of the memory that the job may use, 512MiB or more", Check: AtLeast(1 << 20), Usage: "memory limit for buffers, at least 1MiB"},
 		Flag{Name: "backend", Default: "auto", Choices: backends, Usage: "how to read chunks: through the page cache (host), past it (direct), memory-mapped (mmap), or into a GPU through host memory (bounce), by GPUDirect Storage (gds) or decoded there (nvcomp); auto chooses"},
 	)
 	add(Outputs, inOut,

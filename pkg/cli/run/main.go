@@ -123,6 +123,10 @@ func (r *Run) setUp(tool string) {
 		runtime.GOMAXPROCS(o.Threads) // the local executor of a workflow limits nobody
 	}
 	mem.SetLimit(o.Mem)
+	mem.SetCaches(o.AssuredMem())
+	if o.SharedMem {
+		mem.Share(o.Mem/4, host.Available)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(o.Mem, 32<<20))
 	}
@@ -167,6 +171,7 @@ func (r *Run) guarded(ctx context.Context) error {
 			}
 		}
 		r.warnOfNonFinite()
+		r.warnOfIdleCores()
 		return nil
 	})
 	var bug *work.Panic

@@ -10,13 +10,11 @@ import (
 	"strata/pkg/cli/flags"
 	"strata/pkg/dtype"
 	"strata/pkg/host"
+	"strata/pkg/mem"
 	"strata/pkg/settings"
 	"strata/pkg/units"
 	"strata/pkg/zarr/codec"
 )
-
-// defaultMem is --mem where no control group has less than twice as much.
-const defaultMem = 512 << 20
 
 // Options are the values of the common flags. Those of groups that a command
 // does not have keep their defaults.
@@ -30,6 +28,7 @@ type Options struct {
 	Threads    int               // workers, at least 1
 	Requests   int               // on their way at a time, to inputs that are far away; 0: all are near
 	Mem        int64             // ceiling for buffers, bytes
+	SharedMem  bool              // it is the default, which other programs may have, too: see oct.Resources
 	Reserved   int64             // of them, for what reading the inputs takes besides
 	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool
@@ -72,12 +71,12 @@ func options(r *Run) (Options, error) {
 		if r.IsSet("threads") {
 			o.Threads = r.Int("threads")
 		}
-		if r.IsSet("mem") {
-			o.Mem = r.Size("mem")
-		}
+		o.Mem = r.Size("mem")
 	}
 	if limits, what := memoryLimits(); o.Mem == 0 {
-		o.Mem = memBudget(limits)
+		o.Mem, o.SharedMem = memBudget(limits, host.Available()), true
+	} else if !r.IsSet("mem") { // the command's own default
+		o.Mem = min(o.Mem, memBudget(limits, host.Available()))
 	} else if most := memCeiling(limits); o.Mem > most {
 		r.early = append(r.early, fmt.Sprintf("--mem %s is more than this job has: %s %s, buffers get %s",
 			units.FormatSize(o.Mem), what, units.FormatSize(*limits.Memory), units.FormatSize(most)))
@@ -159,14 +158,27 @@ func join(n []int) string {
 	return text
 }
 
-// memBudget is the default of --mem: 512 MiB, or half of what the control
-// group allows if that is less.
-func memBudget(l host.Limits) int64 {
-	half := int64(math.MaxInt64)
+// memBudget is the default of --mem: half of what the job may use, which is the limit of its control group or address
+// space, or the memory that is available, in bytes (0: unknown), if that is less. It is at least 512 MiB, or half the
+// limit if that is less.
+func memBudget(l host.Limits, available int64) int64 {
+	least, usable := int64(mem.Assured), available
 	if l.Memory != nil {
-		half = *l.Memory / 2
+		least = min(least, *l.Memory/2)
+		if usable == 0 || *l.Memory < usable {
+			usable = *l.Memory
+		}
 	}
-	return min(defaultMem, half)
+	return max(least, usable/2)
+}
+
+// AssuredMem returns the part of Mem that a run of these options has whatever the machine and others on it leave: all if
+// it was asked for, else what is the default at least.
+func (o *Options) AssuredMem() int64 {
+	if o.SharedMem {
+		return min(o.Mem, mem.Assured)
+	}
+	return o.Mem
 }
 
 // memCeiling is the most that --mem can be: seven eighths of what the control

@@ -69,8 +69,9 @@ type Run struct {
 	atEnd       []func() error
 	results     []string // of the line that ends the run; see [Run.Conclude]
 
-	mu     sync.Mutex // guards record
+	mu     sync.Mutex // guards record and idle
 	record record.Record
+	idle   shortage
 }
 
 // Warn logs a warning and notes it in the record; the same text only once.
@@ -104,6 +105,9 @@ func (r *Run) TakeMem(want int64) int64 {
 	r.Options.Mem -= n
 	return n
 }
+
+// TakenMem returns the bytes of --mem that are not for the buffers of a stage: those for what reading the inputs takes.
+func (r *Run) TakenMem() int64 { return r.mem - r.Options.Mem + r.Options.Reserved }
 
 // InBucket says whether an output is an address s3://bucket/…, which [Run.Remote] is for.
 func InBucket(path string) bool { return urlScheme(path) == "s3" }

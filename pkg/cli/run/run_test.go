@@ -73,15 +73,27 @@ func TestOneLine(t *testing.T) {
 }
 
 func TestMemBudget(t *testing.T) {
-	limit := func(n int64) host.Limits { return host.Limits{Memory: &n} }
-	for _, c := range []struct {
-		limits host.Limits
-		want   int64
-	}{
-		{host.Limits{}, 512 << 20}, {limit(8 << 30), 512 << 20}, {limit(1 << 30), 512 << 20}, {limit(256 << 20), 128 << 20},
+	const mib, gib = 1 << 20, 1 << 30
+	for _, c := range []struct{ limit, available, want int64 }{
+		{0, 0, 512 * mib},                 // a system that does not say
+		{0, 64 * gib, 32 * gib},           // the machine
+		{0, 600 * mib, 512 * mib},         // a machine that is full
+		{8 * gib, 64 * gib, 4 * gib},      // a control group
+		{8 * gib, 2 * gib, gib},           // which is larger than what is left
+		{8 * gib, 0, 4 * gib},             // where nothing else is known
+		{gib, 64 * gib, 512 * mib},        // half of it is the least, too
+		{256 * mib, 64 * gib, 128 * mib},  // a small one
+		{256 * mib, 100 * mib, 128 * mib}, // that others use
+		{8 * gib, 100 * mib, 512 * mib},   // the least, whatever is left
+		{600 * mib, 500 * mib, 300 * mib}, // half of the limit
+		{1 << 50, 24 * gib, 12 * gib},     // a limit that is none
 	} {
-		if got := memBudget(c.limits); got != c.want {
-			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
+		var l host.Limits
+		if c.limit > 0 {
+			l.Memory = &c.limit
+		}
+		if got := memBudget(l, c.available); got != c.want {
+			t.Errorf("limit %d, available %d: %d, want %d", c.limit, c.available, got, c.want)
 		}
 	}
 }

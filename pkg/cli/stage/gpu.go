@@ -34,7 +34,7 @@ func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
 }
 
 // memoryOnDevice is how much of a device's memory a stage asks for, as a multiple of
-// --mem, which its buffers on the host have: a tile is there several times, before and
+// --mem, or of what that is by default at least: a tile is there several times, before and
 // after every operator, and the device is idle where there are too few tiles.
 const memoryOnDevice = 8
 
@@ -91,7 +91,7 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	}
 	n := r.Options.GPUMem
 	if n == 0 {
-		n = min(memoryOnDevice*r.Options.Mem, largest)
+		n = min(memoryOnDevice*r.Options.AssuredMem(), largest)
 	}
 	l, err := lease.Acquire(ctx, "", devices, n, lease.Options{
 		Wait: func(text string) { r.Log.Info().Msg(text) },

@@ -117,6 +117,7 @@ const farWorkers = 32
 // Its progress goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
+		Shared: r.Options.SharedMem, Cores: r.Options.Threads, Besides: r.TakenMem(), Crewed: r.Crewed,
 		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),
 		Mem:     r.Options.Mem - r.Options.Reserved, Meter: r.Meter, Progress: task.Add,
 		Warn: func(m string) { r.Warn("%s", m) }, Debug: func(m string) { r.Decided("%s", m) },

@@ -72,9 +72,9 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	for _, opt := range opts {
 		opt(s)
 	}
-	with := []czi.Option{czi.Cache(max(64<<20, mem.Limit()/8))}
+	with := []czi.Option{czi.Cache(max(64<<20, mem.Caches()/8))}
 	if s.requests > 0 { // many are on their way
-		with = []czi.Option{czi.Cache(max(128<<20, mem.Limit()/4)), czi.Far()}
+		with = []czi.Option{czi.Cache(max(128<<20, mem.Caches()/4)), czi.Far()}
 	}
 	var err error
 	if s.file, err = czi.Open(ctx, file, where, with...); err != nil {

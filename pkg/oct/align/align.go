@@ -176,7 +176,7 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 		}
 		defer release()
 		images[i] = loaded
-		left.Mem -= 4 * int64(len(loaded.Voxels))
+		left = left.Less(4 * int64(len(loaded.Voxels)))
 	}
 	if r.Transform, err = mattes.Register(images[1], images[0], o); err != nil {
 		if ctx.Err() != nil {
@@ -207,7 +207,7 @@ func choose(all [2]*blocks.Volume, levels [2]int, o mattes.Options, res oct.Reso
 	pair := [2]coarse{whole(all[0].Level(levels[0])), whole(all[1].Level(levels[1]))}
 	for {
 		need := voxels(pair[0].shape())*8 + voxels(pair[1].shape())*8 + float64(mattes.Bytes(pair[1].shape(), pair[0].shape(), o))
-		if need <= float64(res.Mem) {
+		if need <= float64(res.Assured()) {
 			return pair, levels, nil
 		}
 		larger := 0
@@ -248,9 +248,8 @@ func (r *Result) load(ctx context.Context, l coarse, v *blocks.Volume, o orienta
 	}
 	defer mem.Free(direct)
 	all := dtype.Slice[float32](direct)
-	quiet := res
+	quiet := res.Less(8 * int64(n))
 	quiet.Progress = nil
-	quiet.Mem -= 8 * int64(n)
 	if err := l.read(ctx, all, quiet); err != nil {
 		mem.Free(b)
 		return nil, nil, err

@@ -2,6 +2,7 @@ package align
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"strata/pkg/dtype"
@@ -213,7 +214,9 @@ func (g *grid) plan(w *ngff.PlaneWriter, res oct.Resources) (layer, side, worker
 	for layer = batch; layer < 64 && layer < g.shape[0] && need(layer+batch, side, workers) <= room; {
 		layer += batch
 	}
-	res.Decided("resampling %d planes at a time in tiles of %d × %d voxels by %d workers", layer, side, side, workers)
+	tiles := mem.Product((g.shape[1]+side-1)/side, (g.shape[2]+side-1)/side)
+	res.Crew(oct.Team{What: fmt.Sprintf("resampling %d planes at a time in tiles of %d × %d voxels", layer, side, side), Workers: workers, Pieces: tiles,
+		Each: int64(need(0, side, 1)) - int64(w.Bytes()), All: int64(min(need(batch, 128, res.Busy(tiles)), math.MaxInt64/4))})
 	return layer, side, workers, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/work"
 )
 
 // job is a run. Its steps visit columns of A-lines, whose grid is that of the output's chunks.
@@ -50,7 +49,8 @@ func (j *job) each(ctx context.Context, n int, bytes int64, what string, run fun
 	if err != nil {
 		return err
 	}
-	return work.Share(ctx, workers, n, func(ctx context.Context, _ int, pieces iter.Seq[int]) error { return run(ctx, pieces) })
+	all := int64(j.res.Busy(n)) * bytes * 4 / 3
+	return j.res.Crew(oct.Team{What: what, Workers: workers, Pieces: n, Each: bytes, All: all + 4}).Share(ctx, n, func(ctx context.Context, _ int, pieces iter.Seq[int]) error { return run(ctx, pieces) })
 }
 
 // workers returns how many workers fit into memory if each needs so many bytes.

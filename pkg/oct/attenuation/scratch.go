@@ -36,7 +36,7 @@ func newScratch(n int, size [3]int, folder string, inFile bool, res oct.Resource
 	}
 	total := int64(mem.Product(n, int(s.offsets[parts])))
 	var err error
-	if total <= res.Mem/2 && !inFile {
+	if total <= res.Spare()/2 && !inFile {
 		if s.raw, err = mem.Alloc(int(total)); err != nil {
 			return nil, res, err
 		}
@@ -46,6 +46,7 @@ func newScratch(n int, size [3]int, folder string, inFile bool, res oct.Resource
 		return nil, res, err
 	}
 	s.named = os.Remove(s.file.Name()) != nil // without a name it lives as long as it is open, also of a process that is killed
+	res = res.Would(total)
 	res.Decided("%d MiB of intermediate results in a temporary file in %s", total>>20, folder)
 	return s, res, nil
 }

@@ -2,6 +2,7 @@ package bias
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 
@@ -100,7 +101,9 @@ func (p *plan) planMemory(w *writers) error {
 	for w.layer = w.batch; w.layer < p.Chunk[0] && w.bytes(p, w.layer+w.batch) <= left; {
 		w.layer += w.batch
 	}
-	p.res.Decided("%d planes at a time to survey, %d to correct; %d MiB of samples", p.layer, w.layer, p.samples.bytes()>>20)
+	all := p.res.ForAll(survey(min(p.layer, max(8, p.res.Workers)), p.res.Busy(p.Shape[0])), left)
+	p.res.Crew(oct.Team{What: fmt.Sprintf("%d planes at a time to survey, %d to correct, %d MiB of samples", p.layer, w.layer, p.samples.bytes()>>20),
+		Workers: p.workers, Pieces: p.Shape[0], Each: survey(0, 1) - 2*reach*plane, All: all})
 	p.res.Mem = max(left-need, 1) // what Hold may use half of
 	return nil
 }

@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"strata/pkg/dtype"
@@ -9,8 +10,6 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/units"
-	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -42,6 +41,8 @@ type Cut struct {
 	most    int    // voxels of it
 	extra   int64  // bytes of Fixed and PerVoxel
 	pyramid int64
+	bytes   int64 // of a worker, of the latest call of workers
+	whole   int64 // likewise of blocks that were not made smaller
 }
 
 // Cut divides the volume. Its error says if a single block needs more memory than there is.
@@ -55,6 +56,7 @@ func (v *Volume) Cut(p Plan, res oct.Resources) (*Cut, error) {
 	for {
 		c.measure()
 		_, err := c.workers(4)
+		c.whole = max(c.whole, c.bytes)
 		if err == nil {
 			return c, nil
 		}
@@ -85,7 +87,8 @@ func (c *Cut) measure() {
 // workers returns how many workers fit into memory if blocks are written with outBytes per voxel.
 func (c *Cut) workers(outBytes int) (int, error) {
 	each := mem.Sum(int(c.extra), mem.Product(4, c.most), c.spare(outBytes), int(c.Array.ScratchBytes(false)))
-	n := (c.res.Mem - c.pyramid) / max(1, int64(each))
+	c.bytes = int64(max(1, each))
+	n := (c.res.Mem - c.pyramid) / c.bytes
 	if n < 1 {
 		need := max(mem.Sum(each, int(c.pyramid)), mem.Sum(each, each/3, 4)) // the pyramid has a quarter of more memory, too
 		return 0, c.res.TooLittle(int64(need), "%s: %s of %v voxels", c.Where, c.Work, c.Size)
@@ -153,11 +156,12 @@ func (c *Cut) each(ctx context.Context, outBytes int, f func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	c.res.Decided("%s of %v voxels: %s", c.Work, c.Size, units.Count(workers, "worker"))
 	pool := mem.NewPool(c.res.Mem)
 	defer pool.Close()
 	units, down := c.units()
-	return work.Share(ctx, workers, units, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
+	all := c.res.ForAll(max(c.bytes, c.whole)*int64(max(1, c.res.Busy(units))), c.res.Mem-c.pyramid)
+	crew := c.res.Crew(oct.Team{What: fmt.Sprintf("%s of %v voxels", c.Work, c.Size), Workers: workers, Pieces: units, Each: c.bytes, All: all})
+	return crew.Share(ctx, units, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
 		voxels, held, err := floats(ctx, pool, c.most)
 		if err != nil {
 			return err

@@ -18,11 +18,11 @@ type Holding struct {
 	memory []byte
 }
 
-// Reserve returns the volume with room for its voxels in memory as float32 if they fit into half of what res grants. A stage that reads a
+// Reserve returns the volume with room for its voxels in memory as float32 if they fit into half of what res grants for that ([oct.Resources.Spare]). A stage that reads a
 // small volume several times decodes it once that way. Otherwise it is like [Volume.Unheld]. The caller calls Load, and Release in the end.
 func (v *Volume) Reserve(res oct.Resources) (*Holding, error) {
-	bytes := int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
-	if bytes > res.Mem/2 {
+	bytes := v.heldBytes()
+	if bytes > res.Spare()/2 {
 		return v.Unheld(res), nil
 	}
 	raw, err := mem.Alloc(int(bytes))
@@ -33,7 +33,14 @@ func (v *Volume) Reserve(res oct.Resources) (*Holding, error) {
 }
 
 // Unheld returns the volume as it is: each pass reads it.
-func (v *Volume) Unheld(res oct.Resources) *Holding { return &Holding{Volume: v, Left: res, from: v} }
+func (v *Volume) Unheld(res oct.Resources) *Holding {
+	return &Holding{Volume: v, Left: res.Would(v.heldBytes()), from: v}
+}
+
+// heldBytes returns the memory of the volume's voxels as float32.
+func (v *Volume) heldBytes() int64 {
+	return int64(mem.Product(4, v.Shape[0], v.Shape[1], v.Shape[2]))
+}
 
 // Held reports whether the voxels have a place in memory.
 func (h *Holding) Held() bool { return h.memory != nil }

@@ -67,7 +67,7 @@ func (p *Plan) compare(ctx context.Context, find *filter.Phase, row registration
 	if need > res.Mem/2 {
 		return nil, res.TooLittle(int64(mem.Sum(int(need), int(need))), "comparing slices %d and %d of %d × %d pixels", row.Fixed, row.Moving, height, width)
 	}
-	res.Mem -= need
+	res = res.Less(need)
 	var pictures [2][]float32
 	for i, v := range []*blocks.Volume{fixed, moving} {
 		picture, err := project(ctx, v, res)

@@ -41,7 +41,7 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 	if err := work.Each(ctx, together, len(p.slices)-last, func(_, i int) error { return move(i, each) }); err != nil || last == 0 {
 		return images, err
 	}
-	each.Mem, each.Workers = res.Mem/int64(last), max(1, res.Workers/last)
+	each = res.Part(last)
 	err = work.Each(ctx, last, last, func(_, i int) error { return move(len(p.slices)-last+i, each) })
 	return images, err
 }
@@ -55,6 +55,8 @@ func (p *Plan) hold(ctx context.Context, pool *mem.Pool, s placed, layout oct.La
 	}
 	q := filter.NewQuantiles(fillPercentile)
 	if !p.held(s, layout, res) {
+		res = res.Would(mem.Pooled(int64(heldBytes(s))))
+		left = res
 		fill, err = p.fill(ctx, s, q, res)
 		return s, fill, left, release, err
 	}
@@ -63,7 +65,7 @@ func (p *Plan) hold(ctx context.Context, pool *mem.Pool, s placed, layout oct.La
 	if err != nil {
 		return s, 0, left, release, err
 	}
-	left.Mem -= mem.Pooled(int64(size))
+	left = left.Less(mem.Pooled(int64(size)))
 	if s.volume, err = s.volume.HoldIn(ctx, memory.B, left, q.AddPositive); err == nil {
 		q.Refine()
 		fill, err = p.refill(ctx, s, q, left)
@@ -81,17 +83,18 @@ func heldBytes(s placed) int {
 
 // held reports whether a slice is kept in memory: it would be read more than once, and enough is left of res for the rest.
 func (p *Plan) held(s placed, layout oct.Layout, res oct.Resources) bool {
-	left := res
-	left.Mem -= mem.Pooled(int64(heldBytes(s)))
-	return !p.opt.ZeroFill && left.Mem >= res.Mem/2 && p.fits(s, layout, left) == nil
+	left := res.Less(mem.Pooled(int64(heldBytes(s))))
+	return !p.opt.ZeroFill && res.Mem-left.Mem <= res.Spare()/2 && p.fits(s, layout, left) == nil
 }
 
 // share returns how many slices are moved at a time, and what each of them has of the resources: as many as can be held, or else as fit.
 func (p *Plan) share(layout oct.Layout, res oct.Resources) (together int, each oct.Resources, err error) {
 	most := min(res.Workers, len(p.slices))
 	part := func(n int) oct.Resources {
-		each := res
-		each.Mem, each.Workers = res.Mem/int64(n), max(1, res.Workers/n)
+		each := res.Part(n)
+		if crewed := each.Crewed; crewed != nil { // with more memory there are more at a time
+			each.Crewed = func(workers, useful int, mem int64) { crewed(workers, useful, mem/int64(n)*int64(most)+int64(most)) }
+		}
 		return each
 	}
 	for n := most; n > 0; n /= 2 {

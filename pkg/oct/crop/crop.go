@@ -345,6 +345,9 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 	if err != nil {
 		return err
 	}
+	ny, nx := m.Tiles()
+	all := p.res.ForAll(int64(p.res.Busy(ny*nx))*each, p.res.Mem-pyramid)
+	gate := p.res.Crew(oct.Team{What: fmt.Sprintf("copying tiles of %v voxels", m.Tile()), Workers: workers, Pieces: ny * nx, Each: each, All: all}).Gate()
 	pyramid = p.res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
 	shape := []int{r.Planes, m.Shape[1], m.Shape[2]}
 	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
@@ -359,8 +362,12 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 	defer stop()
 	var mu sync.Mutex
 	g, gctx := work.WithContext(ctx)
-	for range workers {
+	for i := range workers {
 		g.Go(func() error {
+			if !gate.Admit(gctx, i) {
+				return nil
+			}
+			defer gate.Leave()
 			v, err := transfer.NewTileBuffer(buffer)
 			if err != nil {
 				return err
@@ -387,6 +394,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 					return err
 				}
 				p.res.Done(int64(m.Shape[0] * at.Area() * m.DType.Size()))
+				gate.Ended(i)
 			}
 		})
 	}

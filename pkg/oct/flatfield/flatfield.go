@@ -111,8 +111,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 
 // planApply plans the division of all voxels.
 func planApply(f *fitting, layout oct.Layout) (*apply, error) {
-	res := f.res
-	res.Mem -= f.bytes()
+	res := f.res.Less(f.bytes())
 	if res.Mem < f.res.Mem/4 {
 		return nil, f.res.TooLittle(2*f.bytes(), "%s: %s of %d × %d pixels", f.Where, units.Count(f.scopes(), "flat-field"), f.height, f.width)
 	}

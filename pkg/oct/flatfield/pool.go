@@ -2,6 +2,7 @@ package flatfield
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math"
 
@@ -11,7 +12,6 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
 	"strata/pkg/units"
-	"strata/pkg/work"
 )
 
 // mosaic is a volume with its grid of tiles.
@@ -94,7 +94,8 @@ type reading struct {
 	first, rows int // rows of each tile
 	runs        []run
 	workers     int
-	span        int // planes that a worker reads at a time
+	all         int64 // Mem for as many workers as could work
+	span        int   // planes that a worker reads at a time
 	each        int64
 }
 
@@ -113,6 +114,8 @@ func (m *mosaic) read(planes []int, first, rows int, memory int64, perPlane int6
 		return nil, res.TooLittle(need+res.Mem-memory, "%s: reading tiles of %d × %d pixels", m.Where, m.height, m.width)
 	}
 	r.workers = int(min(int64(res.Workers), int64(m.tiles()*len(planes)), (memory-perPlane)/(plane+scratch)))
+	pieces := int(min(int64(m.tiles()*len(planes)), 1<<30))
+	r.all = res.ForAll(int64(max(1, res.Busy(pieces)))*(plane+scratch)+perPlane, memory)
 	r.span = 1
 	if len(m.Array.Codecs()) > 0 { // chunks are decoded whole: what they have is taken at once
 		r.span = int(max(1, min(int64(m.Chunk[0]), (memory-int64(r.workers)*scratch)/(int64(r.workers)*plane+perPlane))))
@@ -127,8 +130,9 @@ func (r *reading) visit(ctx context.Context, res *oct.Resources, f func(ctx cont
 	pool := mem.NewPool(res.Mem)
 	defer pool.Close()
 	area := r.rows * r.width
-	res.Decided("reading tiles of %d × %d pixels, up to %s at a time: %s", r.rows, r.width, units.Count(r.span, "plane"), units.Count(r.workers, "worker"))
-	return work.Share(ctx, r.workers, len(r.runs)*r.tiles(), func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
+	n := len(r.runs) * r.tiles()
+	crew := res.Crew(oct.Team{What: fmt.Sprintf("reading tiles of %d × %d pixels, up to %s", r.rows, r.width, units.Count(r.span, "plane")), Workers: r.workers, Pieces: n, Each: r.each*int64(r.span) + r.Array.ScratchBytes(false), All: r.all})
+	return crew.Share(ctx, n, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
 		buffer, err := pool.Get(ctx, int(r.each)*r.span)
 		if err != nil {
 			return err

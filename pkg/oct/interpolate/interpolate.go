@@ -116,7 +116,7 @@ func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res
 	divide := func(v *blocks.Volume) (*blocks.Cut, error) { return v.Fit(plan, layout, res) }
 	switch p.Method {
 	case ZMorph:
-		res.Mem -= int64(mem.Product(2, 4, p.Shape[1], p.Shape[2]))
+		res = res.Less(int64(mem.Product(2, 4, p.Shape[1], p.Shape[2])))
 		plan.Fixed = int64(mem.Product(4, 3, p.Shape[1], p.Shape[2])) // what smoothing distances takes
 		m := p.morphed()
 		if source = m; !m.weighted() { // any block costs as much as its voxels

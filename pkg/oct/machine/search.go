@@ -83,7 +83,7 @@ func (p *Search) SeamsDone() {
 
 // Plan returns a plan for workers that search, at most one for each piece.
 func (p *Search) Plan(pieces int) *Plan {
-	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Search: p}
+	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Pieces: pieces, Search: p}
 	if p.source.columns != nil {
 		plan.Back = p.memory.result - countsBytes
 	}

@@ -8,7 +8,6 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -62,6 +61,7 @@ type Plan struct {
 	Tile   []int             // shape written at a time
 	Mem    int64             // bytes of the resources' host memory that the workers may use
 	Most   int               // maximum number of useful workers; 0: no limit
+	Pieces int               // of work; 0: as many as the mosaic has tiles
 	Resize *Resizing         // parameters of Resize; nil: it is not called
 	Roll   *Rolling          // parameters of RollTile; nil: it is not called
 
@@ -79,6 +79,7 @@ type Plan struct {
 
 	ahead chan struct{} // closed when reading ahead pays
 	turns chan struct{} // a token for each worker that computes; nil: no limit
+	crew  *oct.Crew
 
 	start  func(ctx context.Context, number int) (running, error) // as returned by begin, set once
 	starts int
@@ -135,9 +136,14 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 	if p.Most > 0 {
 		workers = min(workers, p.Most)
 	}
+	gate := p.crew.Gate()
 	g, ctx := work.WithContext(ctx)
 	for i := range workers {
 		g.Go(func() (err error) {
+			if !gate.Admit(ctx, i) {
+				return nil
+			}
+			defer gate.Leave()
 			w, err := begin(ctx, i)
 			if w == nil || err != nil {
 				return err
@@ -151,6 +157,7 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 				w.start()
 				do(w, piece)
 				w.next()
+				gate.Ended(i)
 			}
 			w.finish()
 			return w.failed()
@@ -183,11 +190,30 @@ func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, er
 	if err == nil {
 		p.Resize.begin()
 		p.start, p.starts = begin, workers
-		if res := p.Source.res; res.Device != nil {
-			res.Decided("%s: %d on the GPU at a time", p.What, workers)
-		} else {
-			res.Decided("%s: %d at a time, each with %s of the %s for buffers", p.What, workers, units.FormatSize(p.onHost()), units.FormatSize(p.Mem))
-		}
+		p.crew = p.team(workers)
 	}
 	return begin, workers, err
+}
+
+// team plans the workers that begin found room for.
+func (p *Plan) team(workers int) *oct.Crew {
+	res := p.Source.res
+	if res.Device != nil {
+		res.Decided("%s: %d on the GPU at a time", p.What, workers)
+		return res.OnDevice(workers)
+	}
+	pieces := p.Pieces
+	if pieces == 0 {
+		ny, nx := p.Source.mosaic.Tiles()
+		pieces = ny * nx
+	}
+	each := p.onHost()
+	all := each * int64(max(res.Busy(pieces), 1))
+	if p.Most > 0 {
+		workers = min(workers, p.Most)
+	}
+	if p.Search != nil {
+		all = all*4/3 + 3 // beside the seams
+	}
+	return res.Crew(oct.Team{What: p.What, Workers: workers, Each: each, Pieces: pieces, All: res.ForAll(all, p.Mem)})
 }

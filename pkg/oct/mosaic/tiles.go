@@ -2,6 +2,7 @@ package mosaic
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -12,8 +13,6 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/rawtiles"
-	"strata/pkg/units"
-	"strata/pkg/work"
 )
 
 // writing is the writing of one mosaic.
@@ -29,6 +28,8 @@ type writing struct {
 	contents []oct.Content // of the tiles
 
 	workers int
+	each    int64 // bytes of a worker that makes as few planes at a time as possible
+	crew    *oct.Crew
 	batch   int // frames that are read at a time, those that repeat a place counted once
 	group   int // planes that a worker makes at a time
 }
@@ -105,7 +106,8 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 		return w.res.TooLittle(need(least)+w.pyramid, "slice %02d: making tiles of %v voxels, %d planes at a time,", w.Slice.ID, w.Tile, least)
 	}
 	tiles := len(w.Grid.Tiles)
-	w.workers = int(min(int64(w.res.Workers), budget/need(least)))
+	w.each = need(least)
+	w.workers = int(min(int64(w.res.Workers), budget/w.each))
 	// Whole tiles are read once: take fewer planes only where there would be idle workers.
 	if whole := int(min(int64(w.workers), budget/need(depth))); whole >= w.workers {
 		least = depth
@@ -117,7 +119,9 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	groups := (depth + w.group - 1) / w.group
 	w.group = min(w.group, ((depth+groups-1)/groups+unit-1)/unit*unit) // all about as large
 	w.workers = max(1, min(w.workers, tiles*((depth+w.group-1)/w.group)))
-	w.res.Decided("slice %02d: %s, each with %d of %d planes of a tile and %d frames at a time", w.Slice.ID, units.Count(w.workers, "worker"), w.group, depth, w.batch)
+	all := w.res.ForAll(w.each*int64(max(1, w.res.Busy(tiles*groups))), budget)
+	w.crew = w.res.Crew(oct.Team{What: fmt.Sprintf("slice %02d, %d of %d planes of a tile and %d frames", w.Slice.ID, w.group, depth, w.batch), Workers: w.workers,
+		Pieces: tiles * ((depth + w.group - 1) / w.group), Each: need(w.group), All: all})
 	return nil
 }
 
@@ -139,7 +143,7 @@ func (w *writing) run(ctx context.Context) error {
 	}
 	pool := mem.NewPool(w.res.Mem)
 	defer pool.Close()
-	return work.Share(ctx, w.workers, len(starts), func(ctx context.Context, _ int, pieces iter.Seq[int]) error {
+	return w.crew.Share(ctx, len(starts), func(ctx context.Context, _ int, pieces iter.Seq[int]) error {
 		x, err := newMaker(ctx, w, pool)
 		if err != nil {
 			return err

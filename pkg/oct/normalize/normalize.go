@@ -16,7 +16,6 @@ import (
 	"strata/pkg/oct/blocks"
 	"strata/pkg/oct/machine"
 	"strata/pkg/oct/machine/correct"
-	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -156,8 +155,10 @@ func (r *Result) measureHeld(ctx context.Context, v *blocks.Volume, o Options, r
 	r.find(v, means, o, res)
 	runs, area := r.Agarose.Runs(), v.Shape[1]*v.Shape[2]
 	r.Ceiling, r.Background = make([]float32, v.Shape[0]), make([]float32, v.Shape[0])
-	workers := make([]ranker, heldWorkers(v, res))
-	err = work.Each(ctx, len(workers), v.Shape[0], func(worker, z int) error {
+	each := int64(mem.Product(10, area))
+	crew := res.Crew(oct.Team{What: "finding percentiles of planes", Workers: heldWorkers(v, res), Pieces: v.Shape[0], Each: each, All: int64(res.Busy(v.Shape[0])) * each})
+	workers := make([]ranker, crew.Workers)
+	err = crew.Each(ctx, v.Shape[0], func(worker, z int) error {
 		plane, w := v.Held()[z*area:][:area], &workers[worker]
 		all := w.find(o.PercentileMax, area, func(f func(voxels []float32)) { f(plane) })
 		background := w.find(50, r.Agarose.Count, func(f func(voxels []float32)) { w.buf = agarose.Parts(w.buf, plane, runs, f) })

@@ -248,7 +248,7 @@ func (p *pairPlan) along(ctx context.Context, zs []int, images []*pairwise.Image
 // small returns probes of the moving slice's first n planes from the registered one on.
 func (p *pairPlan) small(ctx context.Context, n, k int) ([]*pairwise.Image, error) {
 	var out []*pairwise.Image
-	group := int(max(1, p.res.Mem/8/max(1, int64(p.target.ny)*int64(p.target.nx)*4)))
+	group := int(max(1, p.res.Spare()/8/max(1, int64(p.target.ny)*int64(p.target.nx)*4)))
 	for len(out) < n {
 		list, err := p.read(ctx, p.m, p.movingZ+len(out), min(group, n-len(out)))
 		if err != nil {
@@ -302,7 +302,7 @@ func (p *pairPlan) survey(ctx context.Context) (probes map[int]*plane, err error
 	probes = map[int]*plane{}
 	k := p.probeShrink()
 	area := int64(p.target.ny) * int64(p.target.nx) * 4
-	group := int(max(1, p.res.Mem/8/max(1, area)))
+	group := int(max(1, p.res.Spare()/8/max(1, area)))
 	first := p.window[0]
 	p.ruled = p.expected[0]
 	best := math.Inf(-1)
@@ -330,7 +330,7 @@ func (p *pairPlan) survey(ctx context.Context) (probes map[int]*plane, err error
 					best, p.ruled, p.zCorrelation = scores[i], at, scores[i]
 				}
 				probes[z+i] = small[i]
-				if int64(len(p.planes)+1)*area <= p.res.Mem/8 {
+				if int64(len(p.planes)+1)*area <= p.res.Spare()/8 {
 					p.planes[z+i] = o // need not be read again
 				}
 			}

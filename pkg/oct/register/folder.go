@@ -2,9 +2,9 @@ package register
 
 import (
 	"context"
+	"fmt"
 
 	"strata/pkg/oct"
-	"strata/pkg/work"
 )
 
 // Numbered is a slice of a folder, or why it could not be opened.
@@ -44,11 +44,11 @@ func All(ctx context.Context, pairs []Pair, o Options, stop bool, res oct.Resour
 		}
 	}
 	workers := max(1, min(res.Workers, len(pairs), int(res.Mem/need)))
-	each := res
-	each.Mem, each.Workers = res.Mem/int64(workers), max(1, res.Workers/workers)
-	res.Decided("%d pairs, %d at a time", len(pairs), workers)
+	each := res.Part(workers)
+	// where memory holds fewer pairs than there are processors, more of these work on each
+	crew := res.Crew(oct.Team{What: fmt.Sprintf("registering %d pairs", len(pairs)), Workers: workers, Pieces: workers, Each: need})
 	out := make([]*Result, len(pairs))
-	err := work.Each(ctx, workers, len(pairs), func(_, k int) error {
+	err := crew.Each(ctx, len(pairs), func(_, k int) error {
 		p := pairs[k]
 		r, err := p.run(ctx, o, each)
 		if err != nil {

@@ -2,13 +2,14 @@ package sliceconfig
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/work"
+	"strata/pkg/units"
 )
 
 // AssessOptions are the options of [Assess].
@@ -129,7 +130,8 @@ type assessor struct {
 	element int   // bytes of the largest stored element; 0: all are float32
 
 	workers  int
-	together int                   // slices that are looked at before they are compared
+	together int // slices that are looked at before they are compared
+	crew     *oct.Crew
 	pool     *mem.Pool             // of planes that are kept
 	kept     []map[int]*mem.Buffer // of each slice, by z, without numbers that are not finite
 }
@@ -171,11 +173,13 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, err
 func (a *assessor) share() {
 	a.workers = max(1, min(a.res.Workers, int(a.res.Mem/max(a.bytes, 1))))
 	left := max(0, a.res.Mem-int64(a.workers)*a.bytes)
+	left = min(left, a.res.Spare())
 	a.pool = mem.NewPool(left)
 	a.kept = make([]map[int]*mem.Buffer, len(a.views))
 	slice := mem.Pooled(int64(mem.Product(4, max(a.area, 1)))) * int64(min(a.options.Depth, 1<<20)+1)
 	a.together = max(a.workers, int(left/slice)-2)
-	a.res.Decided("%d workers with %d planes and %d MiB each, %d slices at a time", a.workers, a.planes, a.bytes>>20+1, min(a.together, len(a.views)))
+	what := fmt.Sprintf("comparing %s, %d planes of %d slices", units.Count(len(a.views), "slice"), a.planes, min(a.together, len(a.views)))
+	a.crew = a.res.Crew(oct.Team{What: what, Workers: a.workers, Pieces: len(a.views), Each: a.bytes, All: int64(a.res.Busy(len(a.views))) * a.bytes})
 }
 
 // keep returns memory for a plane of a slice, or nil if there is none left or it is kept already.
@@ -199,9 +203,8 @@ func (a *assessor) each(ctx context.Context, n int, f func(b *buffers, i int) er
 	if n == 0 {
 		return nil
 	}
-	workers := min(a.workers, n)
-	all := make([]*buffers, workers)
-	return work.Each(ctx, workers, n, func(worker, i int) error {
+	all := make([]*buffers, min(a.workers, n))
+	return a.crew.Each(ctx, n, func(worker, i int) error {
 		if all[worker] == nil {
 			all[worker] = newBuffers(a.planes, a.area, a.planes*a.area*a.element)
 		}

@@ -32,6 +32,8 @@ type smoothPlan struct {
 
 	smoothTiling
 	pyramidMem int64
+	useful     int   // workers that tiles keep busy
+	all        int64 // Mem that would hold as many
 }
 
 // mostSigma is the largest sigma of a Gaussian in voxels: its halos are four times as wide.

@@ -4,6 +4,7 @@ package smooth
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"strata/pkg/dtype"
@@ -12,7 +13,6 @@ import (
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/units"
-	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -66,7 +66,6 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 	if len(layout.Chunks) == len(p.chunks) {
 		layout.Chunks = p.chunks
 	}
-	p.res.Decided("filtering tiles of %v voxels: %s, a cache of %s", p.tile, units.Count(p.workers, "worker"), units.FormatSize(p.cache))
 	src, err := zarrsource.New(p.array, zarrsource.Tile(p.tile...), zarrsource.Meter(p.res.Meter))
 	if err != nil {
 		return nil, err
@@ -83,11 +82,10 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 		return nil, err
 	}
 	defer w.Abort()
-	tiles := 1
-	for _, n := range p.grid {
-		tiles *= n
-	}
-	err = work.Share(ctx, p.workers, tiles, func(ctx context.Context, _ int, tiles iter.Seq[int]) error {
+	tiles := p.tiles()
+	what := fmt.Sprintf("filtering tiles of %v voxels, a cache of %s", p.tile, units.FormatSize(p.cache))
+	crew := p.res.Crew(oct.Team{What: what, Workers: p.workers, Pieces: p.useful, Each: p.each, All: p.all})
+	err = crew.Share(ctx, tiles, func(ctx context.Context, _ int, tiles iter.Seq[int]) error {
 		return newSmoother[T, F](p, loader, w).work(ctx, tiles)
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
+	"strata/pkg/oct"
 )
 
 // smoothTiling describes how an image is cut into tiles for filters with halos, and what is in memory.
@@ -16,8 +17,12 @@ type smoothTiling struct {
 	grid    []int // number of tiles
 	order   []int // axes from the fastest to the slowest of the walk
 	workers int
+	each    int64 // bytes of a worker
 	cache   int64 // bytes of tiles
 }
+
+// tiles returns the number of tiles.
+func (t *smoothTiling) tiles() int { return mem.Product(t.grid...) }
 
 // tileSmooth chooses the cheapest tiling that fits in memory.
 func tileSmooth[T dtype.Element, F float32 | float64](p *smoothPlan) error {
@@ -25,12 +30,31 @@ func tileSmooth[T dtype.Element, F float32 | float64](p *smoothPlan) error {
 	for _, n := range p.chunks {
 		chunk *= int64(n)
 	}
-	p.pyramidMem = max(p.res.Mem/4, chunk+16<<10)
-	c := tilingChoice{plan: p, available: float64(p.res.Mem - p.pyramidMem), least: math.Inf(1), cost: math.Inf(1), chunk: float64(chunk)}
-	c.scratch = smoothScratch[T, F](p)
-	c.try(slices.Clone(p.chunks), p.lead)
+	scratch := smoothScratch[T, F](p)
+	choose := func(granted int64) (t smoothTiling, pyramid int64, least float64) {
+		q := *p
+		pyramid = max(granted/4, chunk+16<<10)
+		c := tilingChoice{plan: &q, available: float64(granted - pyramid), least: math.Inf(1), cost: math.Inf(1), chunk: float64(chunk), scratch: scratch}
+		c.try(slices.Clone(p.chunks), p.lead)
+		return q.smoothTiling, pyramid, c.least
+	}
+	unlimited, _, _ := choose(math.MaxInt64 / 4)
+	p.useful = min(max(unlimited.workers, 1), p.res.Busy(0)) // with fewer tiles than that nobody is idle for want of memory
+	busy := func(t smoothTiling) bool { return t.tile != nil && t.workers >= p.useful }
+	var least float64
+	if p.smoothTiling, p.pyramidMem, least = choose(p.res.Spare()); !busy(p.smoothTiling) { // else more is not worth while
+		p.smoothTiling, p.pyramidMem, least = choose(p.res.Mem)
+	}
+	p.useful = max(p.useful, p.workers)
+	p.all = p.res.Mem
+	if p.tile != nil && !busy(p.smoothTiling) {
+		p.all = oct.Least(p.res.Mem, func(granted int64) bool {
+			t, _, _ := choose(granted)
+			return busy(t)
+		})
+	}
 	if p.tile == nil {
-		return p.res.TooLittle(int64(min(max(c.least*4/3, c.least+float64(p.pyramidMem)), math.MaxInt64/2)), "%s: filtering chunks of %v voxels with %v voxels around them", p.where,
+		return p.res.TooLittle(int64(min(max(least*4/3, least+float64(p.pyramidMem)), math.MaxInt64/2)), "%s: filtering chunks of %v voxels with %v voxels around them", p.where,
 			p.chunks, p.radius[3-len(p.shape)+p.lead:])
 	}
 	return nil
@@ -114,7 +138,7 @@ func (c *tilingChoice) weigh(tile []int) {
 		cost *= math.Ceil(tiles/w) / tiles
 		if cost < c.cost {
 			c.cost = cost
-			t.workers, t.cache = int(w), int64(min(cached, needed+w)*voxels*size*parts)
+			t.workers, t.each, t.cache = int(w), int64(each), int64(min(cached, needed+w)*voxels*size*parts)
 			p.smoothTiling = t
 		}
 	}

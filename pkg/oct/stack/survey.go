@@ -44,7 +44,7 @@ func micrometres(um, pixel float64) int { return max(1, int(math.Round(min(um/pi
 // its index in the box. Several workers call look concurrently, in no order.
 func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]int, look func(z int, v []float32) error) error {
 	area := shape[1] * shape[2]
-	n := int(min(int64(shape[0]), max(1, s.res.Mem/4/int64(4*area))))
+	n := int(min(int64(shape[0]), max(1, s.res.Spare()/4/int64(4*area))))
 	if need := int64(4*area) + of.source.ReaderBytes(); need > s.res.Mem {
 		return s.res.TooLittle(need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
 	}

@@ -2,6 +2,7 @@ package stitch
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"strata/pkg/oct/stitch/overview"
 	"strata/pkg/oct/stitch/projection"
 	"strata/pkg/oct/stitch/shading"
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -75,10 +77,12 @@ func newAligners(all []*oct.Mosaic, overlap float64, res oct.Resources) ([]*alig
 // those of the tiles being compared.
 func grantAligners(all []*aligner, res oct.Resources) error {
 	var total, flying, comparison int64
+	pairs := 1
 	for _, a := range all {
 		total += a.plane() * int64(len(a.kept))
 		flying = max(flying, a.flying())
 		comparison = max(comparison, a.comparison())
+		pairs = max(pairs, len(a.pairs))
 	}
 	left := res.Mem / 4
 	if total > left {
@@ -87,8 +91,10 @@ func grantAligners(all []*aligner, res oct.Resources) error {
 	if need := max(flying, comparison); left < 0 || need > res.Mem/4 {
 		return res.TooLittle(4*need, "%s: comparing tiles of this size", all[0].mosaic.Where)
 	}
+	workers := int(min(int64(res.Workers), res.Mem/4/comparison))
+	res.Crew(oct.Team{What: fmt.Sprintf("comparing tiles, %s", units.Count(pairs, "pair")), Workers: workers, Pieces: pairs, Each: comparison, All: int64(res.Busy(pairs)) * 4 * comparison})
 	for _, a := range all {
-		a.workers = int(min(int64(res.Workers), res.Mem/4/comparison))
+		a.workers = workers
 		if n := a.plane() * int64(len(a.kept)); n <= left {
 			a.keep = true
 			left -= n

@@ -14,7 +14,7 @@ func surveyed(all []*aligner) {
 		tiles += len(a.kept)
 	}
 	var common *overview.Pattern
-	if first := all[0]; overview.PatternPlanes*first.plane() <= first.res.Mem/4 {
+	if first := all[0]; overview.PatternPlanes*first.plane() <= first.res.Assured()/4 {
 		common = overview.NewPattern(first.grid.tile)
 	}
 	for _, a := range all {

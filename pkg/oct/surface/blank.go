@@ -27,14 +27,14 @@ const (
 // depths at which they brighten are those of noise, and so is the ratio of brightness between their upper and lower
 // halves. That ratio knows no shading, seams or blending of tiles, which all depths share, so that the surface may have
 // been cut off, and intensities normalised. Blank reports false for an image with other axes than z, y and x, and where a
-// quarter of the memory does not suffice to look.
+// quarter of [oct.Resources.Assured] does not suffice to look.
 func Blank(ctx context.Context, in *ngff.Image, res oct.Resources) (bool, error) {
 	v, err := blocks.Open(in)
 	if err != nil {
 		return false, nil
 	}
 	s := newSample(v.Shape)
-	scratch := res.Mem/4 - int64(s.voxels())*int64(4+v.DType.Size())
+	scratch := res.Assured()/4 - int64(s.voxels())*int64(4+v.DType.Size())
 	if scratch < v.Array.ScratchBytes(false) || v.Shape[0] < 2 {
 		return false, nil
 	}

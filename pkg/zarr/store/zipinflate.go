@@ -116,7 +116,7 @@ type roster struct {
 // inflatedBytes returns the memory limit for deflated members: half of the process's limit, which stages
 // leave free (see [ZipStore.Reserves]).
 func inflatedBytes() int64 {
-	if n := mem.Limit(); n > 0 {
+	if n := mem.Caches(); n > 0 {
 		return max(n/2, 64<<20)
 	}
 	return 1 << 30

@@ -101,7 +101,10 @@ func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oc
 	if err != nil {
 		return nil, err
 	}
-	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid}
+	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid, Pieces: 1}
+	for d, n := range v.Shape {
+		c.plan.Pieces *= (n + c.box[d] - 1) / c.box[d]
+	}
 	if err := layout.Check(blocks.Piece(c.box, v.Shape, layout)); err != nil { // what cannot be written
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
-	"strata/pkg/units"
 )
 
 // A Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers.
@@ -147,7 +146,6 @@ func (f *Plan) Short(least int64) error { return f.shared.short(least) }
 // Open prepares for the given number of workers and for columns that hold at most the given number of bytes at a
 // time. Close releases the memory.
 func (f *Plan) Open(workers int, columns int64) error {
-	f.Res.Decided("%s: %s, %s for columns", f.What, units.Count(workers, "worker"), units.FormatSize(columns))
 	return f.shared.open(workers, columns)
 }
 

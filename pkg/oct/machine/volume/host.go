@@ -38,6 +38,7 @@ func OpenHost(ctx context.Context, sources []*Source, res *oct.Resources) Memory
 	}
 	// a quarter of the memory at most, but one there must be
 	h.readers = int(min(int64(len(h.own)), max(1, res.Mem/4/h.reader)))
+	res.Crew(oct.Team{What: "reading slices", Workers: h.readers, Each: h.reader, All: 4 * int64(res.Busy(0)) * h.reader})
 	return h
 }
 
@@ -115,7 +116,7 @@ func (h *host) Begin(c *Canvas) {
 			return h.res.TooLittle(need, "%s", c.what(least))
 		}
 		var raw int
-		h.most, raw = c.fit(least, c.planes()+least, c.RawDepth, h.res.Mem, size)
+		h.most, raw = c.fit(least, c.planes()+least, c.RawDepth, max(size(least, c.leastRaw()), h.res.Spare()), size)
 		if h.raw, err = h.alloc(raw * int(c.RawArea)); err != nil {
 			return err
 		}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -18,6 +20,7 @@ type Assembly struct {
 	blank   []int   // of each tile: number of first planes known to be zero; negative: not examined
 	shown   []int   // planes of each tile reported as progress
 	machine *fusion.Plan
+	crew    *oct.Crew
 }
 
 // New prepares an assembly whose output is written in units of the given shape, within avail bytes of memory.
@@ -72,10 +75,35 @@ func (f *Assembly) makePlan() error {
 	if err != nil {
 		return err
 	}
-	if least, ok := f.plan(f.Mosaic.Shape[0], memory); !ok {
+	depth := f.Mosaic.Shape[0]
+	most := memory.Limit
+	if !f.machine.NeedsOutput() { // more is not worth while if this keeps all busy
+		memory.Limit = min(most, f.Res.Spare())
+	}
+	least, ok := f.plan(depth, memory)
+	if memory.Limit < most && (!ok || f.workers < memory.Workers) {
+		memory.Limit = most
+		least, ok = f.plan(depth, memory)
+	}
+	if !ok {
 		return f.machine.Short(least)
 	}
+	f.crew = f.Res.OnDevice(f.workers)
+	if !f.machine.NeedsOutput() {
+		f.crew = f.team(depth, memory)
+	}
 	return nil
+}
+
+// team plans the workers on the host.
+func (f *Assembly) team(depth int, m fusion.Memory) *oct.Crew {
+	all := m.Limit
+	if f.workers < m.Workers {
+		all = f.limitFor(depth, m)
+	}
+	each := m.Worker + int64(min(f.slab*f.unit[0], depth))*m.Plane
+	what := fmt.Sprintf("%s, %s for columns", f.machine.What, units.FormatSize(f.bytes))
+	return f.Res.Crew(oct.Team{What: what, Workers: f.workers, Pieces: f.machine.Tiles, Each: each, All: f.Res.ForAll(all, f.machine.Mem)})
 }
 
 // Write reads the tiles and writes the slice to w. The caller closes w.

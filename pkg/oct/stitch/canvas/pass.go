@@ -63,8 +63,15 @@ func (p *pass) run(ctx context.Context, workers int) error {
 	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() { p.change(func() { p.failed = true }) })
 	defer stop()
-	for range min(workers, len(p.tiles)) {
-		g.Go(func() error { return p.runsShort(p.worker.Work(gctx, p.work)) })
+	gate := p.crew.Gate()
+	for i := range min(workers, len(p.tiles)) {
+		g.Go(func() error {
+			if !gate.Admit(gctx, i) {
+				return nil
+			}
+			defer gate.Leave()
+			return p.runsShort(p.worker.Work(gctx, func(w fusion.Fuser) { p.work(w, func() { gate.Ended(i) }) }))
+		})
 	}
 	err := g.Wait()
 	for _, c := range p.live {
@@ -102,8 +109,8 @@ func (p *pass) runsShort(err error) error {
 // stopped reports whether no more work should begin. p.mu must be held.
 func (p *pass) stopped() bool { return p.failed || p.short != nil }
 
-// work adds one tile after another until none is left.
-func (p *pass) work(w fusion.Fuser) {
+// work adds one tile after another until none is left, and calls ended after each.
+func (p *pass) work(w fusion.Fuser, ended func()) {
 	for {
 		k, ok := p.take()
 		if !ok || !p.add(w, k) {
@@ -115,6 +122,7 @@ func (p *pass) work(w fusion.Fuser) {
 				p.oldest++
 			}
 		})
+		ended()
 	}
 }
 

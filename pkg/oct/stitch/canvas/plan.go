@@ -85,7 +85,7 @@ func (p *schedule) Holes() (n int64) {
 // smallest plan; ok is false if that exceeds the limit.
 func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
-	best := -1.0
+	best, bestTotal := -1.0, int64(0)
 	least = -1
 	try := *p
 	for k := 2*m.Workers + 1; k >= 2; k-- {
@@ -112,8 +112,8 @@ func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 					end := min(z+slab*p.unit[0], depth)
 					reads += (end+m.Piece-1)/m.Piece - z/m.Piece
 				}
-				if cost := float64(reads) * float64(tiles) / float64(w); best < 0 || cost < best {
-					best = cost
+				if cost := float64(reads) * float64(tiles) / float64(w); best < 0 || cost < best || cost == best && total < bestTotal && bestTotal > mem.Assured {
+					best, bestTotal = cost, total
 					*p = try
 					p.bytes = need
 				}
@@ -121,6 +121,16 @@ func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 		}
 	}
 	return least, best >= 0
+}
+
+// limitFor returns about the smallest memory with which plan uses all workers.
+func (p *schedule) limitFor(depth int, m fusion.Memory) int64 {
+	return oct.Least(m.Limit, func(limit int64) bool {
+		try := *p
+		m.Limit = limit
+		_, ok := try.plan(depth, m)
+		return ok && try.workers == m.Workers
+	})
 }
 
 func shrink(n int) int {

@@ -48,7 +48,7 @@ func (p *Projector) Project(ctx context.Context, tiles []int) ([][]float32, erro
 	m, n := p.mosaic, p.source.Pixels()
 	plan := &machine.Plan{
 		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Mem: p.res.Mem / 2,
-		Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n}, Back: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(), Most: len(tiles), NonFinite: func(int64) {}, // counted where they are stitched
+		Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n}, Back: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(), Most: len(tiles), Pieces: len(tiles), NonFinite: func(int64) {}, // counted where they are stitched
 
 	}
 	out := make([][]float32, len(tiles))

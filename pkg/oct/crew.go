@@ -1,0 +1,253 @@
+package oct
+
+import (
+	"context"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+
+	"strata/pkg/host"
+	"strata/pkg/mem"
+	"strata/pkg/units"
+	"strata/pkg/work"
+)
+
+// available is replaced by tests.
+var available = host.Available
+
+// A Team is what a part of a stage plans its workers by.
+type Team struct {
+	What    string // the work, for messages
+	Workers int    // how many fit into memory
+	Pieces  int    // of work, which a worker does one at a time; 0: more than there are workers
+	Each    int64  // bytes of a worker
+	All     int64  // Mem at which memory would hold all workers that have work
+}
+
+// A Crew is the workers of a part of a stage, planned by [Resources.Crew].
+type Crew struct {
+	Workers int // at most, at least 1
+	each    int64
+	atOnce  int // workers that begin without looking; the others begin as pieces of work end
+}
+
+// Crew plans workers. It logs how many there are and what they hold, and passes that to Crewed.
+//
+// Where Mem is shared, workers beyond those that a quarter of it holds begin one by one, after a piece of work has
+// ended, that is, once those before them have touched their memory, and only if the machine has several times as much as
+// they need. Programs that are started together thus see each other.
+func (r *Resources) Crew(t Team) *Crew {
+	if t.Pieces > 0 {
+		t.Workers = min(t.Workers, t.Pieces)
+	}
+	c := &Crew{Workers: max(t.Workers, 1), each: max(t.Each, 1)}
+	c.atOnce = c.Workers
+	if r.Shared {
+		c.atOnce = int(max(1, min(int64(c.Workers), r.Mem/4/c.each)))
+	}
+	r.Decided("%s: %d at a time, each with %s of the %s for buffers", t.What, c.Workers, units.FormatSize(t.Each), units.FormatSize(r.Mem))
+	r.crewed(min(c.Workers, r.Workers), r.Busy(t.Pieces), t.All)
+	return c
+}
+
+// OnDevice returns a crew of workers that compute on the device, whose memory is planned elsewhere.
+func (r *Resources) OnDevice(workers int) *Crew { return &Crew{Workers: workers, atOnce: math.MaxInt} }
+
+// crewed passes what Crew planned to Crewed, if set, where the CPU computes.
+func (r *Resources) crewed(workers, useful int, all int64) {
+	if r.Crewed == nil || r.Device != nil {
+		return
+	}
+	r.Crewed(workers, useful, r.withHeld(all)+r.Besides)
+}
+
+// withHeld returns the Mem that leaves n bytes beside what a stage with that Mem would hold.
+func (r *Resources) withHeld(n int64) int64 {
+	most := n
+	for range 2 * len(r.Holds) { // each time there may be room for one more
+		left := most
+		for _, bytes := range r.Holds {
+			if bytes <= left/2 {
+				left -= bytes
+			}
+		}
+		if left >= n {
+			break
+		}
+		most += n - left
+	}
+	return most
+}
+
+// Would returns the resources with a note that the stage would hold n bytes, if there were more memory.
+func (r Resources) Would(n int64) Resources {
+	r.Holds = append(slices.Clip(r.Holds), n)
+	return r
+}
+
+// Busy returns how many workers it takes to keep all processors busy that the given number of pieces of work can (0: any).
+func (r *Resources) Busy(pieces int) int {
+	n := r.Workers
+	if r.Cores > 0 {
+		n = min(n, r.Cores)
+	}
+	if pieces > 0 {
+		n = min(n, pieces)
+	}
+	return n
+}
+
+// ForAll returns the Mem at which a part of it has a number of bytes: granted is that part of the present Mem, which is
+// either a fixed number of bytes less, or a fraction.
+func (r *Resources) ForAll(bytes, granted int64) int64 {
+	scaled := float64(bytes) * float64(r.Mem) / float64(max(granted-1, 1)) // fractions are rounded down
+	return max(bytes+r.Mem-granted, int64(min(math.Ceil(scaled), math.MaxInt64/4)))
+}
+
+// Least returns about the smallest memory in bytes, beyond the given one, that is enough for a plan that less memory is not
+// enough for.
+func Least(short int64, enough func(bytes int64) bool) int64 {
+	low, high := short, 2*max(short, 1)
+	for ; high < math.MaxInt64/4 && !enough(high); high *= 2 {
+		low = high
+	}
+	for range 4 { // to a sixteenth
+		if middle := low + (high-low)/2; enough(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// Spare returns the part of Mem that a stage may take for what only saves it time, such as voxels that are kept because
+// they are read again: all of it where the user granted that much, else what several programs at a time can have.
+func (r *Resources) Spare() int64 {
+	if !r.Shared {
+		return r.Mem
+	}
+	n := int64(max(r.parts, 1))
+	return min(r.Mem, max(mem.Assured, r.Mem*n/4)/n)
+}
+
+// Assured returns the part of Mem that does not depend on the machine or on what else runs there. What decides about
+// results must not depend on more.
+func (r *Resources) Assured() int64 {
+	if !r.Shared {
+		return r.Mem
+	}
+	return min(r.Mem, mem.Assured/int64(max(r.parts, 1)))
+}
+
+// Part returns the resources of one of n pieces of work that run at a time.
+func (r Resources) Part(n int) Resources {
+	whole := r
+	r.Mem, r.Workers, r.parts = r.Mem/int64(n), max(1, r.Workers/n), n*max(r.parts, 1)
+	if r.Cores > 0 {
+		r.Cores = max(1, r.Cores/n)
+	}
+	r.Besides, r.Holds = r.Besides/int64(n), nil
+	for _, bytes := range whole.Holds {
+		r = r.Would(bytes / int64(n))
+	}
+	if whole.Crewed != nil {
+		r.Crewed = func(workers, useful int, most int64) { whole.Crewed(workers*n, useful*n, most*int64(n)) }
+	}
+	return r
+}
+
+// A Gate lets the workers of a crew begin one piece of work that they share out.
+type Gate struct {
+	crew  *Crew
+	ended chan struct{} // a token: a piece has ended since a worker began
+	once  sync.Once
+	over  chan struct{} // closed when a worker has left
+
+	mu    sync.Mutex
+	fresh map[int]bool // workers that were let in and have not ended a piece: their memory may not be taken yet
+}
+
+// Gate returns the gate for a piece of work.
+func (c *Crew) Gate() *Gate {
+	return &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
+}
+
+// Admit reports whether a worker of a number, counted from 0, may take its memory. It may wait for that.
+func (g *Gate) Admit(ctx context.Context, number int) bool {
+	for number >= g.crew.atOnce {
+		select {
+		case <-g.ended:
+			if g.room(number) {
+				return true
+			}
+		case <-g.over:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// room reports whether the machine has memory for one more worker, and lets it in.
+func (g *Gate) room(number int) bool {
+	const times = 4 // programs that may begin a worker at the same moment
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	have := available()
+	if have != 0 && have/times < g.crew.each*int64(len(g.fresh)+1) {
+		return false
+	}
+	g.fresh[number] = true
+	return true
+}
+
+// Ended says that a worker has ended a piece of work: what it needs has been in memory.
+func (g *Gate) Ended(worker int) {
+	if g.crew.atOnce >= g.crew.Workers {
+		return
+	}
+	g.mu.Lock()
+	delete(g.fresh, worker)
+	g.mu.Unlock()
+	select {
+	case g.ended <- struct{}{}:
+	default:
+	}
+}
+
+// Leave says that a worker has left, because there is no more to begin.
+func (g *Gate) Leave() { g.once.Do(func() { close(g.over) }) }
+
+// Share works like [work.Share] for the workers of the crew.
+func (c *Crew) Share(ctx context.Context, n int, run func(ctx context.Context, worker int, pieces iter.Seq[int]) error) error {
+	g := c.Gate()
+	return work.Share(ctx, c.Workers, n, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
+		if !g.Admit(ctx, worker) {
+			return nil
+		}
+		defer g.Leave()
+		return run(ctx, worker, func(yield func(int) bool) {
+			for i := range pieces {
+				if !yield(i) {
+					return
+				}
+				g.Ended(worker)
+			}
+		})
+	})
+}
+
+// Each works like [work.Each] for the workers of the crew.
+func (c *Crew) Each(ctx context.Context, n int, f func(worker, i int) error) error {
+	return c.Share(ctx, n, func(_ context.Context, worker int, pieces iter.Seq[int]) error {
+		for i := range pieces {
+			if err := f(worker, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
