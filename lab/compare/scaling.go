@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,8 +162,12 @@ func mosaicLabel(path string) (string, error) {
 			} `json:"configuration"`
 		} `json:"chunk_grid"`
 		Codecs []struct {
-			Name          string          `json:"name"`
-			Configuration json.RawMessage `json:"configuration"`
+			Name          string `json:"name"`
+			Configuration struct {
+				Level      int    `json:"level"`
+				Compressor string `json:"cname"` // of blosc
+				BloscLevel int    `json:"clevel"`
+			} `json:"configuration"`
 		} `json:"codecs"`
 	}](file)
 	if err != nil {
@@ -174,8 +177,11 @@ func mosaicLabel(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", file, os.ErrNotExist)
 	}
 	codec := "raw"
-	if last := m.Codecs[len(m.Codecs)-1]; last.Name != "bytes" {
-		codec = last.Name
+	switch last := m.Codecs[len(m.Codecs)-1]; last.Name {
+	case "zstd":
+		codec = fmt.Sprintf("zstd:%d", last.Configuration.Level)
+	case "blosc":
+		codec = fmt.Sprintf("blosc-%s:%d", last.Configuration.Compressor, last.Configuration.BloscLevel)
 	}
 	chunk := m.Grid.Configuration.Chunk
 	return fmt.Sprintf("%d × %.0f MB (%s), %s", volumeOf(m.Shape)/volumeOf(chunk), float64(2*volumeOf(chunk))/1e6, crossed(chunk), codec), nil
@@ -227,5 +233,6 @@ func (o *outcome) verdictOn(t target) (v verdict, measured bool) {
 	if r == 0 {
 		return v, false
 	}
-	return say(1/r <= t.Ratio, fmt.Sprintf("≤ %g", t.Ratio), "%.2f × the time of %s", 1/r, t.Against)
+	other, _ := seriesOf(t.Against)
+	return say(1/r <= t.Ratio, fmt.Sprintf("≤ %g × that of %s", t.Ratio, other), "%.2f × the time of %s", 1/r, other)
 }

@@ -24,7 +24,7 @@ func scalingPage() *page {
 				"Each measurement is a new process. " + rounded +
 				"\n\n" + f.About + " Each cell has the time and, in brackets, the difference between the slowest and the fastest round; **busy cores** (processor time over wall time) and **efficiency** (speed in multiples of one thread's, over the number of threads); " +
 				"the peak resident memory and, where the run record states it, the number of workers that computed at a time. Numbers of threads above the machine's processors are not measured. " +
-				"The default memory is measured with all numbers of threads, " + smallMem + " with two and more and chunks of 105 and 400 MB, " + largeMem + " with the most threads. The codecs are compared at 105 MB, the sizes with zstd:3. " + smallMem +
+				"The default memory is measured with all numbers of threads, " + asCode(smallMem) + " with two and more and chunks of 105 and 400 MB, " + asCode(largeMem) + " with the most threads. The codecs are compared at 105 MB, the sizes with zstd:3. " + asCode(smallMem) +
 				" may have 256 MiB more resident: the program itself, and memory that files are mapped to."
 		},
 		commands: "PARTS=scaling make bench              # this page\nBENCH_ONLY=focal/105 PARTS=scaling make bench   # some cases, no report\n" +
@@ -57,7 +57,7 @@ func scalingTable(p printer, t group, f *facts, all []*outcome) {
 		label := fmt.Sprintf("%s, %s stored", o.Label, sizeText(o.Input))
 		verdicts := o.verdicts()
 		for _, series := range o.series() {
-			p("| %s | %s |", label, strings.ReplaceAll(series, smallMem, "`"+smallMem+"`"))
+			p("| %s | %s |", label, asCode(series))
 			label = ""
 			for _, n := range threadCounts {
 				p(" %s |", o.scalingCell(threaded(series, n), n > f.Cores))
@@ -72,6 +72,14 @@ func scalingTable(p printer, t group, f *facts, all []*outcome) {
 		}
 	}
 	rounds(p, rows)
+}
+
+// asCode marks a series that is a flag as code.
+func asCode(series string) string {
+	if strings.HasPrefix(series, "-") {
+		return "`" + series + "`"
+	}
+	return series
 }
 
 // series lists what ran with one or more numbers of threads.
