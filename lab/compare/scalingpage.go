@@ -159,5 +159,6 @@ func drawScaling(w io.Writer, all []*outcome) {
 	for i, series := range legends {
 		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+i*130, color(series), 28+i*130, html.EscapeString(series))
 	}
+	add(`<text x="%d" y="%d" text-anchor="end" class="n">busy cores (y) against threads (x); on the diagonal all threads compute</text>`, plotWidth-12, 40+rows*height)
 	svg(w, g.plot, 60+rows*height, body)
 }
