@@ -3,10 +3,12 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
@@ -34,14 +36,25 @@ func NewFeed(p *Plan, do func(w Worker, tile oct.Rectangle), end func(ctx contex
 	return &Feed{plan: p, do: do, end: end}
 }
 
-// Pyramid returns the bytes of memory that the feed takes besides its tiles.
+// Pyramid returns the bytes of memory that the feed takes besides its workers.
 func (f *Feed) Pyramid() int64 { return f.plan.Source.res.Mem - f.plan.Mem }
 
-// TileBytes returns the bytes of memory that a tile takes from its first plane to its last.
-func (f *Feed) TileBytes() int64 { return f.plan.onHost() }
+// WorkerBytes returns the bytes of memory of a worker for tiles in hand of that height and width.
+func (f *Feed) WorkerBytes(height, width int) int64 {
+	piece := int64(f.plan.Source.piece)
+	return piece + int64(len(f.tiles(oct.Rect(0, height, 0, width))))*(f.plan.onHost()-piece)
+}
 
-// Chunk returns the height and width of the feed's tiles.
-func (f *Feed) Chunk() [2]int { return [2]int(f.plan.Source.mosaic.Chunk[1:]) }
+// tiles returns the tiles of the feed's mosaic in a box: one, or several where the mosaic has smaller chunks.
+func (f *Feed) tiles(box oct.Rectangle) (tiles []oct.Rectangle) {
+	chunk := f.plan.Source.mosaic.Chunk
+	for y := box.Y0; y < box.Y1; y += chunk[1] {
+		for x := box.X0; x < box.X1; x += chunk[2] {
+			tiles = append(tiles, oct.Rect(y, min(y+chunk[1], box.Y1), x, min(x+chunk[2], box.X1)))
+		}
+	}
+	return tiles
+}
 
 // End completes the output after the last tile and returns it.
 func (f *Feed) End(ctx context.Context) (*ngff.Image, error) { return f.end(ctx) }
@@ -49,92 +62,134 @@ func (f *Feed) End(ctx context.Context) (*ngff.Image, error) { return f.end(ctx)
 // Abort gives up the output; after End it does nothing.
 func (f *Feed) Abort() { f.plan.Output.Abort() }
 
-// Worker returns a worker for one tile at a time, for one goroutine. The caller must call its End.
-func (f *Feed) Worker(ctx context.Context) (*Fed, error) {
-	f.begin.Do(f.plan.Resize.begin)
-	w := &host{plan: f.plan, ctx: ctx, fed: &fed{}}
-	w.in = w.memory(f.plan.Source.piece)
-	for _, n := range f.plan.Blocks {
-		w.blocks = append(w.blocks, Block{host: w.memory(int(n))})
-	}
-	return &Fed{feed: f, w: w}, w.err
+// Fed is a worker of a [Feed], for one goroutine: it computes on the tiles of one box at a time.
+type Fed struct {
+	feed   *Feed
+	blocks []byte // memory of all parts
+	hand   hand
+	parts  []*coroutine
 }
 
-// Fed is a worker of a [Feed].
-type Fed struct {
-	feed *Feed
-	w    *host
+// hand holds planes in hand.
+type hand struct {
+	planes []float32
+	box    oct.Rectangle // of which they are
+	piece  []byte        // for a part of them
+}
+
+// coroutine computes on one tile, and waits where the stage streams planes.
+type coroutine struct {
+	host
 	next func() (struct{}, bool)
 	stop func()
 }
 
-// fed holds planes on their way to a worker: some planes of a box in which its tile lies.
+// fed is how a worker gets the planes in hand.
 type fed struct {
-	wait   func(struct{}) bool // until there are more planes; false: there will be none
-	planes []float32
-	box    oct.Rectangle
+	wait func(struct{}) bool // until there are more planes; false: there will be none
+	hand *hand
 }
 
 // errUnfed ends the work on a tile whose planes do not come.
 var errUnfed = errors.New("the tile was given up")
 
-// Begin begins a tile.
-func (x *Fed) Begin(tile oct.Rectangle) error {
-	x.next, x.stop = iter.Pull(func(yield func(struct{}) bool) {
-		x.w.fed.wait = yield
-		x.feed.do(x.w, tile)
-	})
-	x.next() // until it wants planes
-	return x.w.err
-}
-
-// Add computes on the next planes of the tile: those of a box (z, y, x) in which it lies, in increasing z. With the last ones it also
-// writes the result.
-func (x *Fed) Add(planes []float32, box oct.Rectangle) error {
-	x.w.fed.planes, x.w.fed.box = planes, box
-	x.next()
-	return x.w.err
-}
-
-// End releases the worker, also in the midst of a tile.
-func (x *Fed) End() error {
-	if x.stop != nil {
-		x.stop()
+// Worker returns a worker for boxes of that height and width, made of whole tiles of the feed's mosaic. The caller must call its Close,
+// also after an error.
+func (f *Feed) Worker(ctx context.Context, height, width int) (x *Fed, err error) {
+	f.begin.Do(f.plan.Resize.begin)
+	x = &Fed{feed: f}
+	if x.hand.piece, err = mem.Alloc(f.plan.Source.piece); err != nil {
+		return x, fmt.Errorf("memory for planes: %w", err)
 	}
-	return x.w.end()
+	each := int64(0)
+	for _, n := range f.plan.Blocks {
+		each += n
+	}
+	tiles := f.tiles(oct.Rect(0, height, 0, width))
+	if x.blocks, err = mem.Alloc(int(each) * len(tiles)); err != nil {
+		return x, fmt.Errorf("memory for a tile: %w", err)
+	}
+	left := x.blocks
+	for range tiles {
+		p := &coroutine{host: host{plan: f.plan, ctx: ctx, fed: &fed{hand: &x.hand}}}
+		for _, n := range f.plan.Blocks {
+			p.blocks = append(p.blocks, Block{host: left[:n:n]})
+			left = left[n:]
+		}
+		x.parts = append(x.parts, p)
+	}
+	return x, nil
 }
 
-// stream passes the planes of a part of the box to take as they come, a few at a time so that they stay in the cache.
-func (w *host) stream(part oct.Rectangle, take func(z, n int, planes Block)) {
-	f, area := w.fed, part.Area()
-	for z := 0; z < w.plan.Source.mosaic.Shape[0]; {
-		if !f.wait(struct{}{}) {
+// Begin begins the tiles of a box.
+func (x *Fed) Begin(box oct.Rectangle) error {
+	x.hand.box = box
+	for i, tile := range x.feed.tiles(box) {
+		p := x.parts[i]
+		p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+			p.fed.wait = yield
+			x.feed.do(&p.host, tile)
+		})
+	}
+	return x.resume() // until they want planes
+}
+
+// Add computes on the next planes (z, y, x) of the box, in increasing z. With the last ones it also writes the results.
+func (x *Fed) Add(planes []float32) error {
+	x.hand.planes = planes
+	return x.resume()
+}
+
+// resume lets all parts go on until they want planes or have ended.
+func (x *Fed) resume() error {
+	for _, p := range x.parts {
+		if p.next(); p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+// Close releases the worker, also in the midst of a box.
+func (x *Fed) Close() {
+	for _, p := range x.parts {
+		if p.stop != nil {
+			p.stop()
+		}
+	}
+	mem.Free(x.blocks)
+	mem.Free(x.hand.piece)
+}
+
+// stream passes the planes of a tile to take as they come, a few at a time so that they stay in the cache.
+func (w *host) stream(tile oct.Rectangle, take func(z, n int, planes Block)) {
+	area := tile.Area()
+	for z := 0; z < w.plan.Source.mosaic.Shape[0] && w.err == nil; {
+		if !w.fed.wait(struct{}{}) {
 			w.err = errUnfed
 			return
 		}
-		plane, most := f.box.Area(), len(w.in)/(4*area)
-		for at := 0; at < len(f.planes) && w.err == nil; {
-			n := min(most, (len(f.planes)-at)/plane)
-			some := dtype.Bytes(f.planes[at:][:n*plane])
-			if part != f.box {
-				some = w.in[:4*n*area]
-				cut(dtype.Slice[float32](some), f.planes[at:][:n*plane], part, f.box)
+		in := w.fed.hand
+		plane, most := in.box.Area(), len(in.piece)/(4*area)
+		for left := in.planes; len(left) > 0 && w.err == nil; {
+			n := min(most, len(left)/plane)
+			some := dtype.Bytes(left[:n*plane])
+			if tile != in.box {
+				some = in.piece[:4*n*area]
+				cut(dtype.Slice[float32](some), left, tile, in.box)
 			}
 			take(z, n, Block{host: some})
-			z, at = z+n, at+n*plane
-		}
-		if w.err != nil {
-			return
+			z, left = z+n, left[n*plane:]
 		}
 	}
 }
 
-// cut copies a part of the planes of a box.
-func cut(to, planes []float32, part, box oct.Rectangle) {
-	for at := part.X0 - box.X0; len(to) > 0; at += box.Area() {
-		for y := part.Y0; y < part.Y1; y++ {
-			copy(to[:part.Width()], planes[at+(y-box.Y0)*box.Width():])
-			to = to[part.Width():]
+// cut copies the part of planes of a box that is a tile.
+func cut(to, planes []float32, tile, box oct.Rectangle) {
+	for at := tile.X0 - box.X0; len(to) > 0; at += box.Area() {
+		for y := tile.Y0; y < tile.Y1; y++ {
+			copy(to[:tile.Width()], planes[at+(y-box.Y0)*box.Width():])
+			to = to[tile.Width():]
 		}
 	}
 }

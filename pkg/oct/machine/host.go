@@ -25,7 +25,7 @@ type host struct {
 	roll   filter.RollWorkspace
 	finder hostFinder
 	piece  []float32 // float32 elements being counted
-	fed    *fed      // planes that it is given; nil: it reads them
+	fed    *fed      // where planes come from that are not read; nil: they are read
 }
 
 // onHost returns the bytes of host memory that a worker takes.

@@ -107,7 +107,7 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	pyramids := w.pyramid
 	for _, f := range w.feeds {
 		pyramids += f.Pyramid()
-		fixed += int64(mem.Product(int(f.TileBytes()), len(w.parts(f, oct.Rect(0, w.Tile[1], 0, w.Tile[2])))))
+		fixed += f.WorkerBytes(w.Tile[1], w.Tile[2])
 	}
 	budget := w.res.Mem - pyramids
 	depth := w.Tile[0]
@@ -187,7 +187,7 @@ type maker struct {
 	result  []float32
 	lines   []int // of the frames on disk, for each A-line of the image
 	resizer *filter.Resizer
-	made    []*product
+	fed     []*machine.Fed
 }
 
 func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {
@@ -214,8 +214,8 @@ func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {
 		*b.to = dtype.Slice[float32](held.B)[:b.n]
 	}
 	for _, f := range w.feeds {
-		p, err := w.product(ctx, f)
-		if x.made = append(x.made, p); err != nil {
+		to, err := f.Worker(ctx, w.Tile[1], w.Tile[2])
+		if x.fed = append(x.fed, to); err != nil {
 			x.close()
 			return nil, err
 		}
@@ -224,8 +224,8 @@ func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {
 }
 
 func (x *maker) close() {
-	for _, p := range x.made {
-		p.close()
+	for _, f := range x.fed {
+		f.Close()
 	}
 	for _, b := range x.held {
 		b.Release()
@@ -235,8 +235,8 @@ func (x *maker) close() {
 // pieces makes a number of planes of a tile that begin at start in the mosaic grid: as many at a time as it has memory for.
 func (x *maker) pieces(ctx context.Context, start []int, planes int) error {
 	tile := oct.Rect(start[1], start[1]+x.Tile[1], start[2], start[2]+x.Tile[2])
-	for _, p := range x.made {
-		if err := p.begin(tile); err != nil {
+	for _, f := range x.fed {
+		if err := f.Begin(tile); err != nil {
 			return err
 		}
 	}
@@ -245,8 +245,8 @@ func (x *maker) pieces(ctx context.Context, start []int, planes int) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range x.made {
-			if err := p.add(result, tile); err != nil {
+		for _, f := range x.fed {
+			if err := f.Add(result); err != nil {
 				return err
 			}
 		}
