@@ -19,7 +19,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Prefixes of the flags for images that are made of the mosaic in the same pass; without their underscore they name the outputs.
+// Prefixes of the flags for images that are made of the mosaic in the same pass; up to the underscore they name the outputs.
 const (
 	projected = "aip_"
 	resampled = "resampled_"
@@ -44,10 +44,7 @@ func productFlags() []cli.Flag {
 // checkProducts refuses flags for products that are not asked for, and runs that would write nothing.
 func checkProducts(r *cli.Run) error {
 	for _, f := range productFlags() {
-		product := strings.TrimSuffix(projected, "_")
-		if strings.HasPrefix(f.Name, resampled) {
-			product = strings.TrimSuffix(resampled, "_")
-		}
+		product, _, _ := strings.Cut(f.Name, "_")
 		if f.Name != "keep_mosaic" && f.Name != product && r.IsSet(f.Name) && r.String(product) == "" {
 			return cli.Usage("--%s is for --%s: give that as well", f.Name, product)
 		}
@@ -91,6 +88,7 @@ func begin(ctx context.Context, r *cli.Run, in *input, name string) (o *outputs,
 		if o.mosaic, err = zarrout.Create(ctx, r, place(in.out, image)); err != nil {
 			return nil, err
 		}
+		o.mosaic.With()
 	}
 	if path := r.String("aip_png"); path != "" {
 		file, err := r.OutputFile(place(path, ".png"))
@@ -100,8 +98,12 @@ func begin(ctx context.Context, r *cli.Run, in *input, name string) (o *outputs,
 		o.png = &picture{out: file}
 	}
 	if path := r.String("aip"); path != "" {
-		if err := o.add(ctx, r, place(path, image), o.project(r)); err != nil {
+		out, err := o.add(ctx, r, place(path, image), o.project(r))
+		if err != nil {
 			return nil, err
+		}
+		if o.png != nil {
+			out.With(o.png.out.Path())
 		}
 	}
 	if path := r.String("resampled"); path != "" {
@@ -109,7 +111,7 @@ func begin(ctx context.Context, r *cli.Run, in *input, name string) (o *outputs,
 		if err != nil {
 			return nil, err
 		}
-		if err := o.add(ctx, r, place(path, image), feed); err != nil {
+		if _, err := o.add(ctx, r, place(path, image), feed); err != nil {
 			return nil, err
 		}
 	}
@@ -119,15 +121,16 @@ func begin(ctx context.Context, r *cli.Run, in *input, name string) (o *outputs,
 // feed begins a product.
 type feed = func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error)
 
-// add adds a product that is written at path.
-func (o *outputs) add(ctx context.Context, r *cli.Run, path string, f feed) error {
+// add adds a product that is written at path, without files.
+func (o *outputs) add(ctx context.Context, r *cli.Run, path string, f feed) (*zarrout.Output, error) {
 	out, err := zarrout.Create(ctx, r, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	out.With()
 	o.others = append(o.others, out)
 	o.made = append(o.made, mosaic.Product{Out: out.Store, Feed: f})
-	return nil
+	return out, nil
 }
 
 // project makes the projection.

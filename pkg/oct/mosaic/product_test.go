@@ -210,7 +210,7 @@ func TestProductFails(t *testing.T) {
 		"--aip_chunks [7 7] does not divide the output's tile [60 40]":         {[2]oct.Layout{{Chunks: []int{7, 7}, Prefix: "aip_"}}, to, octtest.Small()},
 		"--resampled_shard has 1 axes, the output has 3":                       {[2]oct.Layout{{}, {Shard: []int{7}, Prefix: "resampled_"}}, to, octtest.Small()},
 		"mosaic_grid_3d_z07: --resampled_resolution [0.01 0.01 0.01] µm makes": {[2]oct.Layout{{}, {Prefix: "resampled_"}}, resample.Options{Resolution: [3]float64{0.01, 0.01, 0.01}}, octtest.Small()},
-		"300 planes at a time, needs 11 MiB of buffers, --mem grants 4 MiB":     {[2]oct.Layout{}, to, oct.Resources{Workers: 1, Mem: 4 << 20}},
+		"300 planes at a time, needs 11 MiB of buffers, --mem grants 4 MiB":    {[2]oct.Layout{}, to, oct.Resources{Workers: 1, Mem: 4 << 20}},
 	} {
 		var p products
 		list := p.list(c.layout, c.to)
