@@ -234,3 +234,24 @@ func TestProductFails(t *testing.T) {
 		t.Errorf("%d bytes of buffers are left", mem.InUse()-held)
 	}
 }
+
+// Frames are read once where memory holds one whole tile, though it has more workers for parts of tiles.
+func TestProductsReadOnce(t *testing.T) {
+	m, err := Open(octtest.Ctx, random(t, 300), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decided []string
+	res := oct.Resources{Workers: 3, Mem: 14 << 20, Meter: &meter.Meter{}, Debug: func(m string) { decided = append(decided, m) }}
+	var p products
+	if _, err := m.Write(octtest.Ctx, nil, oct.Layout{Chunks: []int{3, 60, 40}}, res, p.list([2]oct.Layout{}, resample.Options{Resolution: [3]float64{9, 5, 7}})...); err != nil {
+		t.Fatal(err)
+	}
+	if made := int64(len(objects(t, p.projection))); made < 3 {
+		t.Errorf("%d objects", made)
+	}
+	// besides the frames only the small projection is read, for its picture
+	if n := res.Meter.BytesRead(); n < m.Bytes() || n > m.Bytes()+m.Bytes()/10 || len(decided) == 0 || !strings.Contains(decided[0], "each with 300 of 300 planes") || strings.Contains(decided[0], "3 workers") {
+		t.Errorf("%d bytes read of %d; %q", n, m.Bytes(), decided)
+	}
+}
