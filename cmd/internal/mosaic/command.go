@@ -26,8 +26,8 @@ func Command() *cli.Command {
 			"that their place is certain enough.\n\n" +
 			"A tile always becomes a whole number of voxels, rounded down, so the voxel size of OUT can differ slightly from\n" +
 			"--resolution. OUT records its true voxel size: a tile of 36 voxels of 3 µm becomes 21 voxels of 5.14 µm at 5 µm.\n\n" +
-			"--aip and --resampled also write what the programs aip and resample make of the mosaic, in the same pass over RAW: it\n" +
-			"is read once, and the mosaic need not be read again, nor written with --no-keep_mosaic. The voxels are the same.",
+			"--aip and --resampled also write what the programs aip and resample make of the mosaic, with the same voxels, in one\n" +
+			"pass over RAW: the mosaic is not read again, and with --no-keep_mosaic it is not even written.",
 		Args: []cli.Arg{
 			{Name: "RAW", Usage: "folder with the tiles of one or more slices; with --tiles, OUT comes first"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --all, a folder for images mosaic_grid_3d_z<NN>.ome.zarr; not with --no-keep_mosaic", Optional: true},

@@ -123,7 +123,7 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	}
 	tiles := len(w.Grid.Tiles)
 	w.workers = int(min(int64(w.res.Workers), budget/need(least)))
-	// Whole tiles are read once: take fewer planes only where there would be idle workers, and none is to save a second pass.
+	// Whole tiles are read once: take fewer planes only where there would be idle workers. With products one read comes first.
 	if whole := int(min(int64(w.workers), budget/need(depth))); whole >= w.workers || whole > 0 && w.feeds != nil {
 		least, w.workers = depth, whole
 	}
