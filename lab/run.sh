@@ -217,7 +217,7 @@ scaling() {
   make_zarrs
   make_grown() { # NAME CODEC TILE MADE TILES
     rm -rf "$data/mosaic_$1.ome.zarr" "$data/$1"-*.made
-    bin/phantom "$data/make" -f -q --anatomy 0 --dtype uint16 --codec "$2" --tile "$3" --tiles "$4"
+    bin/phantom "$data/make" -f -q --mem 4GiB --anatomy 0 --dtype uint16 --codec "$2" --tile "$3" --tiles "$4"
     "$tools/arrays" grow "$data/make/mosaic_grid_3d_z00.ome.zarr" "$5" "$data/mosaic_$1.ome.zarr"
     rm -rf "$data/make"
   }

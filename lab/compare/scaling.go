@@ -129,7 +129,9 @@ func (p *plan) scalingUnit(s *scalingStage, name string, counts []int) (*unit, e
 	for _, n := range counts {
 		if add(byDefault, n); n > 1 && (size == standardSize || size == "400") {
 			add(smallMem, n, "--mem", "512MiB")
-			goal(smallMem, n, resident, smallMemPeak)
+			if size == standardSize { // with larger chunks a stage may refuse to run
+				goal(smallMem, n, resident, smallMemPeak)
+			}
 		}
 	}
 	if size == standardSize {

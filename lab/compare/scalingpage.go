@@ -23,7 +23,7 @@ func scalingPage() *page {
 			return "This page measures how the stages use the threads they are given (`--threads`), on mosaics whose tiles are one chunk each, and how other programs do that read the same arrays. Inputs are in the page cache. " +
 				"Each measurement is a new process. " + rounded +
 				"\n\n" + f.About + " Each cell has the time and, in brackets, the difference between the slowest and the fastest round; **busy cores** (processor time over wall time) and **efficiency** (speed in multiples of one thread's, over the number of threads); " +
-				"the peak resident memory and, where the run record states it, the number of workers that computed at a time. Numbers of threads above the machine's processors are not measured. " +
+				"the peak resident memory and, where the run record states it, the number of workers that computed at a time. Numbers of threads above the machine's processors are not measured; a stage *fails* where it refuses to begin because a tile needs more memory than `--mem` grants (lab/results has its message). " +
 				"The default memory is measured with all numbers of threads, " + asCode(smallMem) + " with two and more and chunks of 105 and 400 MB, " + asCode(largeMem) + " with the most threads. The codecs are compared at 105 MB, the sizes with zstd:3. " + asCode(smallMem) +
 				" may have 256 MiB more resident: the program itself, and memory that files are mapped to."
 		},
