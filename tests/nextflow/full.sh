@@ -156,9 +156,11 @@ ok 'a stage that lacks what it needs' same "$status $(sed -n 's/^ERROR ~ //p' "$
 tile() { mkdir -p "$tmp/scan/z$1/tile_x00_y00_z$1" && echo 'nx: 4' >"$tmp/scan/z$1/tile_x00_y00_z$1/info.txt"; }
 tile 98
 tile 99
+touch "$tmp/before-watch"
 (while ! grep -qs 'MOSAIC (mosaic_grid_3d_z98)' "$tmp/watch.log"; do sleep 0.5; done; tile 100; tile 101; sleep 1; touch "$tmp/scan/DONE") &
-warm watch run "$main" --raw "$tmp/scan" --outdir watch --watch --watch_settle 1s --watch_interval 1s --skip aip,preview,qc_report -stub-run
+warm watch run "$main" --raw "$tmp/scan" --outdir watch --watch --watch_settle 1s --watch_interval 1s --skip aip,preview,qc_report --keep_mosaic false -stub-run
 wait $!
 ok 'slices are taken as they appear' same "$status $(sed -n 's/.*process > STRATA:MOSAIC (mosaic_grid_3d_z\([0-9]*\))/\1/p' "$log" | sort -n | xargs)" '0 98 99 100 101'
+ok 'three mosaics are written, for the estimate' same "$(find "$launch/work" -path '*/mosaics/*.ome.zarr' -prune -newer "$tmp/before-watch" | wc -l) $(sed -n 's/.*process > STRATA:ESTIMATE (\(.*\))/\1/p' "$log")" '3 3 mosaics'
 ok 'and are neighbours by number' same "$(sed -n 's/.*process > STRATA:REGISTER (\(.*\))/\1/p' "$log" | sort -V | xargs)" 'slice_z99 slice_z100 slice_z101'
 total
