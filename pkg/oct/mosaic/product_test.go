@@ -99,6 +99,17 @@ func random(t *testing.T, depth int) rawtiles.Slice {
 	return s
 }
 
+// leaves returns the bytes of buffers that each call of run leaves: the least of a few calls, since codecs keep what a first one takes.
+func leaves(run func()) int64 {
+	least := int64(math.MaxInt64)
+	for range 4 {
+		held := mem.InUse()
+		run()
+		least = min(least, mem.InUse()-held)
+	}
+	return least
+}
+
 // What is made of tiles in hand is byte for byte what aip and resample make of the written mosaic, and so is the mosaic: with a missing
 // tile, a galvo shift, NaN, chunks smaller than tiles, shards, pyramids, both formats, and memory for a part of a tile only.
 func TestProducts(t *testing.T) {
@@ -169,8 +180,11 @@ func TestProducts(t *testing.T) {
 				if all := strings.Contains(strings.Join(decided, ";"), fmt.Sprintf("%d of %d planes", m.Tile[0], m.Tile[0])); keep && all == (c.res.Mem < whole.Mem) {
 					t.Errorf("%q", decided)
 				}
-				if mem.InUse() != held {
-					t.Errorf("%d bytes of buffers are left", mem.InUse()-held)
+				if mem.InUse() != held { // codecs keep some, which a leak would add to each time
+					var again products
+					if n := leaves(func() { _, err = m.Write(octtest.Ctx, store.Memory(), c.layout, c.res, again.list(c.others, c.to)...) }); err != nil || n > 0 {
+						t.Errorf("%v: %d bytes of buffers are left", err, n)
+					}
 				}
 				if keep {
 					sameObjects(t, "mosaic", kept, alone)
@@ -222,16 +236,16 @@ func TestProductFails(t *testing.T) {
 			t.Errorf("%s: a trial stored %d objects", want, n)
 		}
 	}
-	ctx, cancel := context.WithCancel(octtest.Ctx)
-	defer cancel()
-	var p products
-	held := mem.InUse()
-	res := oct.Resources{Workers: 1, Mem: 9 << 20, Progress: func(int64) { cancel() }} // after a part of the first tile
-	if _, err := m.Write(ctx, store.Memory(), oct.Layout{Chunks: []int{3, 60, 40}, Levels: 1}, res, p.list([2]oct.Layout{}, to)...); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if mem.InUse() != held {
-		t.Errorf("%d bytes of buffers are left", mem.InUse()-held)
+	if n := leaves(func() {
+		ctx, cancel := context.WithCancel(octtest.Ctx)
+		defer cancel()
+		var p products
+		res := oct.Resources{Workers: 1, Mem: 9 << 20, Progress: func(int64) { cancel() }} // after a part of the first tile
+		if _, err := m.Write(ctx, store.Memory(), oct.Layout{Chunks: []int{3, 60, 40}, Levels: 1}, res, p.list([2]oct.Layout{}, to)...); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%d bytes of buffers are left", n)
 	}
 }
 
