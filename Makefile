@@ -9,7 +9,7 @@ GO      ?= go
 # All that is compiled for this machine is compiled in one mode, programs, tests, go vet and staticcheck: what one of them made, the
 # next finds in the cache of go. -trimpath makes it the same in every checkout, too; the tag leaves out what urfave/cli writes man pages by.
 MODE := -trimpath -tags=urfave_cli_no_docs
-export GOFLAGS := $(strip $(filter-out $(MODE),$(GOFLAGS)) $(MODE))
+export GOFLAGS := $(strip $(filter-out $(MODE),$(shell $(GO) env GOFLAGS)) $(MODE))
 export CGO_ENABLED := 0
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)

@@ -1,5 +1,5 @@
 """The peers of the benchmark: zarr-python, zarr-python with the zarrs codec
-pipeline, and tensorstore, with two threads each, on the same arrays.
+pipeline, and tensorstore, with two threads each unless told otherwise, on the same arrays.
 
     peers.py WHO OP PATH [--threads N] [--again N] [--out DIR --shape … --chunks … --shard … --codec …]
 
@@ -86,8 +86,8 @@ class Clock:
 
 
 def check(data, step):
-    """The sum of the bits of every step-th number."""
-    return int(data.reshape(-1)[::step].view(np.uint32).sum(dtype=np.uint64))
+    """The sum of every step-th word of four bytes: of the bits of float32 numbers."""
+    return int(data.reshape(-1).view(np.uint32)[::step].sum(dtype=np.uint64))
 
 
 def full(a, peer, clock):

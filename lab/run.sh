@@ -4,7 +4,8 @@
 # and README's tables are written from there. lab/README.md says how peers come here.
 #
 #   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
-#                programs (docs/benchmarks.md); workflow: those from raw frames to an aligned
+#                programs (docs/benchmarks.md); scaling: the stages at 1 to 16 threads, with tiles of
+#                1 to 400 MB (docs/benchmarks-scaling.md); workflow: those from raw frames to an aligned
 #                volume (docs/benchmarks-workflow.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
@@ -21,11 +22,12 @@
 #   BENCH_OUT    where the programs write (default: memory, if there is enough, else BENCH_DIR)
 #   BENCH_SHAPE  shape of the arrays (default 512,512,512); another one writes no report to docs
 #   BENCH_SMOKE  1: everything small and one round, to see that all of it runs; reports go to BENCH_DIR
+#   BENCH_ROUNDS for scaling: rounds of every case (default: 3; 2 of long ones)
 #   BENCH_ONLY   cases whose name contains this; no report
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-stages,workflow,arrays,remote,files,tiff,czi,chain,many,zarr},
+parts=,${PARTS:-stages,scaling,workflow,arrays,remote,files,tiff,czi,chain,many,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 base=${BENCH_DIR:+$BENCH_DIR/strata-bench} # a folder of its own, in which names are removed
 base=${base:-build/bench}
@@ -42,8 +44,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | workflow | chain | many | remote | files | tiff | czi | zarr | large) ;; *)
-    echo "lab/run.sh: PARTS=$part: arrays, stages, workflow, chain, many, remote, files, tiff, czi, zarr, large" >&2
+  case $part in arrays | stages | scaling | workflow | chain | many | remote | files | tiff | czi | zarr | large) ;; *)
+    echo "lab/run.sh: PARTS=$part: arrays, stages, scaling, workflow, chain, many, remote, files, tiff, czi, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -109,6 +111,16 @@ make_array() {
   done
 }
 
+# make_zarrs: the program of the zarrs crate, if it is wanted
+make_zarrs() {
+  rm -f "$tools/zarrs-bench"
+  if [ "${BENCH_RUST:-}" = 1 ] || [ -z "${BENCH_RUST:-}$smoke" ] && command -v cargo >/dev/null; then
+    scripts/need.sh cargo cargo
+    cargo build --quiet --release --locked --manifest-path lab/zarrs/Cargo.toml --target-dir "$base/cargo"
+    cp "$base/cargo/release/zarrs-bench" "$tools/"
+  fi
+}
+
 arrays() {
   local shape=${BENCH_SHAPE:-512,512,512} rounds=(-least 3 -most 5 -patience 4s) python large chunk
   if [ -n "$smoke" ]; then
@@ -118,12 +130,7 @@ arrays() {
   local data=$base/${shape//,/x} plain=''
   mkdir -p "$data"
   python=$(scripts/venv.sh build/venv tests/requirements.txt)
-  rm -f "$tools/zarrs-bench"
-  if [ "${BENCH_RUST:-}" = 1 ] || [ -z "${BENCH_RUST:-}$smoke" ] && command -v cargo >/dev/null; then
-    scripts/need.sh cargo cargo
-    cargo build --quiet --release --locked --manifest-path lab/zarrs/Cargo.toml --target-dir "$base/cargo"
-    cp "$base/cargo/release/zarrs-bench" "$tools/"
-  fi
+  make_zarrs
   once "$data" plain "$tools/arrays" gen "$data" "$shape"
   large=$(tr , '\n' <<<"256,$shape" | sort -n | head -n 1)
   chunk=$((large / 4))
@@ -188,6 +195,39 @@ stages() {
   once "$data" slice make_slices
   measure stages "$data" -python "$python" -linumpy "${LINUMPY:-}" "${rounds[@]}" \
     -about "Mosaic grids of ${shape//,/×} float32 in $((tiles * tiles)) tiles of ${tile//,/×}, 3.5×2×2 µm: a virtual specimen (\`phantom\`) as shards of zstd:3, raw and as blosc-zstd:1, structured data and noise; for \`stack\` $slices slices of $((grid * grid)) tiles of ${thin//,/×} each, whose overlaps it has to find."
+}
+
+scaling() {
+  local cores pin=() data=$base/scaling$small rounds=(-least 2 -most 3 -patience 22s) python name codec tile made tiles names='' # pin: all processors
+  cores=$(nproc)
+  # NAME CODEC TILE MADE TILES: phantom makes a few tiles, and a mosaic of more repeats them
+  local mosaics=('1-zstd zstd:3 50,100,100 2,2 11,11' '16-zstd zstd:3 100,280,280 2,2 2,4' '105-zstd zstd:3 200,512,512 2,2 2,2'
+    '105-raw raw 200,512,512 2,2 2,2' '105-blosc blosc-zstd:1 200,512,512 2,2 2,2' '400-zstd zstd:3 200,1000,1000 1,2 1,2')
+  if [ -n "$smoke" ]; then
+    rounds=(-least 1 -most 1)
+    mosaics=('1-zstd zstd:3 50,32,32 2,2 3,3' '105-zstd zstd:3 50,64,64 2,2 2,2' '105-blosc blosc-zstd:1 50,64,64 2,2 2,2')
+  elif [ "$cores" -ge 4 ]; then
+    mosaics=('1-zstd zstd:3 50,100,100 2,2 32,32' '16-zstd zstd:3 100,280,280 2,2 8,8' '105-zstd zstd:3 200,512,512 2,2 4,4'
+      '105-raw raw 200,512,512 2,2 4,4' '105-blosc blosc-zstd:1 200,512,512 2,2 4,4' '400-zstd zstd:3 200,1000,1000 2,2 2,2')
+    [ "$cores" -lt 16 ] || mosaics+=('36x105-zstd zstd:3 200,512,512 2,2 6,6')
+  fi
+  [ -z "${BENCH_ROUNDS:-}" ] || rounds=(-least "$BENCH_ROUNDS" -most "$BENCH_ROUNDS")
+  mkdir -p "$data"
+  python=$(scripts/venv.sh build/venv tests/requirements.txt)
+  make_zarrs
+  make_grown() { # NAME CODEC TILE MADE TILES
+    rm -rf "$data/mosaic_$1.ome.zarr" "$data/$1"-*.made
+    bin/phantom "$data/make" -f -q --mem 4GiB --anatomy 0 --dtype uint16 --codec "$2" --tile "$3" --tiles "$4"
+    "$tools/arrays" grow "$data/make/mosaic_grid_3d_z00.ome.zarr" "$5" "$data/mosaic_$1.ome.zarr"
+    rm -rf "$data/make"
+  }
+  for name in "${mosaics[@]}"; do
+    read -r name codec tile made tiles <<<"$name"
+    once "$data" "$name-${tiles/,/x}" make_grown "$name" "$codec" "$tile" "$made" "$tiles"
+    names=${names:+$names,}$name
+  done
+  measure scaling "$data" -python "$python" -mosaics "$names" "${rounds[@]}" \
+    -about "The mosaics show a virtual specimen (\`phantom\`) as uint16; where it has fewer tiles than the mosaic, they are repeated."
 }
 
 workflow() {
@@ -309,6 +349,7 @@ page() {
 }
 
 if wanted stages; then stages; fi
+if wanted scaling; then scaling; fi
 if wanted workflow; then workflow; fi
 if wanted chain; then lab/chain.sh ten "$base/chain$small" "$results/chain.json"; fi
 if wanted many; then lab/chain.sh many "$base/many$small" "$results/many.json"; fi

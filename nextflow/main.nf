@@ -71,6 +71,8 @@ workflow STRATA {
     def flags = { program -> parameters.flags(program, params) }
     def format = { levels, given = params -> ["--n_levels ${levels}", parameters.flags('format', given)].findAll().join(' ') }
     def stage = { program -> call(program, [format(Chain.levels(program), Chain.format(program)), flags(program)]) }
+    // The flags of a program as mosaic has them, which makes the program's image in the same pass; those of all images it has anyway.
+    def within = { prefix, of -> of.findAll().join(' ').replaceAll(/--(zarr_format \S+|checksum)( |$)/, '').replaceAll(/(^| )--/, "\$1--${prefix}_") }
     def given = { file -> Inputs.marked(Inputs.optional(file)) }
     def byName = { list -> Inputs.sorted(list).transpose() }
     def together = { of -> of.toList().filter { it }.map { byName(it) } }
@@ -98,11 +100,25 @@ workflow STRATA {
     // pictures are made of is collected on the way.
     def images = Channel.empty()
     def infos = Channel.empty()
+    // The estimate is of the mosaics as they came, which overlap by more pixels than resampled ones; those that failed since are left out.
+    // While slices are waited for, those that come first: the others are stitched as they come.
+    def most = params.stitch_estimate_mosaics as int
+    def estimated = { Chain.has('stitch') && params.stitch_transform == null && params.stitch_estimate }
+    def chosen = estimated() && !params.watch ? Inputs.spread(inputs.images*.get(0), most) : null
+    def resampled = Channel.empty()
     if (Chain.has('mosaic')) {
+        def count = 0
+        def kept = { name, number -> Chain.keepsMosaics() || estimated() && (chosen ? name in chosen : !most || number < most) }
         def frames = params.watch ? inputs.raw.watch(absent) : Channel.fromList(inputs.images)
-        MOSAIC(frames, stage('mosaic'))
+        def products = {
+            [Chain.has('aip') ? within('aip', [format(params.n_levels, Chain.explicit(params)), flags('aip')]) : '',
+                Chain.has('resample') ? within('resampled', [format(Chain.levels('resample'), Chain.explicit(Chain.format('resample'))), flags('resample')]) : ''].findAll().join(' ')
+        }
+        MOSAIC(frames.map { it + [kept(it[0], count++)] }, stage('mosaic'), products())
         images = MOSAIC.out.mosaic
+        resampled = MOSAIC.out.resampled
         infos = MOSAIC.out.info
+        projections = MOSAIC.out.picture
         note(MOSAIC.out)
     }
     else {
@@ -110,11 +126,14 @@ workflow STRATA {
     }
     def mosaics = images
     def projected = Channel.empty()
-    if (!Chain.direct())
+    if (!Chain.direct() && !Chain.has('mosaic'))
         projected = images.map { it + ['aip'] }
 
     // Each mosaic and each slice for itself.
-    if (Chain.has('resample')) {
+    if (Chain.has('resample') && Chain.has('mosaic')) {
+        images = resampled
+    }
+    else if (Chain.has('resample')) {
         RESAMPLE(images, stage('resample'))
         images = RESAMPLE.out.mosaic
         note(RESAMPLE.out)
@@ -132,11 +151,7 @@ workflow STRATA {
     }
     if (Chain.has('stitch')) {
         def transform = Channel.value(given(params.stitch_transform))
-        if (params.stitch_transform == null && params.stitch_estimate) {
-            // Of the mosaics as they came, which overlap by more pixels than resampled ones; those that failed since are left
-            // out. While slices are waited for, those that come first: the others are stitched as they come.
-            def most = params.stitch_estimate_mosaics as int
-            def chosen = params.watch ? null : Inputs.spread(inputs.images*.get(0), most)
+        if (estimated()) {
             def left = mosaics.filter { !chosen || it[0] in chosen }.join(images.map { [it[0]] }.filter { !chosen || it[0] in chosen })
             if (most > 0)
                 left = left.take(chosen ? chosen.size() : most)
@@ -266,7 +281,7 @@ workflow STRATA {
     }
     if (Chain.has('aip')) {
         AIP(projected, call('aip', [format(params.n_levels), flags('aip')]))
-        projections = AIP.out.picture
+        projections = projections.mix(AIP.out.picture)
         note(AIP.out)
     }
     if (Chain.has('preview')) {
@@ -283,7 +298,9 @@ workflow STRATA {
     }
 
     def left = images
-    if (!Chain.last() && Chain.has('aip'))
+    if (Chain.has('mosaic') && !Chain.keepsMosaics() && Chain.last() == 'mosaic')
+        left = MOSAIC.out.projection
+    else if (!Chain.last() && Chain.has('aip'))
         left = AIP.out.projection
     left.ifEmpty {
         if (Attempts.stopped())

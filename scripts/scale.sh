@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: scale.sh [PAGE]   (make scale)
 # The chain from raw frames to a volume on SCALE_GB of raw frames (default 40), and what it costs: docs/scale.md.
-# A phantom's slices are made one at a time, brought to 10 µm, and deleted before the next is made, so that the disk holds one slice of raw
-# frames (1.4 GB) with its mosaic. Then the volume is made of the small slices. A run that was interrupted
+# A phantom's slices are made one at a time, brought to 10 µm in one pass over their frames, and deleted before the next is made, so that the
+# disk holds one slice of raw frames (1.4 GB), and of one slice the mosaic. Then the volume is made of the small slices. A run that was interrupted
 # continues where it was, if it is started with the same SCALE_GB; a run that is done deletes its data.
 #
 #   SCALE_GB    GB of raw frames, at least two slices (40)
@@ -69,16 +69,20 @@ one_slice() { # NUMBER
     --interval "$interval" --slice_rotation 0.5 --glitch 0 --quiet
   local raw=$work/make
   rm -rf "$dir/info/z$z" "$dir/slices/$slice".*
-  run "$slice" mosaic "$raw" "$work/mosaic.ome.zarr" --slice "$1" --resolution -1 --n_levels 0
+  # In one pass over the frames; the mosaic itself only for the estimate.
+  local kept=(--no-keep_mosaic) estimate=
+  if [ ! -e "$dir/transform.json" ] || [ "$1" = 0 ]; then
+    kept=("$work/mosaic.ome.zarr" --n_levels 0) estimate=yes
+  fi
+  run "$slice" mosaic "$raw" "${kept[@]}" --slice "$1" --resolution -1 --aip "$work/aip.ome.zarr" \
+    --resampled "$work/resampled.ome.zarr" --resampled_resolution 10 --resampled_n_levels 0
   # shifts estimate needs no frames
   (cd "$raw" && find "z$z" -name info.txt -print0 | tar c --null -T -) | tar x -C "$dir/info"
   rm -rf "$raw"
-  run "$slice" aip "$work/mosaic.ome.zarr" "$work/aip.ome.zarr" --no-use_gpu
-  if [ ! -e "$dir/transform.json" ] || [ "$1" = 0 ]; then
+  if [ -n "$estimate" ]; then
     run estimate stitch "$work/mosaic.ome.zarr" --estimate_only "$dir/transform.json" --no-use_gpu --overwrite
+    rm -rf "$work/mosaic.ome.zarr"
   fi
-  run "$slice" resample "$work/mosaic.ome.zarr" "$work/resampled.ome.zarr" --resolution 10 --n_levels 0 --no-use_gpu
-  rm -rf "$work/mosaic.ome.zarr"
   run "$slice" focal "$work/resampled.ome.zarr" "$work/flat.ome.zarr" --n_levels 0 --no-use_gpu
   run "$slice" flatfield "$work/flat.ome.zarr" "$work/even.ome.zarr" --n_levels 0
   run "$slice" stitch "$work/even.ome.zarr" "$work/stitched.ome.zarr" --transform "$dir/transform.json" --estimate --n_levels 0 --no-use_gpu

@@ -65,27 +65,40 @@ fill_gaps() {
   done < <(printf '%s\n' "$1"/slice_z*.ome.zarr | sed 's/\.ome\.zarr$//' | sort -V)
 }
 mosaics=$input shifts=$input/shifts_xy.csv slices=$results/slices
+names=()
 if [ -n "$raw" ]; then
   mosaics=$work/mosaics shifts=$results/volume/shifts_xy_clean.csv slices=$work/normalized
-  run mosaic all "$input" "$mosaics" --all --resolution -1 --n_levels 0
-  run shifts estimate estimate "$input" "$results/volume/shifts_xy.csv" --swap_xy
-  run shifts clean clean "$results/volume/shifts_xy.csv" "$shifts"
+  for folder in "$input"/z*/; do names+=("mosaic_grid_3d_$(basename "$folder")"); done
+else
+  for mosaic in "$mosaics"/mosaic_grid*_z*.ome.zarr; do names+=("$(basename "$mosaic" .ome.zarr)"); done
 fi
 mkdir -p "$slices"
-names=()
-for mosaic in "$mosaics"/mosaic_grid*_z*.ome.zarr; do names+=("$(basename "$mosaic" .ome.zarr)"); done
 # Three of them, spread evenly, as the workflow does.
 n=${#names[@]} some=()
 for i in 1 3 5; do
   mosaic=$mosaics/${names[i * n / 6]}.ome.zarr
   case " ${some[*]} " in *" $mosaic "*) ;; *) some+=("$mosaic") ;; esac
 done
+if [ -n "$raw" ]; then
+  # In one pass over the frames: the projection, the resampled mosaic, and the mosaic itself where the estimate reads it.
+  for name in "${names[@]}"; do
+    kept=(--no-keep_mosaic)
+    case " ${some[*]} " in *" $mosaics/$name.ome.zarr "*) kept=("$mosaics/$name.ome.zarr" --n_levels 0) ;; esac
+    run mosaic "$name" "$input/${name##*_}" "${kept[@]}" --resolution -1 --aip "$results/aip/$name.ome.zarr" --aip_png "$results/aip/$name.png" \
+      --resampled "$work/resampled/$name.ome.zarr" --resampled_resolution "$resolution" --resampled_n_levels 0
+  done
+  run shifts estimate estimate "$input" "$results/volume/shifts_xy.csv" --swap_xy
+  run shifts clean clean "$results/volume/shifts_xy.csv" "$shifts"
+fi
 run stitch estimate "${some[@]}" --estimate_only "$results/stitch/transform.json" --no-use_gpu
-for mosaic in "$mosaics"/mosaic_grid*_z*.ome.zarr; do
-  name=$(basename "$mosaic" .ome.zarr)
-  project "$mosaic" "$name" aip
-  run resample "$name" "$mosaic" "$work/resampled.ome.zarr" --resolution "$resolution" --n_levels 0 --no-use_gpu --overwrite
-  run focal "$name" "$work/resampled.ome.zarr" "$work/$name.ome.zarr" --save_map "$results/focal/$name" --n_levels 0 --no-use_gpu
+for name in "${names[@]}"; do
+  resampled=$work/resampled/$name.ome.zarr
+  if [ -z "$raw" ]; then
+    resampled=$work/resampled.ome.zarr
+    project "$mosaics/$name.ome.zarr" "$name" aip
+    run resample "$name" "$mosaics/$name.ome.zarr" "$resampled" --resolution "$resolution" --n_levels 0 --no-use_gpu --overwrite
+  fi
+  run focal "$name" "$resampled" "$work/$name.ome.zarr" --save_map "$results/focal/$name" --n_levels 0 --no-use_gpu
 done
 for name in "${names[@]}"; do
   slice=slice_${name##*_} mosaic=$work/$name.ome.zarr cropped=$slices/slice_${name##*_}.ome.zarr

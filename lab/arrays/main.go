@@ -4,6 +4,7 @@
 //
 //	arrays gen DIR Z,Y,X                     DIR/structured.f32, DIR/noise.f32 and DIR/tiles.zarr
 //	arrays mosaic KIND Z,Y,X -chunks … -out …   a mosaic grid of one kind of data
+//	arrays grow MOSAIC Y,X OUT               a mosaic grid of more tiles: those of MOSAIC, by hard links
 //	arrays memory MIB                        allocates memory and releases it
 //	arrays OP PATH [flags]                   one line of JSON; for OP see the map in main.go
 //
@@ -67,6 +68,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if args[0] == "mosaic" && len(args) > 3 {
 		return b.mosaic(ctx, args[2], args[3:])
+	}
+	if args[0] == "grow" && len(args) == 4 {
+		return grow(b.path, args[2], args[3])
 	}
 	if args[0] == "memory" {
 		return touch(args[1])
@@ -147,7 +151,8 @@ func (b *bench) outside(do func() error) error {
 	return err
 }
 
-// sample adds the bits of every step-th number of v to the check, outside the measurement.
+// sample adds the bits of every step-th number of v to the check, outside the measurement. Numbers are float32; those
+// of another size are taken for such.
 func (b *bench) sample(v []float32, step int) {
 	t := time.Now()
 	defer func() { b.excluded += time.Since(t) }()

@@ -38,7 +38,7 @@ func (b *bench) full(ctx context.Context) error {
 		return err
 	}
 	defer a.Close()
-	buf, err := mem.Alloc(4 * volume(a.Shape()))
+	buf, err := mem.Alloc(a.DType().Size() * volume(a.Shape()))
 	if err != nil {
 		return err
 	}

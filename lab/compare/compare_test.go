@@ -227,7 +227,9 @@ func TestPagesAreOfResults(t *testing.T) {
 	}
 	for _, g := range pages() {
 		same(g.file, filepath.Join(docs, g.file))
-		same(g.picture(), filepath.Join(docs, g.picture()))
+		if f, _, err := g.load(results); err != nil || f != nil { // a page without results has no plot
+			same(g.picture(), filepath.Join(docs, g.picture()))
+		}
 	}
 	readme, err := os.ReadFile("../../README.md")
 	if err == nil {

@@ -27,7 +27,7 @@ type facts struct {
 
 func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	packages := "'zarr', 'numcodecs', 'zarrs', 'tensorstore', 'numpy'"
-	if p.shape == nil {
+	if p.shape == nil && p.mosaics == "" {
 		packages = "'zarr', 'numpy', 'scipy', 'scikit-image', 'BaSiCPy', 'jax'"
 	}
 	if p.packages != "" {

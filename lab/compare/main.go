@@ -1,7 +1,7 @@
 // Command compare runs the benchmark: every program on the same arrays, alternately in rounds, with a separate
 // process for each measurement. It also writes the report of the results.
 //
-//	compare arrays|stages|workflow|remote|files|tiff|czi -tools DIR -data DIR … > PART.jsonl
+//	compare arrays|stages|scaling|workflow|remote|files|tiff|czi -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -results DIR -pages DIR -docs DIR -readme FILE
@@ -32,11 +32,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare arrays|stages|workflow|remote|files|tiff|czi|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare arrays|stages|scaling|workflow|remote|files|tiff|czi|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "arrays", "stages", "workflow", "remote", "files", "tiff", "czi":
+	case "arrays", "stages", "scaling", "workflow", "remote", "files", "tiff", "czi":
 		return measurePart(ctx, fs, args)
 	case "large":
 		p := plan{}
@@ -92,6 +92,7 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	fs.StringVar(&p.stages, "stages", "lab/stages.py", "script of the stages' peers")
 	fs.StringVar(&p.linumpy, "linumpy", "", "folder of linumpy to run beside the stages")
 	fs.StringVar(&p.about, "about", "", "the data, in words")
+	fs.StringVar(&p.mosaics, "mosaics", "", "mosaics of scaling: names that begin with the size of a chunk, comma-separated")
 	fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
 	fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
 	turbo := fs.String("libjpeg", "", "libturbojpeg, which decodes JPEG in a run of its own")
@@ -106,7 +107,7 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 		return err
 	}
 	r.w, r.log = os.Stdout, os.Stderr
-	if units := map[string]func() ([]unit, error){"stages": p.stageUnits, "workflow": p.processUnits}[args[0]]; units != nil {
+	if units := map[string]func() ([]unit, error){"stages": p.stageUnits, "scaling": p.scalingUnits, "workflow": p.processUnits}[args[0]]; units != nil {
 		cases, err := units()
 		if err != nil {
 			return err

@@ -24,6 +24,7 @@ type summary struct {
 	spread       float64 // (slowest − fastest) / median
 	bytes        int64
 	hwm, stored  int64 // largest
+	workers      int   // fewest
 	rounds       int
 	failed       string
 }
@@ -67,8 +68,11 @@ func (o *outcome) yardstick(against string) string {
 }
 
 // times returns strata's speed in multiples of another's, or 0 if one of them failed.
-func (o *outcome) times(who string) float64 {
-	mine, its := o.median[strata], o.median[who]
+func (o *outcome) times(who string) float64 { return o.ratio(strata, who) }
+
+// ratio returns a program's speed in multiples of another's, or 0 if one of them failed.
+func (o *outcome) ratio(who, other string) float64 {
+	mine, its := o.median[who], o.median[other]
 	if mine.seconds == 0 || its.seconds == 0 {
 		return 0
 	}
@@ -90,14 +94,17 @@ type verdict struct {
 // verdicts returns the verdicts on targets whose yardstick was measured.
 func (o *outcome) verdicts() []verdict {
 	var all []verdict
-	mine := o.median[strata]
-	if mine.seconds == 0 {
-		return nil
-	}
 	for _, t := range o.Targets {
+		if t.Who != "" {
+			if v, measured := o.verdictOn(t); measured {
+				all = append(all, v)
+			}
+			continue
+		}
 		if t.Against == absolute {
-			ms := mine.seconds * 1e3
-			all = append(all, verdict{who: strata, got: number(ms, "ms"), want: fmt.Sprintf("≤ %g ms", t.Ratio), reached: ms <= t.Ratio})
+			if ms := o.median[strata].seconds * 1e3; ms > 0 {
+				all = append(all, verdict{who: strata, got: number(ms, "ms"), want: fmt.Sprintf("≤ %g ms", t.Ratio), reached: ms <= t.Ratio})
+			}
 			continue
 		}
 		y := o.yardstick(t.Against)
@@ -109,7 +116,7 @@ func (o *outcome) verdicts() []verdict {
 			all = append(all, verdict{who: y, got: fmt.Sprintf("%.2f × as fast as %s", r, y), want: fmt.Sprintf("≥ %g", t.Ratio), reached: r >= t.Ratio})
 		}
 	}
-	if o.Memory > 0 {
+	if mine := o.median[strata]; o.Memory > 0 && mine.seconds > 0 {
 		all = append(all, verdict{who: strata, got: fmt.Sprintf("%d MiB resident", mine.hwm>>10), want: fmt.Sprintf("≤ %d MiB", o.Memory), reached: mine.hwm>>10 <= o.Memory})
 	}
 	return all
@@ -178,6 +185,9 @@ func summarize(runs []*sample) summary {
 		first, seconds, cpu = append(first, r.First), append(seconds, r.Seconds), append(cpu, r.CPU)
 		s.bytes = r.Bytes
 		s.hwm, s.stored = max(s.hwm, r.HWM), max(s.stored, r.Stored)
+		if s.workers == 0 || r.Workers < s.workers {
+			s.workers = r.Workers
+		}
 	}
 	s.first, s.seconds, s.cpu, s.rounds = median(first), median(seconds), median(cpu), len(runs)
 	if s.seconds > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,12 +26,17 @@ type page struct {
 	groups   []group
 	intro    func(f *facts) string // what was measured and how
 	more     func(p printer, all []*outcome, results string) error
+	table    func(p printer, t group, f *facts, all []*outcome) // nil: table
+	drawn    func(w io.Writer, all []*outcome)                  // nil: bars
 	commands string
 	programs string
 }
 
 // method is the text common to all pages.
-const method = "Each program uses two threads, and each measurement is a new process. The programs alternate in rounds, each of which starts with a different one; " +
+const method = "Each program uses two threads, and each measurement is a new process. " + rounded
+
+// rounded is the part of it that holds for any number of threads.
+const rounded = "The programs alternate in rounds, each of which starts with a different one; " +
 	"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Processor time covers all threads; resident memory is the peak. "
 
 // kindsText explains the kinds of data.
@@ -44,7 +50,7 @@ const kindsElsewhere = "[Arrays](benchmarks-arrays.md) defines structured data a
 const firstText = "*First* is the first repetition in a new process; the wall time is the median of the later ones, with allocators and thread pools warm. "
 
 func pages() []*page {
-	return []*page{stagesPage(), workflowPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
+	return []*page{stagesPage(), scalingPage(), workflowPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
 }
 
 func arraysPage() *page {
@@ -166,7 +172,11 @@ func (g *page) write(results, pagesDir, docs string) error {
 		return nil
 	}
 	b.Reset()
-	g.draw(&b, all)
+	if g.drawn != nil {
+		g.drawn(&b, all)
+	} else {
+		g.draw(&b, all)
+	}
 	return os.WriteFile(filepath.Join(docs, g.picture()), b.Bytes(), 0o666)
 }
 
@@ -182,7 +192,11 @@ func (g *page) report(p printer, f *facts, all []*outcome, results string, n not
 		p("%s\n\n![plot](%s)\n\n", g.intro(f), g.picture())
 		g.shortfalls(p, all, n)
 		for _, t := range g.groups {
-			table(p, t, all)
+			if g.table != nil {
+				g.table(p, t, f, all)
+			} else {
+				table(p, t, all)
+			}
 		}
 	}
 	if g.more != nil {

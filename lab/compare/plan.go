@@ -23,6 +23,7 @@ type plan struct {
 	noCUDA                        string // folder of a library for it, where the driver's is missing
 	files                         bool   // it is the file layer that is measured
 	shape                         []int
+	mosaics                       string // of scaling: their names in the folder of the data
 	packages                      string // of Python, whose versions are facts; "": those of arrays or stages
 }
 
@@ -35,8 +36,10 @@ type contestant struct {
 	// measurement.
 	wall  bool
 	clear string // folder of what it writes: emptied before, sized up after
-	diff  string // in it: what is compared with strata's output, once; "": nothing
-	most  int    // rounds, at most; 0: all of the case's
+	// record is the run record that the program writes: its number of workers is noted, then it is removed.
+	record string
+	diff   string // in it: what is compared with strata's output, once; "": nothing
+	most   int    // rounds, at most; 0: all of the case's
 }
 
 // unit is a case with the programs that run it.

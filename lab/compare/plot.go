@@ -14,7 +14,7 @@ var colors = map[string]string{
 	strata + ", mapped": "#5aa9cc", strata + ", through the cache": "#9fcbe0", inC + ", mapped": "#777777", inC + ", direct": "#aaaaaa",
 	kvikio: "#76a300", kvikio + ", mapped": "#a5c453", kvikio + ", direct": "#c7dc92", kvikio + ", through the cache": "#dbe9b9",
 	strata: "#0b6e99", "C": "#444444", "zarr-python": "#e0a030", "zarr-python + zarrs": "#c7633b", "tensorstore": "#7a9a4c",
-	"zarrs": "#8d5a97", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b",
+	"zarrs": "#8d5a97", byDefault: "#0b6e99", smallMem: "#9fcbe0", largeMem: "#444444", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b",
 }
 
 const (
@@ -88,9 +88,13 @@ func (g *page) draw(w io.Writer, all []*outcome) {
 		}
 		columns[c] += y - top + 20
 	}
-	height := head + max(columns[0], columns[1])
+	svg(w, g.plot, head+max(columns[0], columns[1]), body)
+}
+
+// svg writes an SVG file of the plots' width.
+func svg(w io.Writer, title string, height int, body []string) {
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
-	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(g.plot))
+	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(title))
 	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)
 	for _, s := range body {
 		fmt.Fprintln(w, s)

@@ -21,8 +21,9 @@ type header struct {
 
 // target states a ratio that strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of the
 // others) or "best of C"; Ratio is the minimum of strata's speed in multiples of the yardstick's. With Against
-// "ms", Ratio is a maximum in milliseconds.
+// "ms" or "MiB resident", Ratio is a maximum in that unit, with "busy cores" and "efficiency" a minimum.
 type target struct {
+	Who     string  `json:"who,omitempty"` // whose; "": strata's
 	Against string  `json:"against,omitempty"`
 	Ratio   float64 `json:"ratio,omitempty"`
 	// Inverse states and reports the ratio as time over time, a maximum.
@@ -33,6 +34,9 @@ type target struct {
 const (
 	anyPeer    = "peers"
 	absolute   = "ms"
+	resident   = "MiB resident"
+	busy       = "busy cores"     // processor time over wall time
+	efficiency = "efficiency"     // speed in multiples of one thread's, over the number of threads
 	anyProgram = "other programs" // the fastest of those that are no yardstick themselves
 	bestInC    = "best of C"      // the fastest of what C does with a file
 )
@@ -48,7 +52,8 @@ type sample struct {
 	Bytes   int64   `json:"bytes"`
 	HWM     int64   `json:"hwm_kb"`
 	Check   uint64  `json:"ck,omitempty"`
-	Stored  int64   `json:"stored,omitempty"` // bytes of what was written
+	Stored  int64   `json:"stored,omitempty"`  // bytes of what was written
+	Workers int     `json:"workers,omitempty"` // that computed at a time, by the run record
 	Failed  string  `json:"failed,omitempty"`
 }
 

@@ -225,13 +225,27 @@ func measure(ctx context.Context, c *contestant, env ...string) (sample, error) 
 		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			s.HWM = u.Maxrss
 		}
-		return s, nil
+		if c.record != "" {
+			s.Workers, err = workersIn(c.record)
+		}
+		return s, err
 	}
 	var s sample
 	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
 		return s, fmt.Errorf("%s printed %q: %w", c.argv[0], out.String(), err)
 	}
 	return s, nil
+}
+
+// workersIn returns the number of workers in a run record, 0 if it states none, and removes the record.
+func workersIn(path string) (int, error) {
+	r, err := readJSON[struct {
+		Workers int `json:"workers"`
+	}](path)
+	if err != nil || r == nil {
+		return 0, errors.Join(err, fmt.Errorf("%s: no run record", path))
+	}
+	return r.Workers, os.Remove(path)
 }
 
 func lastLine(s string) string {

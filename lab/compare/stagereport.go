@@ -81,7 +81,7 @@ func stagesPage() *page {
 			{"start", "Start of a process", "Compared with an empty C program."},
 		},
 		intro: func(f *facts) string {
-			return "This page compares the speed of the stages with that of their input and output alone, of the same operators called from Python and, if available, of linumpy. Each stage runs as a whole command. [benchmarks-workflow.md](benchmarks-workflow.md) does the same for the programs from raw frames to an aligned volume. " +
+			return "This page compares the speed of the stages with that of their input and output alone, of the same operators called from Python and, if available, of linumpy. Each stage runs as a whole command. [benchmarks-workflow.md](benchmarks-workflow.md) does the same for the programs from raw frames to an aligned volume, [benchmarks-scaling.md](benchmarks-scaling.md) measures the stages at 1 to 16 threads. " +
 				"Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have their own pages; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. Inputs are in the page cache. " +
 				method + "\n\n" + f.About + " " + kindsElsewhere + " Outputs are blosc-zstd:1 with their pyramids, the default."
 		},

@@ -141,6 +141,17 @@ class Chain {
         return given
     }
 
+    /** The parameters, with the codec of an image said: by default mosaic gives all its images that of the mosaic. */
+    static Map explicit(Map given) { given.codec == null && params.intermediate_codec != null ? given + [codec: 'blosc-zstd:1'] : given }
+
+    /**
+     * True when the mosaics of raw frames are all written: they are kept, or a stage reads them, or nothing else is made of the frames.
+     * Otherwise those are that the estimate reads.
+     */
+    static boolean keepsMosaics() {
+        return params.keep_mosaic || !has('resample') && (!has('aip') || STAGES.any { has(it) && !(it in ['aip', 'qc-report']) })
+    }
+
     /** What a run leaves, and where below outdir. */
     static Map<String, String> results() {
         final boolean slices = last() && !(last() in OF_MOSAICS)
@@ -149,7 +160,7 @@ class Chain {
             corrected  : has('bias-field') ? 'bias_field/volume.ome.zarr' : null,
             aligned    : has('align') ? 'align/volume_ras.ome.zarr' : null,
             slices     : slices ? 'slices' : null,
-            mosaics    : last() && !slices ? MAKERS[last()] : null,
+            mosaics    : last() && !slices && (last() != 'mosaic' || keepsMosaics()) ? MAKERS[last()] : null,
             transforms : has('register') ? 'transforms' : null,
             projections: has('aip') ? 'aip' : null,
             previews   : has('preview') ? 'previews' : null,
@@ -179,6 +190,8 @@ class Chain {
             return "slices/${rest}"
         if (stage == last())
             return stage in OF_MOSAICS ? path : "slices/${rest}"
+        if (stage == 'mosaic' && !keepsMosaics())
+            return null
         return params.publish_intermediates ? path : null
     }
 }

@@ -52,6 +52,11 @@ const MostAxis = flags.MostAxis
 // Bind is [flags.Bind].
 func Bind(to any, f Flag) Flag { return flags.Bind(to, f) }
 
+// LayoutOf is [flags.LayoutOf].
+func LayoutOf(prefix, output, axes, chunks string) []Flag {
+	return flags.LayoutOf(prefix, output, axes, chunks)
+}
+
 // AtLeast is [flags.AtLeast].
 func AtLeast(limit float64) func(any) error { return flags.AtLeast(limit) }
 

@@ -48,6 +48,30 @@ func Create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	return w, nil
 }
 
+// Describe returns the image that [Create] makes of a spec as it is before it has voxels: its metadata are those of the written image,
+// and its arrays are empty. It lies in memory; messages call it by the spec's name.
+func Describe(ctx context.Context, spec ImageSpec) (*Image, error) {
+	st := described{store.Memory(), spec.Name}
+	w, err := create(ctx, st, "", spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Name, err)
+	}
+	defer w.Abort()
+	if err := w.group.SetAttributes(ctx, w.attrs); err != nil {
+		return nil, err
+	}
+	return Open(ctx, st, "")
+}
+
+// described is the store of an image that is described.
+type described struct {
+	*store.MemoryStore
+	name string
+}
+
+// Location returns the name of the image.
+func (s described) Location(string) string { return s.name }
+
 func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (*Writer, error) {
 	if spec.Format == 0 {
 		spec.Format = 3

@@ -17,6 +17,7 @@ type Layout struct {
 	Chunks []int  // one number per axis of the output
 	Shard  []int  // likewise; format 3 only
 	Levels int    // number of pyramid levels below level 0
+	Prefix string // of the names of the flags in messages: "aip_" for --aip_chunks
 }
 
 // CodecFlag returns the codec in the syntax of [codec.FromFlag], with the default filled in.
@@ -39,13 +40,14 @@ func (l *Layout) Codecs(elem dtype.Type, format int) (codec.Chain, error) {
 // Check returns an error that wraps [ErrLayout] if the chunks do not divide piece, the shape that the stage writes
 // at a time, or if the layout cannot be stored otherwise. The message names the flag.
 func (l *Layout) Check(piece []int) error {
+	flag := func(name string) string { return "--" + l.Prefix + name }
 	bad := LayoutErrorf
 	for d, n := range l.Chunks {
 		if len(l.Chunks) != len(piece) {
-			return bad("--chunks has %d axes, the output has %d", len(l.Chunks), len(piece))
+			return bad("%s has %d axes, the output has %d", flag("chunks"), len(l.Chunks), len(piece))
 		}
 		if n < 1 || piece[d]%n != 0 {
-			return bad("--chunks %v does not divide the output's tile %v", l.Chunks, piece)
+			return bad("%s %v does not divide the output's tile %v", flag("chunks"), l.Chunks, piece)
 		}
 	}
 	chunks := l.Chunks
@@ -54,14 +56,14 @@ func (l *Layout) Check(piece []int) error {
 	}
 	for d, n := range l.Shard {
 		if len(l.Shard) != len(piece) {
-			return bad("--shard has %d axes, the output has %d", len(l.Shard), len(piece))
+			return bad("%s has %d axes, the output has %d", flag("shard"), len(l.Shard), len(piece))
 		}
 		if n < 1 || n%chunks[d] != 0 {
-			return bad("--shard %v is not a multiple of the chunks %v", l.Shard, chunks)
+			return bad("%s %v is not a multiple of the chunks %v", flag("shard"), l.Shard, chunks)
 		}
 	}
 	if l.Shard != nil && l.Format == 2 {
-		return bad("--shard needs Zarr format 3: add --zarr_format 3")
+		return bad("%s needs Zarr format 3: add --zarr_format 3", flag("shard"))
 	}
 	return nil
 }
@@ -87,21 +89,10 @@ func MovedBy(t ngff.Transform, voxels []int) []float64 {
 // levels and codecs; piece is the shape that the stage writes at a time, which the chunks must divide. The writer
 // starts no workers of its own, because the stage's workers write in parallel.
 func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec, piece []int, res Resources) (*ngff.Writer, error) {
-	if layout.Format == 0 {
-		layout.Format = spec.Format
-	}
-	if err := layout.Check(piece); err != nil {
+	if err := layout.apply(&spec, piece); err != nil {
 		return nil, err
 	}
-	if layout.Chunks != nil {
-		spec.Chunks = layout.Chunks
-	}
-	spec.Format, spec.Shard, spec.Levels = layout.Format, layout.Shard, layout.Levels
 	spec.Workers, spec.Meter = 1, res.Meter
-	var err error
-	if spec.Codecs, err = layout.Codecs(spec.DType, spec.Format); err != nil {
-		return nil, err
-	}
 	w, err := ngff.Create(ctx, out, "", spec)
 	if err != nil {
 		return nil, err
@@ -110,4 +101,30 @@ func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.Imag
 		res.Warnf("%s", warning)
 	}
 	return w, nil
+}
+
+// Describe returns level 0 of the image that [Create] starts, with its metadata and without voxels.
+func Describe(ctx context.Context, layout Layout, spec ngff.ImageSpec, piece []int) (*ngff.Image, error) {
+	layout.Levels = 0
+	if err := layout.apply(&spec, piece); err != nil {
+		return nil, err
+	}
+	spec.Workers = 1
+	return ngff.Describe(ctx, spec)
+}
+
+// apply puts the layout into the description of an image.
+func (l Layout) apply(spec *ngff.ImageSpec, piece []int) (err error) {
+	if l.Format == 0 {
+		l.Format = spec.Format
+	}
+	if err := l.Check(piece); err != nil {
+		return err
+	}
+	if l.Chunks != nil {
+		spec.Chunks = l.Chunks
+	}
+	spec.Format, spec.Shard, spec.Levels = l.Format, l.Shard, l.Levels
+	spec.Codecs, err = l.Codecs(spec.DType, spec.Format)
+	return err
 }

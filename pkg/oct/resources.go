@@ -39,6 +39,9 @@ type Resources struct {
 	parts int // of the resources of the run, of which these are one; see [Resources.Part]
 }
 
+// FeedShare is the part of the memory, one in so many, that the pyramid of an image may take whose tiles another stage has in hand.
+const FeedShare = 16
+
 // reading returns the options for reading arrays into the device. Reading is counted in the meter count.
 func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
 	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Trials: r.Trials, Warn: r.Warn, Debug: r.Debug}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -29,7 +28,7 @@ type shared struct {
 	objects *objectCache
 	unit    []int // what one worker reads at a time
 	far     int   // requests that are worth having on their way; 0: the store is near
-	locks   [64]sync.Mutex
+	writing fileLocks
 	omitted atomic.Int64 // chunks that writes left out
 
 	documents

@@ -67,9 +67,7 @@ func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 	if err := c.check(a.meta.pipe); err != nil {
 		return fmt.Errorf("%s: %w", st.Location(key), err)
 	}
-	lock := a.lock([]byte(key))
-	lock.Lock()
-	defer lock.Unlock()
+	defer a.writing.unlock(a.writing.lock([]byte(key)))
 	defer a.objects.drop(key)
 	start := time.Now()
 	defer func() { a.opts.meter.Since(meter.Write, start) }()

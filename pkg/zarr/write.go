@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"hash/maphash"
-	"sync"
 	"time"
 
 	"strata/pkg/meter"
@@ -116,9 +114,7 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 			off += (s - r.Start[d]) * strides[d]
 		}
 		w.key = a.appendKey(w.key[:0], t.file)
-		lock := a.lock(w.key)
-		lock.Lock()
-		defer lock.Unlock()
+		defer a.writing.unlock(a.writing.lock(w.key))
 		var err error
 		if a.meta.pipe.streams() {
 			err = inner.writeShard(ctx, st, w, t, src[off:], strides)
@@ -146,13 +142,6 @@ func inFileUnlessNamed(st store.Store, key string, err error) error {
 		return inFile(st, key, fe)
 	}
 	return err
-}
-
-var lockSeed = maphash.MakeSeed()
-
-// lock returns the mutex of a chunk file. Files share mutexes; no goroutine holds two.
-func (a *Array) lock(key []byte) *sync.Mutex {
-	return &a.locks[maphash.Bytes(lockSeed, key)%uint64(len(a.locks))]
 }
 
 // covered reports whether a box of the array holds all elements of a chunk of the given shape at origin, up

@@ -81,6 +81,11 @@ var withoutParameter = map[string]string{
 	"bias-field --chunks":   "are those of the stack",
 	"align --chunks":        "are those of the stack",
 
+	"mosaic --aip":              "given with the stage aip",
+	"mosaic --aip_png":          "given with the stage aip",
+	"mosaic --resampled":        "given with the stage resample",
+	"mosaic --resampled_chunks": "are the tiles, by which the next stages go",
+
 	"mosaic --sharding_factor": "mosaic_shard says it in voxels",
 
 	"mosaic --whole_tiles": "linumpy's programs need it, no stage does",
@@ -208,6 +213,17 @@ var otherwise = map[string]string{
 	"align --template":                 "align_template",
 	"align --pyramid_resolutions":      "stack_pyramid_resolutions",
 	"align --make_isotropic":           "stack_make_isotropic",
+
+	"mosaic --keep_mosaic":          "keep_mosaic",
+	"mosaic --aip_n_levels":         "n_levels",
+	"mosaic --aip_codec":            "codec",
+	"mosaic --aip_chunks":           "aip_chunks",
+	"mosaic --aip_shard":            "aip_shard",
+	"mosaic --resampled_resolution": "resample_resolution",
+	"mosaic --resampled_sampling":   "resample_sampling",
+	"mosaic --resampled_n_levels":   "slices_n_levels",
+	"mosaic --resampled_codec":      "codec",
+	"mosaic --resampled_shard":      "resample_shard",
 
 	"resample --prefetch": "resample_prefetch",
 	"focal --correction":  "focal_correction",

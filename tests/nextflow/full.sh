@@ -38,7 +38,7 @@ results=$launch/full
 ok 'raw frames to a volume: the run succeeds' same $status 0
 ok 'the report shows the repair of shifts' has "$results/qc-report.html" 'plot of the repair and the drift'
 ok 'each stage runs for each slice, gap or pair' has <(tasks "$log") \
-  '^3 ATTENUATION 3 BEAM_PROFILE 1 CLEAN 1 COMMON_SPACE 1 CONFIG 3 CROP 1 ESTIMATE 1 FINALISE 3 FLATFIELD 1 INTERPOLATE 3 MOSAIC 3 NORMALIZE [23] REGISTER 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS$'
+  '^3 ATTENUATION 3 BEAM_PROFILE 1 CLEAN 1 COMMON_SPACE 1 CONFIG 3 CROP 1 ESTIMATE 1 FINALISE 3 FLATFIELD 1 INTERPOLATE 3 MOSAIC 3 NORMALIZE [23] REGISTER 1 REPORT 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS$'
 ok 'the slice that is missing is named' has "$results/pipeline_info/missing_slices.tsv" '^INPUT.slice_z02.-.not among the raw frames$'
 # A gap is filled, or it is said why not.
 gap() {
@@ -80,6 +80,28 @@ ok 'shifts go along the axes of the mosaics' same "$(awk -F , 'NR == 2 { printf 
 warm resumed run "$main" -params-file "$tmp/full.yml" -resume
 ok '-resume executes nothing' same "$status $(tasks "$log")" '0 '
 
+# Mosaics that nobody keeps: the one of which the stage's tiles are estimated is written, for that.
+warm unkept run "$main" -params-file "$tmp/full.yml" --outdir unkept --skip preview --publish_intermediates --keep_mosaic false --stitch_estimate_mosaics 1 -resume
+ok 'without the mosaics: the run succeeds' has <(echo "$status $(tasks "$log")") '^0 4 AIP 3 ATTENUATION .*1 ESTIMATE .*3 MOSAIC .*3 STITCH'
+unkept() {
+  local at
+  at=$(find "$launch/work" -path '*/mosaics/*.ome.zarr' -prune -newer "$tmp/resumed.log" -printf '%f ')
+  same "$at" 'mosaic_grid_3d_z01.ome.zarr ' && fails ls "$launch/unkept/mosaics"
+}
+ok 'one is written, and none published' unkept
+one_pass() {
+  "$REAL_BIN/aip" "$tmp/hand/m.ome.zarr" "$tmp/hand/aip.ome.zarr" --png "$tmp/hand/aip.png" -q &&
+    same_image "$tmp/hand/aip.ome.zarr" "$launch/unkept/aip/mosaic_grid_3d_z01.ome.zarr" && cmp "$tmp/hand/aip.png" "$launch/unkept/aip/mosaic_grid_3d_z01.png" &&
+    same_image "$tmp/hand/r.ome.zarr" "$launch/unkept/resampled/mosaic_grid_3d_z01.ome.zarr" && filled "$launch"/unkept/aip/mosaic_grid_3d_z0{0,3}.png
+}
+ok 'projection and resampled mosaic are those of the programs' one_pass
+warm unkept-again run "$main" -params-file "$tmp/full.yml" --outdir unkept --skip preview --publish_intermediates --keep_mosaic false --stitch_estimate_mosaics 1 -resume
+ok 'and -resume finds them' same "$status $(tasks "$log")" '0 '
+# shellcheck disable=SC2054 # commas are ours
+projections=(run "$main" -params-file "$tmp/full.yml" --outdir projections --chain short --keep_mosaic false --skip resample,focal,stitch,crop,stack,preview,qc-report)
+warm projections "${projections[@]}" -resume
+ok 'projections alone, without mosaics' same "$status $(tasks "$log") $(find "$launch/projections" -maxdepth 2 -name '*.ome.zarr' | wc -l)" '0 3 MOSAIC 1 VERSIONS 3'
+
 # Switches of the chain that are off by default: the package for aligning by hand, what comes back from it, a template to lay the volume on. With
 # the volume itself as template nothing is to be found but the way in which the axes run.
 # shellcheck disable=SC2054 # commas are ours
@@ -103,17 +125,19 @@ cat "$root/tests/nextflow/other.yml" <(grep -v '^skip' "$tmp/full.yml") >"$tmp/o
 touch "$tmp/before-other"
 warm other run "$main" -params-file "$tmp/other.yml" --outdir other --flatfield_smoothness_flatfield 500 --aip --preview -resume
 ok 'with the switches of all stages on their other side: the run succeeds' has <(echo "$status $(tasks "$log")") \
-  '^0 7 AIP 1 ASSESS .*1 BIAS_FIELD .*3 FOCAL .*3 MOSAIC .*[45] PREVIEW .*1 STACK .*'
+  '^0 4 AIP 1 ASSESS .*1 BIAS_FIELD .*3 FOCAL .*3 MOSAIC .*[45] PREVIEW .*1 STACK .*'
 # Joined lines of all commands of that run.
 commands() { find "$launch/work" -name .command.sh -newer "$tmp/before-other" -exec sed -e :a -e '/\\$/{N;s/\\\n//;ba' -e '}' {} +; }
 told() {
-  local name value sets program
+  local name value sets program flag
   commands >"$tmp/commands"
   while IFS=': ' read -r name value; do
     sets=$(sed -n "/^ *\"$name\": {/,/}/s/.*\"sets\": \"\(.*\)\",*$/\1/p" "$root/nextflow/nextflow_schema.json")
     program=${sets% --*}
     [ "$program" != format ] || program='[a-z-]+' # of all that write images
-    [ -z "$sets" ] || has "$tmp/commands" "^$program .*--$([ "$value" = true ] || echo no-)${sets#* --}( |$)" || return 1
+    flag=--
+    [ "$program" != resample ] || program=mosaic flag=--resampled_ # in the same pass
+    [ -z "$sets" ] || has "$tmp/commands" "^$program .*$flag$([ "$value" = true ] || echo no-)${sets#* --}( |$)" || return 1
   done < <(grep -v '^#' "$root/tests/nextflow/other.yml")
 }
 ok 'and each gets to its program' told
@@ -122,9 +146,9 @@ off=(--outdir off)
 for s in aip resample focal flatfield stitch beam_profile crop attenuation normalize assess clean_shifts common_space interpolate register manual exclude stack bias_field preview qc_report align; do off+=("--$s" false); done
 # All slices are there when it begins, and so is what says that no more will come.
 warm off run "$main" -params-file "$tmp/full.yml" "${off[@]}" --watch --watch_end truth.json --watch_settle 1s --watch_interval 1s -resume
-ok 'with every switch off, waiting for slices: the mosaics' same "$status $(tasks "$log") $(find "$launch/off/mosaics" -maxdepth 1 -name '*.ome.zarr' | wc -l)" '0 1 VERSIONS 3'
+ok 'with every switch off, waiting for slices: the mosaics' same "$status $(tasks "$log") $(find "$launch/off/mosaics" -maxdepth 1 -name '*.ome.zarr' | wc -l)" '0 3 MOSAIC 3'
 warm short run "$main" -params-file "$tmp/full.yml" --outdir short --chain short -stub-run
-ok 'the short chain, from raw frames' same "$status $(tasks "$log")" '0 3 CROP 1 ESTIMATE 3 FOCAL 3 MOSAIC 1 REPORT 3 RESAMPLE 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS'
+ok 'the short chain, from raw frames' same "$status $(tasks "$log")" '0 3 CROP 1 ESTIMATE 3 FOCAL 3 MOSAIC 1 REPORT 1 SHIFTS 1 STACK 3 STITCH 1 VERSIONS'
 warm needs run "$main" -params-file "$tmp/full.yml" --common_space false --register true
 ok 'a stage that lacks what it needs' same "$status $(sed -n 's/^ERROR ~ //p' "$log")" '2 parameter register: needs common_space, which is left out'
 
@@ -132,9 +156,11 @@ ok 'a stage that lacks what it needs' same "$status $(sed -n 's/^ERROR ~ //p' "$
 tile() { mkdir -p "$tmp/scan/z$1/tile_x00_y00_z$1" && echo 'nx: 4' >"$tmp/scan/z$1/tile_x00_y00_z$1/info.txt"; }
 tile 98
 tile 99
+touch "$tmp/before-watch"
 (while ! grep -qs 'MOSAIC (mosaic_grid_3d_z98)' "$tmp/watch.log"; do sleep 0.5; done; tile 100; tile 101; sleep 1; touch "$tmp/scan/DONE") &
-warm watch run "$main" --raw "$tmp/scan" --outdir watch --watch --watch_settle 1s --watch_interval 1s --skip aip,preview,qc_report -stub-run
+warm watch run "$main" --raw "$tmp/scan" --outdir watch --watch --watch_settle 1s --watch_interval 1s --skip aip,preview,qc_report --keep_mosaic false -stub-run
 wait $!
 ok 'slices are taken as they appear' same "$status $(sed -n 's/.*process > STRATA:MOSAIC (mosaic_grid_3d_z\([0-9]*\))/\1/p' "$log" | sort -n | xargs)" '0 98 99 100 101'
+ok 'three mosaics are written, for the estimate' same "$(find "$launch/work" -path '*/mosaics/*.ome.zarr' -prune -newer "$tmp/before-watch" | wc -l) $(sed -n 's/.*process > STRATA:ESTIMATE (\(.*\))/\1/p' "$log")" '3 3 mosaics'
 ok 'and are neighbours by number' same "$(sed -n 's/.*process > STRATA:REGISTER (\(.*\))/\1/p' "$log" | sort -V | xargs)" 'slice_z99 slice_z100 slice_z101'
 total

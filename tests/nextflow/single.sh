@@ -80,7 +80,7 @@ ok 'make again writes none of them anew' same "$(made)" "$first"
 touch -d '2020-01-01' "$clone/nextflow/bin/aip"
 dir=$clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
 ok '-resume with a program of another date executes nothing' same "$status $(tasks "$log") $(cached "$log")" '0  22'
-(cd "$root" && CGO_ENABLED=0 ${GO:-go} build -ldflags '-s -w -X strata/pkg/cli/release.version=99.0' -o "$clone/nextflow/bin/aip" ./cmd/aip) || exit 1
+(cd "$root" && CGO_ENABLED=0 ${GO:-go} build -buildvcs=false -ldflags '-s -w -X strata/pkg/cli/release.version=99.0' -o "$clone/nextflow/bin/aip" ./cmd/aip) || exit 1
 dir=$clone/nextflow nf upgraded run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
 ok '-resume with another version of a program executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 1 VERSIONS 15'
 # The same from the root of the tree: its bin/ has the programs.

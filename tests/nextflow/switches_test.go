@@ -18,6 +18,7 @@ var switchedBy = map[string]string{
 	"use_gpu":               "full.sh",
 	"help":                  "single.sh",
 
+	"keep_mosaic":              "other.yml",
 	"mosaic_keep_galvo_return": "other.yml",
 	"mosaic_fix_galvo_shift":   "other.yml",
 	"mosaic_fix_camera_shift":  "other.yml",

@@ -9,9 +9,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct/mosaic"
 	"strata/pkg/record"
 )
@@ -27,16 +25,18 @@ func Command() *cli.Command {
 			"The A-lines of the mirror's way back are cut off. If they lie within the frames, all tiles are rolled first, provided\n" +
 			"that their place is certain enough.\n\n" +
 			"A tile always becomes a whole number of voxels, rounded down, so the voxel size of OUT can differ slightly from\n" +
-			"--resolution. OUT records its true voxel size: a tile of 36 voxels of 3 µm becomes 21 voxels of 5.14 µm at 5 µm.",
+			"--resolution. OUT records its true voxel size: a tile of 36 voxels of 3 µm becomes 21 voxels of 5.14 µm at 5 µm.\n\n" +
+			"--aip and --resampled also write what the programs aip and resample make of the mosaic, with the same voxels, in one\n" +
+			"pass over RAW: the mosaic is not read again, and with --no-keep_mosaic it is not even written.",
 		Args: []cli.Arg{
 			{Name: "RAW", Usage: "folder with the tiles of one or more slices; with --tiles, OUT comes first"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --all, a folder for images mosaic_grid_3d_z<NN>.ome.zarr", Optional: true},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --all, a folder for images mosaic_grid_3d_z<NN>.ome.zarr; not with --no-keep_mosaic", Optional: true},
 			{Name: "TILE", Usage: "further folders of --tiles", Optional: true, Many: true},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
 		Hints:    cli.Hints{"chunks": {Note: "the tile; without resampling, at most 64 MiB of it along z"}},
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			{Name: "slice", Short: "z", Kind: cli.Int, Value: "N", Note: "the only one", Check: cli.AtLeast(0), Usage: "number of the slice to make, as in the names of its tiles"},
 			{Name: "all", Kind: cli.Bool, Usage: "make all slices; OUT is a folder"},
 			{Name: "list", Kind: cli.Bool, Usage: "write no image; print slices, grids of tiles, voxel sizes and stage positions"},
@@ -55,10 +55,12 @@ func Command() *cli.Command {
 			{Name: "preprocess", Kind: cli.Bool, Usage: "exchange and reverse the axes y and x of tiles, for old data"},
 			{Name: "whole_tiles", Kind: cli.Bool, Usage: "store a tile as one chunk, however large it is, as linumpy's programs need it; otherwise tiles that are not resampled have chunks of at most 64 MiB"},
 			{Name: "sharding_factor", Kind: cli.Int, Default: "1", Check: cli.Between(1, 1024), Usage: "number of tiles along y and x that share a file, 1 to 1024; more than 1 needs Zarr format 3"},
-		},
+		}, productFlags()...),
 		Examples: []cli.Example{
 			{Command: "mosaic raw mosaic_grid_3d_z04.ome.zarr --slice 4", Usage: "slice 4, at 10 µm"},
 			{Command: "mosaic raw mosaics --all --resolution -1 --axial_resolution 2.5", Usage: "all slices with the voxels of the tiles, 2.5 µm deep"},
+			{Command: "mosaic raw mosaics --all -r -1 --aip aip --resampled resampled --resampled_resolution 5", Usage: "also projections, and mosaics at 5 µm, in folders"},
+			{Command: "mosaic raw -z 4 -r -1 --no-keep_mosaic --resampled mosaic_10um.ome.zarr", Usage: "only the mosaic at 10 µm, blurred like by resample"},
 			{Command: "mosaic raw --list", Usage: "what there is: slices, grids, voxel sizes, positions"},
 			{Command: "mosaic raw --list --json --slice 4 | jq '.slices[0].positions'", Usage: "stage positions of the tiles of slice 4"},
 			{Command: "mosaic part.ome.zarr --tiles raw/z04/tile_x00_y00_z04,raw/z04/tile_x00_y01_z04", Usage: "two tiles"},
@@ -114,34 +116,33 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		made, total = append(made, m), total+m.Bytes()
 	}
-	var outputs []*zarrout.Output
+	var all []*outputs
 	for _, m := range made {
-		path := in.out
-		if r.Bool("all") {
-			path = within(in.out, mosaic.Name(m.Slice.ID)+".ome.zarr")
-		}
-		out, err := zarrout.Create(ctx, r, path)
+		out, err := begin(ctx, r, in, mosaic.Name(m.Slice.ID))
 		if err != nil {
 			return err
 		}
-		outputs = append(outputs, out)
+		defer out.close()
+		all = append(all, out)
 	}
 	task := r.Progress("mosaic", total)
-	for _, m := range made { // before the first is made
-		if err := m.Enough(stage.Layout(r), stage.Resources(r, task)); err != nil {
+	for i, m := range made { // before the first is made
+		if err := m.Enough(ctx, all[i].mosaic != nil, stage.Layout(r), stage.Resources(r, task), all[i].made...); err != nil {
 			return stage.Failed(err)
 		}
 	}
 	var rolled []string
 	for i, m := range made {
-		result, err := m.Write(ctx, outputs[i].Store, stage.Layout(r), stage.Resources(r, task))
+		result, err := m.Write(ctx, all[i].store(), stage.Layout(r), stage.Resources(r, task), all[i].made...)
 		if err != nil {
 			return stage.Failed(err)
 		}
 		if result.Shift != 0 {
 			rolled = append(rolled, fmt.Sprintf("z%02d by %d (confidence %.2f)", m.Slice.ID, result.Shift, result.Galvo.Confidence))
 		}
-		r.Wrote(datasets.DescribeImage(result.Image, outputs[i].Path()))
+		if err := all[i].wrote(r, result); err != nil {
+			return err
+		}
 	}
 	task.Done()
 	r.Read(record.Dataset{Path: address.Address(in.root), DType: "float32", Bytes: total})

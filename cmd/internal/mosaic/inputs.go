@@ -21,6 +21,9 @@ type input struct {
 
 // inputs finds the slices to make. With folders of tiles, or a root by its flag, the first argument is OUT.
 func inputs(ctx context.Context, r *cli.Run) (*input, error) {
+	if err := checkProducts(r); err != nil {
+		return nil, err
+	}
 	in := &input{root: r.Arg("RAW"), out: r.Arg("OUT")}
 	tiles := r.Strings("tiles")
 	root := r.String("from_root_directory")
@@ -29,7 +32,7 @@ func inputs(ctx context.Context, r *cli.Run) (*input, error) {
 		return nil, cli.Usage("--tiles contradicts --from_root_directory: give one of them")
 	case len(tiles) > 0:
 		in.out = in.root
-		if r.Bool("list") { // there is no OUT
+		if r.Bool("list") || !r.Bool("keep_mosaic") { // there is no OUT
 			tiles, in.out = append(tiles, in.root), ""
 		}
 		if r.Arg("OUT") != "" {
@@ -55,7 +58,9 @@ func inputs(ctx context.Context, r *cli.Run) (*input, error) {
 		return nil, cli.Usage("--json is for --list: give that as well")
 	case r.Bool("list") && in.out != "":
 		return nil, cli.Usage("unexpected argument %s: --list writes no image", in.out)
-	case !r.Bool("list") && in.out == "":
+	case !r.Bool("keep_mosaic") && in.out != "":
+		return nil, cli.Usage("unexpected argument %s: --no-keep_mosaic writes no mosaic", in.out)
+	case !r.Bool("list") && r.Bool("keep_mosaic") && in.out == "":
 		return nil, cli.Usage("argument OUT is missing: the image to write, or give --list")
 	}
 	return in, nil

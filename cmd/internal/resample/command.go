@@ -42,13 +42,9 @@ func Command() *cli.Command {
 
 func run(ctx context.Context, r *cli.Run) error {
 	to := resample.Options{Prefetch: r.Int("prefetch"), Corner: r.String("sampling") == "corner"}
-	switch um := r.Floats("resolution"); len(um) {
-	case 1:
-		to.Resolution = [3]float64{um[0], um[0], um[0]}
-	case 3:
-		to.Resolution = [3]float64(um)
-	default:
-		return cli.Usage("--resolution has %d numbers: give one, or three for z, y and x", len(um))
+	var err error
+	if to.Resolution, err = resample.Voxel(r.Floats("resolution")); err != nil {
+		return cli.Usage("--resolution %w", err)
 	}
 	return stage.Made{Name: "resample", Passes: 1, OnGPU: true,
 		Work: func(work *stage.Work, _ *ngff.Image) { work.At(to.Resolution) },

@@ -1,4 +1,4 @@
-//! The zarrs crate as a peer of the benchmark, with two threads:
+//! The zarrs crate as a peer of the benchmark, with two threads unless told otherwise:
 //!
 //!     zarrs-bench OP PATH [--threads N] [--again N] [--edge N] [--out DIR --shape … --chunks … --shard … --codec …]
 //!
@@ -38,7 +38,7 @@ fn elements(data: ArrayBytes<'static>) -> Result<Vec<u8>> {
     Ok(data.into_fixed()?.into_owned())
 }
 
-/// Sum of the bits of every step-th number.
+/// Sum of every step-th word of four bytes: of the bits of float32 numbers.
 fn check(data: &[u8], step: usize) -> u64 {
     data.chunks_exact(4).step_by(step).map(|b| u64::from(u32::from_le_bytes(b.try_into().unwrap()))).sum()
 }

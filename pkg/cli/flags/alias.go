@@ -15,7 +15,7 @@ import (
 type Alias struct {
 	Name     string            // "linum-aip"; linum_aip and either with .py behind it mean the same
 	Command  string            // the sub-command that it stands for; "": the command itself
-	Args     []Arg             // its positional arguments, if they differ; see [Run.HasArg]
+	Args     []Arg             // its positional arguments, if they differ; see [Line.HasArg]
 	Defaults Defaults          // its defaults where they differ, of the command's own flags and of common ones
 	Flags    map[string]string // its names of flags that differ, and what the command calls them
 	// Values has for flags with choices the values of the other program, and the choices that they stand for.
@@ -29,14 +29,14 @@ func (c *Command) Alias() *Alias { return c.alias }
 // CalledAs is the command as it runs under the name that a process was started
 // by: itself, or with what an alias changes.
 func (c *Command) CalledAs(argv0 string) *Command {
-	if a := c.AliasOf(argv0); a != nil {
+	if a := c.aliasOf(argv0); a != nil {
 		return c.under(a, filepath.Base(argv0))
 	}
 	return c
 }
 
-// AliasOf is the alias that a process was started by; nil if it is none of the command's.
-func (c *Command) AliasOf(argv0 string) *Alias {
+// aliasOf is the alias that a process was started by; nil if it is none of the command's.
+func (c *Command) aliasOf(argv0 string) *Alias {
 	for i := range c.Aliases {
 		if SameName(argv0, c.Aliases[i].Name) {
 			return &c.Aliases[i]

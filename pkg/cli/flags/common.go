@@ -162,6 +162,29 @@ func Common(s Shared) []Flag {
 	return flags
 }
 
+// LayoutOf returns flags for the layout of a further output, such as --aip_chunks of the prefix aip_: those of the groups [Layout] and
+// [Pyramid], without --zarr_format and --checksum, which are of all outputs of a run. axes names those of its chunks, and chunks says what
+// they are by default.
+func LayoutOf(prefix, output, axes, chunks string) (all []Flag) {
+	for _, f := range Common(Layout | Pyramid) {
+		switch f.Name {
+		case "codec":
+			f.Default, f.Note, f.Usage = "", "that of --codec", "compression of "+output+", as for --codec"
+		case "chunks":
+			f.Value, f.Note, f.Usage = axes, chunks, "chunk shape of "+output
+		case "shard":
+			f.Value, f.Usage = axes, "shard shape of "+output+", a multiple of its chunk shape; needs Zarr format 3"
+		case "n_levels":
+			f.Usage = "number of pyramid levels of " + output + " below level 0, 0 to 30"
+		default:
+			continue
+		}
+		f.Name, f.Section = prefix+f.Name, ""
+		all = append(all, f)
+	}
+	return all
+}
+
 var (
 	missingChunks = []string{"fill", "warn", "error"}
 

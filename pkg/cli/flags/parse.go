@@ -44,13 +44,13 @@ func (o *option) Set(text string) error {
 	return err
 }
 
-// gone is the value of a flag of another program that would change the result if it were ignored: it says what to give instead.
-type gone struct{ instead string }
+// gone is the value of a flag of another program that would change the result if it were ignored. It says what to give instead.
+type gone func() error
 
 // Set refuses every value.
-func (g *gone) Set(string) error { return errors.New("give " + g.instead) }
+func (g gone) Set(string) error { return g() }
 
-func (g *gone) String() string { return "" }
+func (g gone) String() string { return "" }
 
 // IsSet reports whether the flag was given.
 func (o *option) IsSet() bool { return o.value.set }
@@ -86,6 +86,8 @@ type tree struct {
 	root  *Command
 	order *order
 	act   func(*Line) error
+
+	refused error // by a flag that is gone
 }
 
 // app returns the program for the library.
@@ -115,7 +117,10 @@ func (t *tree) command(c *Command, path string, names []string) *urfave.Command 
 		options, out.Flags = append(options, o), append(out.Flags, o)
 	}
 	for name, instead := range c.Gone {
-		out.Flags = append(out.Flags, &urfave.GenericFlag{Name: name, Hidden: true, Value: &gone{instead}})
+		out.Flags = append(out.Flags, &urfave.GenericFlag{Name: name, Hidden: true, Value: gone(func() error {
+			t.refused = wrong("unknown flag %s: give %s (%s --help tells more)", t.order.unknown, instead, path)
+			return t.refused
+		})})
 	}
 	if !t.order.leaf || len(names) > 0 {
 		for _, s := range c.Commands {
@@ -126,7 +131,7 @@ func (t *tree) command(c *Command, path string, names []string) *urfave.Command 
 			out.Subcommands = append(out.Subcommands, sub)
 		}
 	}
-	out.OnUsageError = func(_ *urfave.Context, err error, _ bool) error { return t.usage(c, path, out, options, err) }
+	out.OnUsageError = func(_ *urfave.Context, err error, _ bool) error { return t.usage(path, out, options, err) }
 	out.Action = func(ctx *urfave.Context) error {
 		l := &Line{Root: t.root, Command: c, Path: path, Help: t.order.help, values: map[string]*value{}, args: ctx.Args().Slice(), behind: t.order.behind}
 		for _, o := range options {
@@ -141,7 +146,7 @@ func (t *tree) command(c *Command, path string, names []string) *urfave.Command 
 }
 
 // usage says what is wrong with a flag.
-func (t *tree) usage(c *Command, path string, of *urfave.Command, options []*option, err error) error {
+func (t *tree) usage(path string, of *urfave.Command, options []*option, err error) error {
 	for _, o := range options {
 		if o.err != nil {
 			return o.err
@@ -151,10 +156,10 @@ func (t *tree) usage(c *Command, path string, of *urfave.Command, options []*opt
 	if typed == "" {
 		return wrong("%w", err)
 	}
-	name := canonical(strings.TrimPrefix(strings.TrimPrefix(typed, "-"), "-"))
-	if c.Gone[name] != "" {
-		return wrong("unknown flag %s: %w (%s --help tells more)", typed, err, path)
+	if t.refused != nil {
+		return t.refused
 	}
+	name := canonical(strings.TrimPrefix(strings.TrimPrefix(typed, "-"), "-"))
 	if near := urfave.SuggestFlag(of.Flags, name, true); near != "" {
 		return wrong("unknown flag %s: did you mean %s? (%s --help lists all)", typed, near, path)
 	}

@@ -29,7 +29,9 @@ type foundFlag struct {
 func (o *order) tokens() []string {
 	out := slices.Clone(o.names)
 	for _, f := range o.found {
-		if f.flag == nil {
+		if name := canonical(strings.TrimLeft(f.typed, "-")); f.flag == nil && o.cmd.Gone[name] != "" {
+			return append(out, "--"+name+"=") // whatever its value is
+		} else if f.flag == nil {
 			return append(out, f.value)
 		}
 		out = append(out, "--"+f.flag.Name+"="+f.value)

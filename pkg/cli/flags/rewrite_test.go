@@ -2,6 +2,7 @@ package flags
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,17 @@ func TestArrange(t *testing.T) {
 	} {
 		if _, err := arrange(testCommand(), strings.Fields(typed)); !errors.As(err, new(*Error)) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", typed, err)
+		}
+	}
+}
+
+// A flag that is gone says what to give instead, however it was typed.
+func TestGone(t *testing.T) {
+	c := &Command{Name: "tool", Usage: "test", Shared: Outputs, Gone: map[string]string{"skip_slices": "--slice_config FILE"}}
+	for _, typed := range []string{"--skip_slices 3", "--skip-slices=3", "--skip_slices", "-f --skip-slices --force"} {
+		want := "unknown flag " + regexp.MustCompile("--skip.slices").FindString(typed) + ": give --slice_config FILE (tool --help tells more)"
+		if _, err := arrange(c, strings.Fields(typed)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", typed, err, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (r *Run) Provenance(out string) record.Provenance {
 		}
 	}
 	for _, g := range r.Given() {
-		if g.Flag.Ignored != "" || slices.ContainsFunc(withoutEffect, func(o flags.Flag) bool { return o.Name == g.Flag.Name }) {
+		if g.Flag.Ignored != "" || g.Flag.Value == "OUT" || slices.ContainsFunc(withoutEffect, func(o flags.Flag) bool { return o.Name == g.Flag.Name }) {
 			continue
 		}
 		if len(g.Values) != 1 || !written[fmt.Sprint(g.Values[0])] {

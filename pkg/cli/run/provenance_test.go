@@ -26,11 +26,11 @@ func TestNamesInProvenance(t *testing.T) {
 // A command line in an image has what was given and changes it, and no secrets.
 func TestProvenance(t *testing.T) {
 	c := &flags.Command{Name: "tool", Usage: "x", Args: []flags.Arg{{Name: "IN"}, {Name: "OUT"}}, Shared: flags.Stage, Flags: []flags.Flag{
-		{Name: "map", Value: "FILE"}, {Name: "blend", Kind: flags.Bool, Default: "true"}, {Name: "um", Kind: flags.Floats, Default: "10"}, {Name: "rest"}}}
+		{Name: "map", Value: "FILE"}, {Name: "also", Value: "OUT"}, {Name: "blend", Kind: flags.Bool, Default: "true"}, {Name: "um", Kind: flags.Floats, Default: "10"}, {Name: "rest"}}}
 	c = &flags.Command{Name: "tool", Usage: "x", Commands: []*flags.Command{c}}
 	c.Commands[0].Name = "part"
 	r := &Run{outputs: atomic.NewGroup(atomic.Options{})}
-	err := flags.Parse(c, strings.Fields("part https://ada:s3cr3t@host/in.zarr?token=s3cr3t out.zarr -j 7 --mem 1GiB --map /home/ada/m.json --no-blend --um 2.5,10 --codec zstd:3 --report r.json -f -q --rest http://u:s3cr3t@h/a?b=s3cr3t"), func(l *flags.Line) error {
+	err := flags.Parse(c, strings.Fields("part https://ada:s3cr3t@host/in.zarr?token=s3cr3t out.zarr -j 7 --mem 1GiB --map /home/ada/m.json --also /home/ada/folder --no-blend --um 2.5,10 --codec zstd:3 --report r.json -f -q --rest http://u:s3cr3t@h/a?b=s3cr3t"), func(l *flags.Line) error {
 		r.Line = l
 		return nil
 	})

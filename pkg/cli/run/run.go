@@ -60,7 +60,7 @@ type Run struct {
 	outputs     *atomic.Group
 	buckets     []string         // s3:// addresses of inputs and outputs
 	images      []*atomic.Output // outputs that are Zarr hierarchies
-	together    []func(context.Context, []string) error
+	together    []func(context.Context, []record.File) error
 	kept        []*sibling.Kept // inputs that are missing under their names
 	warnings    *warnings
 	device      Device          // nil: none is in use

@@ -8,11 +8,11 @@ import (
 	"strata/pkg/record"
 )
 
-// Together registers what completes an output before anything is put in place: say gets the digests of the files and
-// folders that the run writes beside its images, sorted; none where there are no such files. Files come before images
+// Together registers what completes an output before anything is put in place: say gets the files and
+// folders that the run writes beside its images, with their digests; none where there are no such files. Files come before images
 // there, so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but
 // the files' content: the same run makes the same bytes again.
-func (r *Run) Together(say func(ctx context.Context, digests []string) error) {
+func (r *Run) Together(say func(ctx context.Context, files []record.File) error) {
 	r.together = append(r.together, say)
 }
 
@@ -21,7 +21,7 @@ func (r *Run) tieTogether(ctx context.Context) error {
 	if len(r.together) == 0 {
 		return nil
 	}
-	var digests []string
+	var files []record.File
 	for _, o := range r.outputs.Outputs() {
 		if slices.Contains(r.images, o) {
 			continue
@@ -30,12 +30,11 @@ func (r *Run) tieTogether(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("output %s: %w", o.Path(), err)
 		}
-		digests = append(digests, d)
-		r.record.Files = append(r.record.Files, record.File{Path: o.Path(), Digest: d})
+		files = append(files, record.File{Path: o.Path(), Digest: d})
 	}
-	slices.Sort(digests)
+	r.record.Files = append(r.record.Files, files...)
 	for _, say := range r.together {
-		if err := say(ctx, digests); err != nil {
+		if err := say(ctx, files); err != nil {
 			return err
 		}
 	}

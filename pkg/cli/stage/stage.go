@@ -19,6 +19,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 )
@@ -107,6 +108,17 @@ func InOut(in, out string) []cli.Arg {
 func Layout(r *cli.Run) oct.Layout {
 	o := r.Options
 	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
+}
+
+// LayoutOf returns the layout of a further output, for which the flags of [cli.LayoutOf] with that prefix ask.
+func LayoutOf(r *cli.Run, prefix string) oct.Layout {
+	l := oct.Layout{Format: r.Options.ZarrFormat, Codec: r.Options.Codec, Chunks: r.Ints(prefix + "chunks"), Shard: r.Ints(prefix + "shard"), Levels: r.Int(prefix + "n_levels"), Prefix: prefix}
+	if own := r.String(prefix + "codec"); own != "" {
+		if l.Codec = own; r.Options.Checksum {
+			l.Codec += codec.ChecksumSuffix
+		}
+	}
+	return l
 }
 
 // farWorkers is the number of workers of a stage whose input is far away: each

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
+	"strata/pkg/record"
 	"strata/pkg/replace"
 	"strata/pkg/zarr/store"
 )
@@ -18,7 +20,12 @@ import (
 type Output struct {
 	Store store.Writer
 	path  string
+	alone bool     // it has files only that are named
+	with  []string // paths of its files
 }
+
+// With says that of the files which the run writes beside its images only these belong to this one. Without it all of them do.
+func (o *Output) With(files ...string) { o.alone, o.with = true, files }
 
 // Path is where it will lie, as the user named it.
 func (o *Output) Path() string { return o.path }
@@ -31,7 +38,7 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		return tied(r, &Output{store.Folder(out.Work()), path}), nil
+		return tied(r, &Output{Store: store.Folder(out.Work()), path: path}), nil
 	}
 	var upload *store.S3Upload
 	err := r.Remote(path, func() (atomic.Remote, error) {
@@ -58,14 +65,19 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tied(r, &Output{upload, path}), nil
+	return tied(r, &Output{Store: upload, path: path}), nil
 }
 
 // tied completes the output at the end of the run.
 func tied(r *cli.Run, o *Output) *Output {
-	r.Together(func(ctx context.Context, digests []string) error {
+	r.Together(func(ctx context.Context, files []record.File) error {
 		p := r.Provenance(o.path)
-		p.Files = digests
+		for _, f := range files {
+			if !o.alone || slices.Contains(o.with, f.Path) {
+				p.Files = append(p.Files, f.Digest)
+			}
+		}
+		slices.Sort(p.Files)
 		if err := complete(ctx, o.Store, p, o.path, r.Options.Mem); err != nil {
 			return fmt.Errorf("output %w", err)
 		}

@@ -29,39 +29,77 @@ import (
 // storage allows it, and needs memory for one piece and two planes. On a device each tile is uploaded once; its
 // mean in stored form and 8 bytes come back, or the raw mean if png is not nil.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*ngff.Image, error) {
+	p, err := open(in, out, png, res)
+	if err != nil {
+		return nil, err
+	}
+	if p.source, err = machine.NewSource(p.mosaic, &p.res, res.Meter); err != nil {
+		return nil, err
+	}
+	p.source.InBands()
+	p.pyramid = res.Mem / 4
+	if err := p.create(ctx, layout); err != nil {
+		return nil, err
+	}
+	defer p.writer.Abort()
+	if err := machine.Run(ctx, p.plan(), p.mosaic.EachTile(), p.project); err != nil {
+		return nil, err
+	}
+	return p.close(ctx)
+}
+
+// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same
+// bytes are written.
+func Feed(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*machine.Feed, error) {
+	p, err := open(in, out, png, res)
+	if err != nil {
+		return nil, err
+	}
+	p.source = machine.InHand(p.mosaic, &p.res)
+	pixels := int64(p.mosaic.Chunk[1]) * int64(p.mosaic.Chunk[2])
+	p.pyramid = max(res.Mem/oct.FeedShare, 8*pixels+16<<10) // room to remake a chunk
+	if err := p.create(ctx, layout); err != nil {
+		return nil, err
+	}
+	plan := p.plan()
+	plan.NonFinite = func(int64) {} // who has the tiles counts them
+	return machine.NewFeed(plan, p.project, p.close), nil
+}
+
+// open starts the projection of a mosaic.
+func open(in *ngff.Image, out store.Writer, png *Picture, res oct.Resources) (*projection, error) {
 	m, err := oct.OpenMosaic(in)
 	if err != nil {
 		return nil, err
 	}
-	p := &projection{mosaic: m, res: res}
-	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
-		return nil, err
-	}
-	p.source.InBands()
-	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
-		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[1:], DType: dtype.Float32,
-		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid(), Omero: m.Image.Omero.WithoutWindows(),
-	}, m.Chunk[1:], res)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Abort()
-	p.writer = w
+	p := &projection{mosaic: m, out: out, res: res, png: png}
 	if png != nil {
 		p.range16 = filter.NewQuantiles(oct.PNGPercentiles[:]...)
 	}
-	if err := machine.Run(ctx, p.plan(), m.EachTile(), p.project); err != nil {
+	return p, nil
+}
+
+// create starts the output.
+func (p *projection) create(ctx context.Context, layout oct.Layout) (err error) {
+	m := p.mosaic
+	p.writer, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[1:], DType: dtype.Float32,
+		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid, Omero: m.Image.Omero.WithoutWindows(),
+	}, m.Chunk[1:], p.res)
+	return err
+}
+
+// close completes the output, and draws the picture.
+func (p *projection) close(ctx context.Context) (*ngff.Image, error) {
+	if err := p.writer.Close(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.Close(ctx); err != nil {
-		return nil, err
-	}
-	result, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	result, err := ngff.Open(ctx, p.out, "", zarr.Workers(p.res.Workers), zarr.Meter(p.res.Meter))
 	if err != nil {
 		return nil, err
 	}
-	if png != nil {
-		if err := p.picture(ctx, png, result); err != nil {
+	if p.png != nil {
+		if err := p.picture(ctx, p.png, result); err != nil {
 			return nil, err
 		}
 	}
@@ -77,14 +115,14 @@ type Picture struct {
 // projection holds the state of a running projection.
 type projection struct {
 	mosaic  *oct.Mosaic
+	out     store.Writer
 	res     oct.Resources
 	source  *machine.Source
+	pyramid int64 // bytes of memory for the pyramid levels below level 0
 	writer  *ngff.Writer
-	range16 *filter.Quantiles // nil: no PNG
+	png     *Picture          // nil: no PNG
+	range16 *filter.Quantiles // likewise
 }
-
-// pyramid returns the bytes of memory for the pyramid levels below level 0.
-func (p *projection) pyramid() int64 { return p.res.Mem / 4 }
 
 // Indices of a worker's blocks.
 const (
@@ -96,7 +134,7 @@ func (p *projection) plan() *machine.Plan {
 	m := p.mosaic
 	pixels := int64(m.Chunk[1]) * int64(m.Chunk[2])
 	plan := &machine.Plan{
-		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source, Mem: p.res.Mem - p.pyramid(),
+		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source, Mem: p.res.Mem - p.pyramid,
 		Blocks: []int64{sums: 8 * p.source.Pixels(), mean: 4 * pixels}, Output: p.writer, Tile: m.Chunk[1:],
 	}
 	if p.range16 != nil {

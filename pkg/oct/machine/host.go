@@ -25,6 +25,7 @@ type host struct {
 	roll   filter.RollWorkspace
 	finder hostFinder
 	piece  []float32 // float32 elements being counted
+	fed    *fed      // where planes come from that are not read; nil: they are read
 }
 
 // onHost returns the bytes of host memory that a worker takes.
@@ -35,7 +36,7 @@ func (p *Plan) onHost() int64 {
 	} else if p.Changing != nil {
 		each += p.Changing.Volume.Array.ScratchBytes(false)
 	} else {
-		each += p.Source.planes.Bytes()
+		each += p.Source.readBytes()
 	}
 	if p.Percentile != nil {
 		each += 4 * countedAtATime
@@ -143,7 +144,11 @@ func (w *host) end() error {
 func (w *host) Block(i int) Block { return w.blocks[i] }
 
 func (w *host) Stream(part oct.Rectangle, take func(z, n int, planes Block)) {
-	if w.err != nil {
+	switch {
+	case w.err != nil:
+		return
+	case w.fed != nil:
+		w.stream(part, take)
 		return
 	}
 	s := w.plan.Source

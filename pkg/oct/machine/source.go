@@ -8,13 +8,22 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// A Source streams the tiles of a mosaic grid to the host or to a device.
+// A Source streams the tiles of a mosaic grid to the host or to a device. That of [InHand] streams nothing: a [Feed] is given tiles.
 type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
 	planes  *transfer.PlaneReader   // to the host
 	whole   *transfer.Columns       // likewise, tiles as a whole
 	columns *transfer.DeviceColumns // to a device
+	piece   int                     // bytes of planes that are computed on at a time, of tiles in hand
+}
+
+// readBytes returns the host memory that streaming takes.
+func (s *Source) readBytes() int64 {
+	if s.planes == nil {
+		return int64(s.piece)
+	}
+	return s.planes.Bytes()
 }
 
 // NewSource plans the reading of a mosaic. Reading is counted in the meter count.
@@ -54,10 +63,13 @@ func (s *Source) MostParts() int64 {
 
 // rows returns the maximum number of rows of a part.
 func (s *Source) rows() int {
-	if s.columns != nil {
+	switch {
+	case s.columns != nil:
 		return s.columns.Rows
+	case s.planes != nil:
+		return s.planes.Rows
 	}
-	return s.planes.Rows
+	return s.mosaic.Chunk[1]
 }
 
 // Parts returns the rectangles in which a tile is streamed, each in its full depth: the tile itself, or bands of

@@ -12,6 +12,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/rawtiles"
 )
 
@@ -19,13 +20,14 @@ import (
 type writing struct {
 	*Mosaic
 	res     oct.Resources
-	out     *ngff.Writer
+	out     *ngff.Writer       // nil: the mosaic is not kept
 	shift   int                // A-lines by which frames are rolled towards their end
 	weights [3]*filter.Weights // along frames, A-lines and samples; nil: voxels stay as they are
 	chunks  []int
 	pyramid int64
 
 	contents []oct.Content // of the tiles
+	feeds    []*machine.Feed
 
 	workers int
 	each    int64 // bytes of a worker that makes as few planes at a time as possible
@@ -44,8 +46,9 @@ const (
 // resized reports whether voxels change.
 func (w *writing) resized() bool { return w.before != w.after }
 
-// plan chooses chunks, and pieces of work that fit into memory.
-func (w *writing) plan(layout oct.Layout) error {
+// plan chooses chunks, begins the products, and chooses pieces of work that fit into memory. It returns the image to write. keep tells
+// whether the mosaic itself is written; with trial nothing is stored.
+func (w *writing) plan(ctx context.Context, layout oct.Layout, keep bool, products []Product, trial bool) (spec ngff.ImageSpec, _ oct.Layout, err error) {
 	plane := int64(mem.Product(4, w.Tile[1], w.Tile[2]))
 	parts := 1
 	if !w.resized() && !w.how.Whole {
@@ -59,9 +62,18 @@ func (w *writing) plan(layout oct.Layout) error {
 	if len(layout.Shard) == len(w.chunks) {
 		unit = min(max(1, layout.Shard[0]), w.Tile[0])
 	}
-	if layout.Levels > 0 || layout.Shard != nil || w.how.Sharding > 1 {
+	if keep && (layout.Levels > 0 || layout.Shard != nil || w.how.Sharding > 1) {
 		w.pyramid = w.res.Mem / 4
 	}
+	spec, layout = w.spec(layout)
+	if err := w.begin(ctx, spec, layout, products, trial); err != nil {
+		return spec, layout, err
+	}
+	return spec, layout, w.fit(plane, w.fixed(), unit)
+}
+
+// fixed chooses the frames that are read at a time, and returns the memory of a worker besides its planes.
+func (w *writing) fixed() int64 {
 	frame := int64(mem.Product(4, w.Infos[0].Lines(), w.Infos[0].Depth))
 	repeat := int64(w.Infos[0].Repeat)
 	w.batch = batch(w.before[0], frame*repeat)
@@ -76,7 +88,7 @@ func (w *writing) plan(layout oct.Layout) error {
 			fixed += filter.WeightsBytes(w.before[d], w.after[d], filter.AntiAliasSigma(w.before[d], w.after[d]))
 		}
 	}
-	return w.fit(plane, fixed, unit)
+	return fixed
 }
 
 // batch returns how many of n frames are read at a time: whole cache lines of the result where frames are small, or at
@@ -91,9 +103,14 @@ func batch(n int, frame int64) int {
 }
 
 // fit chooses as many workers as memory allows, each with whole tiles or, if these are too large, a part of the planes of
-// one, a multiple of unit. A worker holds fixed bytes, its planes, and a chunk of them encoded.
+// one, a multiple of unit. A worker holds fixed bytes, its planes, and a chunk of them encoded. What is made of the tiles takes its own.
 func (w *writing) fit(plane, fixed int64, unit int) error {
-	budget := w.res.Mem - w.pyramid
+	pyramids := w.pyramid
+	for _, f := range w.feeds {
+		pyramids += f.Pyramid()
+		fixed += f.WorkerBytes(w.Tile[1], w.Tile[2])
+	}
+	budget := w.res.Mem - pyramids
 	depth := w.Tile[0]
 	least := unit
 	if w.resized() {
@@ -103,14 +120,17 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 		return int64(mem.Sum(int(fixed), mem.Product(int(plane), planes), mem.Product(int(plane), min(unit, planes))))
 	}
 	if need(least) > budget {
-		return w.res.TooLittle(need(least)+w.pyramid, "slice %02d: making tiles of %v voxels, %d planes at a time,", w.Slice.ID, w.Tile, least)
+		return w.res.TooLittle(need(least)+pyramids, "slice %02d: making tiles of %v voxels, %d planes at a time,", w.Slice.ID, w.Tile, least)
 	}
 	tiles := len(w.Grid.Tiles)
 	w.each = need(least)
 	w.workers = int(min(int64(w.res.Workers), budget/w.each))
-	// Whole tiles are read once: take fewer planes only where there would be idle workers.
-	if whole := int(min(int64(w.workers), budget/need(depth))); whole >= w.workers {
-		least = depth
+	// Whole tiles are read once: take fewer planes only where there would be idle workers. With products one read comes first.
+	if whole := int(min(int64(w.workers), budget/need(depth))); whole >= w.workers || whole > 0 && w.feeds != nil {
+		least, w.workers = depth, whole
+	}
+	if w.feeds != nil {
+		w.each = need(least)
 	}
 	w.group = least
 	for n := least + unit; n < depth && need(n) <= budget/int64(w.workers); n += unit {
@@ -118,10 +138,16 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	}
 	groups := (depth + w.group - 1) / w.group
 	w.group = min(w.group, ((depth+groups-1)/groups+unit-1)/unit*unit) // all about as large
-	w.workers = max(1, min(w.workers, tiles*((depth+w.group-1)/w.group)))
-	all := w.res.ForAll(w.each*int64(max(1, w.res.Busy(tiles*groups))), budget)
+	pieces := tiles * groups
+	if w.feeds != nil {
+		pieces = tiles
+	} else {
+		tiles *= (depth + w.group - 1) / w.group
+	}
+	w.workers = max(1, min(w.workers, tiles))
+	all := w.res.ForAll(w.each*int64(max(1, w.res.Busy(pieces))), budget)
 	w.crew = w.res.Crew(oct.Team{What: fmt.Sprintf("slice %02d, %d of %d planes of a tile and %d frames", w.Slice.ID, w.group, depth, w.batch), Workers: w.workers,
-		Pieces: tiles * ((depth + w.group - 1) / w.group), Each: need(w.group), All: all})
+		Pieces: tiles, Each: need(w.group), All: all})
 	return nil
 }
 
@@ -137,8 +163,12 @@ func (w *writing) run(ctx context.Context) error {
 			}
 		}
 	}
+	depth := w.group // planes that are a piece of work
+	if w.feeds != nil {
+		depth = w.Tile[0] // one worker after the other would have to take up what is made of a tile
+	}
 	var starts [][]int
-	for at := range ngff.TileOrder(w.Shape[:], []int{w.group, w.Tile[1], w.Tile[2]}, ngff.SpaceAxes("zyx", "millimeter")) {
+	for at := range ngff.TileOrder(w.Shape[:], []int{depth, w.Tile[1], w.Tile[2]}, ngff.SpaceAxes("zyx", "millimeter")) {
 		starts = append(starts, at)
 	}
 	pool := mem.NewPool(w.res.Mem)
@@ -150,7 +180,7 @@ func (w *writing) run(ctx context.Context) error {
 		}
 		defer x.close()
 		for k := range pieces {
-			if err := x.piece(ctx, starts[k]); err != nil {
+			if err := x.pieces(ctx, starts[k], depth); err != nil {
 				return err
 			}
 		}
@@ -167,6 +197,7 @@ type maker struct {
 	result  []float32
 	lines   []int // of the frames on disk, for each A-line of the image
 	resizer *filter.Resizer
+	fed     []*machine.Fed
 }
 
 func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {
@@ -192,18 +223,49 @@ func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {
 		x.held = append(x.held, held)
 		*b.to = dtype.Slice[float32](held.B)[:b.n]
 	}
+	for _, f := range w.feeds {
+		to, err := f.Worker(ctx, w.Tile[1], w.Tile[2])
+		if x.fed = append(x.fed, to); err != nil {
+			x.close()
+			return nil, err
+		}
+	}
 	return x, nil
 }
 
 func (x *maker) close() {
+	for _, f := range x.fed {
+		f.Close()
+	}
 	for _, b := range x.held {
 		b.Release()
 	}
 }
 
+// pieces makes a number of planes of a tile that begin at start in the mosaic grid: as many at a time as it has memory for.
+func (x *maker) pieces(ctx context.Context, start []int, planes int) error {
+	tile := oct.Rect(start[1], start[1]+x.Tile[1], start[2], start[2]+x.Tile[2])
+	for _, f := range x.fed {
+		if err := f.Begin(tile); err != nil {
+			return err
+		}
+	}
+	for end := min(start[0]+planes, x.Tile[0]); start[0] < end; start[0] += x.group {
+		result, err := x.piece(ctx, start, min(x.group, end-start[0]))
+		if err != nil {
+			return err
+		}
+		for _, f := range x.fed {
+			if err := f.Add(result); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // piece makes the planes of a tile that begin at start in the mosaic grid, and writes them.
-func (x *maker) piece(ctx context.Context, start []int) error {
-	planes := min(x.group, x.Tile[0]-start[0])
+func (x *maker) piece(ctx context.Context, start []int, planes int) ([]float32, error) {
 	result := x.result[:planes*x.Tile[1]*x.Tile[2]]
 	row, column := start[1]/x.Tile[1], start[2]/x.Tile[2]
 	if x.how.Legacy {
@@ -213,11 +275,14 @@ func (x *maker) piece(ctx context.Context, start []int) error {
 		clear(result)
 	} else {
 		if err := x.tile(ctx, k, start[0], planes, result); err != nil {
-			return inputFault(err)
+			return nil, inputFault(err)
 		}
 		x.res.Done(x.tileBytes() * int64(planes) / int64(x.Tile[0]))
 	}
-	return x.out.WriteTile(ctx, start, []int{planes, x.Tile[1], x.Tile[2]}, dtype.Bytes(result))
+	if x.out == nil {
+		return result, nil
+	}
+	return result, x.out.WriteTile(ctx, start, []int{planes, x.Tile[1], x.Tile[2]}, dtype.Bytes(result))
 }
 
 // tile reads tile k and makes the given planes of it.

@@ -14,11 +14,12 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Result holds the mosaic grid of a slice and the galvo shift that was corrected.
+// Result holds the mosaic grid of a slice, what was made of it, and the galvo shift that was corrected.
 type Result struct {
-	Image *ngff.Image
-	Galvo rawtiles.Galvo // as it was found
-	Shift int            // A-lines by which tiles were rolled
+	Image    *ngff.Image    // nil: it is not kept
+	Products []*ngff.Image  // in the order of the products
+	Galvo    rawtiles.Galvo // as it was found
+	Shift    int            // A-lines by which tiles were rolled
 }
 
 // Write writes the mosaic grid as a float32 OME-Zarr image whose chunks are the tiles, voxel (·, i, j) of tile (x, y)
@@ -30,16 +31,19 @@ type Result struct {
 // (n/m−1)/2 voxels where it shrinks, and sampled linearly at (i+½)·n/m − ½ or, with Corner, at i·(n−1)/(m−1). Voxels that
 // are NaN or infinite are counted, and stay so.
 //
+// Products are made of the tiles as they are in memory, in the same pass. out may be nil if there are any: the mosaic is not kept then.
+//
 // Tiles are read a few frames at a time. A worker holds the result, or a part of its planes, for which frames are read
 // again. The voxels do not depend on workers or memory.
-func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
+func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout, res oct.Resources, products ...Product) (*Result, error) {
 	result := &Result{}
 	w := &writing{Mosaic: m, res: res, contents: make([]oct.Content, len(m.Infos))}
-	if err := w.plan(layout); err != nil {
+	defer w.abort()
+	spec, layout, err := w.plan(ctx, layout, out != nil, products, false)
+	if err != nil {
 		return nil, err
 	}
 	if m.how.Galvo && m.Infos[0].Extra > 0 {
-		var err error
 		result.Galvo, err = rawtiles.DetectGalvo(ctx, m.Slice, func(i int) (rawtiles.Info, error) { return m.Infos[i], nil },
 			rawtiles.GalvoOptions{Workers: res.Workers, Mem: res.Mem, Camera: m.how.Camera, Meter: res.Meter})
 		if err != nil {
@@ -49,6 +53,41 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 		m.tell(result, res)
 	}
 	w.shift = result.Shift
+	if out != nil {
+		if w.out, err = oct.Create(ctx, out, layout, spec, m.Tile[:], res); err != nil {
+			return nil, err
+		}
+		defer w.out.Abort()
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	if result.Products, err = w.end(ctx); err != nil {
+		return nil, err
+	}
+	if out != nil {
+		if err := w.out.Close(ctx); err != nil {
+			return nil, err
+		}
+		if result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter)); err != nil {
+			return nil, err
+		}
+	}
+	w.warnEmpty()
+	return result, nil
+}
+
+// Enough returns an error if [Mosaic.Write] would have too little memory, or if a product cannot be made.
+func (m *Mosaic) Enough(ctx context.Context, keep bool, layout oct.Layout, res oct.Resources, products ...Product) error {
+	w := &writing{Mosaic: m, res: res}
+	defer w.abort()
+	_, _, err := w.plan(ctx, layout, keep, products, true)
+	return err
+}
+
+// spec returns the image, and its layout with the shards that the options ask for.
+func (w *writing) spec(layout oct.Layout) (ngff.ImageSpec, oct.Layout) {
+	m := w.Mosaic
 	spec := ngff.ImageSpec{
 		Format: 3, Name: Name(m.Slice.ID), Shape: m.Shape[:], DType: dtype.Float32, Chunks: w.chunks, OmitFill: true, Budget: w.pyramid,
 		Axes: ngff.SpaceAxes("zyx", "millimeter"),
@@ -66,25 +105,7 @@ func (m *Mosaic) Write(ctx context.Context, out store.Writer, layout oct.Layout,
 		}
 		layout.Shard = []int{depth, m.how.Sharding * m.Tile[1], m.how.Sharding * m.Tile[2]}
 	}
-	var err error
-	if w.out, err = oct.Create(ctx, out, layout, spec, m.Tile[:], res); err != nil {
-		return nil, err
-	}
-	defer w.out.Abort()
-	if err := w.run(ctx); err != nil {
-		return nil, err
-	}
-	if err := w.out.Close(ctx); err != nil {
-		return nil, err
-	}
-	w.warnEmpty()
-	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
-	return result, err
-}
-
-// Enough returns an error if [Mosaic.Write] would have too little memory.
-func (m *Mosaic) Enough(layout oct.Layout, res oct.Resources) error {
-	return (&writing{Mosaic: m, res: res}).plan(layout)
+	return spec, layout
 }
 
 // warnEmpty names tiles that show nothing, as those of a detector that did not record.

@@ -54,7 +54,8 @@ func (g *regrid) weights(d int, edge bool) *filter.Weights {
 	return filter.CentreSpaced(n, out, a.tile, a.out, filter.AntiAliasSigma(a.tile, a.out), filter.Reflect)
 }
 
-func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
+// newRegrid plans the resampling; messages call the flag of the voxel size by the given name.
+func newRegrid(m *oct.Mosaic, to Options, flag string) (*regrid, error) {
 	resolution := to.Resolution
 	level := m.Image.Levels[0]
 	g := &regrid{corner: to.Corner, translation: slices.Clone(level.Translation)}
@@ -71,7 +72,7 @@ func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
 		}
 		size := m.Image.VoxelSize[d]
 		if err := units.CheckVoxel(resolution[d]); err != nil {
-			return nil, oct.LayoutErrorf("--resolution along %s: %w", name, err)
+			return nil, oct.LayoutErrorf("%s along %s: %w", flag, name, err)
 		}
 		a := &g.axes[d]
 		a.n, a.tile = m.Shape[d], m.Chunk[d]
@@ -89,7 +90,7 @@ func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
 		}
 		length := out*float64(a.whole()) + outEdge
 		if length > 1<<40 {
-			return nil, oct.LayoutErrorf("%s: --resolution %v µm makes an axis %s of %.3g voxels", m.Where, resolution[d], name, length)
+			return nil, oct.LayoutErrorf("%s: %s %v µm makes an axis %s of %.3g voxels", m.Where, flag, resolution[d], name, length)
 		}
 		a.out, a.outEdge = int(out), int(outEdge)
 		if g.corner {
@@ -103,8 +104,8 @@ func newRegrid(m *oct.Mosaic, to Options) (*regrid, error) {
 		most *= max(out, float64(a.tile))
 	}
 	if bytes > oct.VastBytes && bytes > 8*before {
-		return nil, oct.LayoutErrorf("%s: --resolution %v µm makes an image of %v voxels, %.1f TiB, %.0f times the mosaic: is it meant to be in µm?",
-			m.Where, resolution, g.shape(), bytes/oct.VastBytes, bytes/before)
+		return nil, oct.LayoutErrorf("%s: %s %v µm makes an image of %v voxels, %.1f TiB, %.0f times the mosaic: is it meant to be in µm?",
+			m.Where, flag, resolution, g.shape(), bytes/oct.VastBytes, bytes/before)
 	}
 	if max(bytes, most) > math.MaxInt64 {
 		return nil, oct.BadInput("%s: tiles of %v voxels, to become %v, have more bytes than can be counted", m.Where,

@@ -27,6 +27,17 @@ type Options struct {
 	Corner bool
 }
 
+// Voxel returns the voxel size (z, y, x) that one number for all axes, or three, mean.
+func Voxel(um []float64) ([3]float64, error) {
+	switch len(um) {
+	case 1:
+		return [3]float64{um[0], um[0], um[0]}, nil
+	case 3:
+		return [3]float64(um), nil
+	}
+	return [3]float64{}, fmt.Errorf("has %d numbers: give one, or three for z, y and x", len(um))
+}
+
 // Run resamples a mosaic grid (z, y, x) to another voxel size, tile by tile, and writes it as an OME-Zarr image of
 // the same data type with the resampled tile as chunk (stages specification, resample).
 //
@@ -48,47 +59,90 @@ type Options struct {
 // Planes are filtered as they arrive from raw chunks and from chunks decoded block by block; other chunks are
 // decoded whole. A tile in flight needs memory for the encoded chunk, the decoded piece and the resampled tile.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
-	m, err := oct.OpenMosaic(in)
+	p, err := open(in, out, to, layout, res)
 	if err != nil {
 		return nil, err
 	}
-	g, err := newRegrid(m, to)
-	if err != nil {
+	p.reading = &meter.Meter{}
+	if p.source, err = machine.NewSource(p.mosaic, &p.res, p.reading); err != nil {
 		return nil, err
 	}
-	p := &resampler{mosaic: m, grid: g, res: res, reading: &meter.Meter{}}
-	if p.source, err = machine.NewSource(m, &p.res, p.reading); err != nil {
-		return nil, err
-	}
-	plan := p.plan(to.Prefetch)
+	plan := p.plan(res.Mem / 4)
+	plan.Ahead, plan.Slow = max(1, to.Prefetch), p.waits
 	if res.Device == nil { // on a device, once there is an output
 		if _, err := plan.Check(); err != nil {
 			return nil, err
 		}
 	}
-	if plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
-		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
-		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: res.Mem - plan.Mem, Omero: m.Image.Omero.WithoutWindows(),
-	}, g.tile(), res); err != nil {
+	if err := p.create(ctx, plan, layout); err != nil {
 		return nil, err
 	}
 	defer plan.Output.Abort()
 	defer p.account()
-	next, stop := iter.Pull(ngff.TileOrder(g.shape(), g.tile(), m.Image.Axes))
+	next, stop := iter.Pull(ngff.TileOrder(p.grid.shape(), p.grid.tile(), p.mosaic.Image.Axes))
 	defer stop()
 	if err := machine.Run(ctx, plan, next, p.resample); err != nil {
 		return nil, err
 	}
+	return p.close(ctx, plan)
+}
+
+// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same
+// bytes are written. Options.Prefetch has no effect.
+func Feed(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*machine.Feed, error) {
+	p, err := open(in, out, to, layout, res)
+	if err != nil {
+		return nil, err
+	}
+	p.source = machine.InHand(p.mosaic, &p.res)
+	plan := p.plan(res.Mem / oct.FeedShare)
+	plan.NonFinite = func(int64) {} // who has the tiles counts them
+	if err := p.create(ctx, plan, layout); err != nil {
+		return nil, err
+	}
+	y, x := p.grid.axes[1], p.grid.axes[2]
+	do := func(w machine.Worker, tile oct.Rectangle) {
+		p.resample(w, []int{0, tile.Y0 / y.tile * y.out, tile.X0 / x.tile * x.out})
+	}
+	return machine.NewFeed(plan, do, func(ctx context.Context) (*ngff.Image, error) { return p.close(ctx, plan) }), nil
+}
+
+// open starts the resampling of a mosaic.
+func open(in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*resampler, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newRegrid(m, to, "--"+layout.Prefix+"resolution")
+	if err != nil {
+		return nil, err
+	}
+	return &resampler{mosaic: m, grid: g, out: out, res: res}, nil
+}
+
+// create starts the output.
+func (p *resampler) create(ctx context.Context, plan *machine.Plan, layout oct.Layout) (err error) {
+	m, g := p.mosaic, p.grid
+	plan.Output, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
+		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: p.res.Mem - plan.Mem, Omero: m.Image.Omero.WithoutWindows(),
+	}, g.tile(), p.res)
+	return err
+}
+
+// close completes the output.
+func (p *resampler) close(ctx context.Context, plan *machine.Plan) (*ngff.Image, error) {
 	if err := plan.Output.Close(ctx); err != nil {
 		return nil, err
 	}
-	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return ngff.Open(ctx, p.out, "", zarr.Workers(p.res.Workers), zarr.Meter(p.res.Meter))
 }
 
 // resampler holds the state of a running resampling.
 type resampler struct {
 	mosaic  *oct.Mosaic
 	grid    *regrid
+	out     store.Writer
 	res     oct.Resources
 	source  *machine.Source
 	reading *meter.Meter // of the input
@@ -99,17 +153,17 @@ type resampler struct {
 // processor's cache.
 const slowStorage = 1 << 30
 
-// plan returns the workers' plan without its output.
-func (p *resampler) plan(prefetch int) *machine.Plan {
+// plan returns the workers' plan without its output. The pyramid gets the given bytes of memory, or more if a chunk needs it.
+func (p *resampler) plan(pyramid int64) *machine.Plan {
 	m, g := p.mosaic, p.grid
 	result := int64(m.DType.Size()) // bytes
 	for _, n := range g.tile() {
 		result *= int64(n)
 	}
-	pyramid := max(p.res.Mem/4, 2*result+16<<10) // room to remake a chunk
+	pyramid = max(pyramid, 2*result+16<<10) // room to remake a chunk
 	return &machine.Plan{
 		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source, Tile: g.tile(),
-		Mem: p.res.Mem - pyramid, Resize: &machine.Resizing{Tile: [3]int(g.tile()), Weights: g.weights}, Ahead: max(1, prefetch), Slow: p.waits,
+		Mem: p.res.Mem - pyramid, Resize: &machine.Resizing{Tile: [3]int(g.tile()), Weights: g.weights},
 	}
 }
 
