@@ -2,8 +2,8 @@
 // in one of them becomes an error of the call that it works for ([Panic]), and the run's outputs are removed
 // as after any other error.
 //
-// [Each] distributes pieces of work to workers, [Share] to workers with memory of their own, a [Group] runs
-// calls that end together, and [Go] and [Async] run one.
+// [Each] distributes pieces of work to workers, [Share] to workers with memory of their own, [Split] parts of one piece to whoever is
+// idle, a [Group] runs calls that end together, and [Go] and [Async] run one.
 package work
 
 import (
@@ -38,14 +38,8 @@ func Share(ctx context.Context, workers, n int, run func(ctx context.Context, wo
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var next atomic.Int64
-	pieces := func(yield func(int) bool) {
-		for within.Err() == nil {
-			if i := int(next.Add(1)) - 1; i >= n || !yield(i) {
-				return
-			}
-		}
-	}
+	numbers := counter{n: int64(n)}
+	pieces := numbers.of(within)
 	var once sync.Once
 	var first error
 	end := func(err error) {
@@ -60,8 +54,36 @@ func Share(ctx context.Context, workers, n int, run func(ctx context.Context, wo
 	}
 	end(Guard(func() error { return run(within, 0, pieces) }))
 	wg.Wait()
-	if first == nil && next.Load() < int64(n) {
-		return ctx.Err()
+	if first == nil {
+		return numbers.unless(ctx)
 	}
 	return first
+}
+
+// counter hands out the numbers 0 to n−1.
+type counter struct {
+	n    int64
+	next atomic.Int64
+}
+
+// of returns the numbers that nobody has taken yet, until ctx ends.
+func (c *counter) of(ctx context.Context) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for ctx.Err() == nil {
+			if i := c.next.Add(1) - 1; i >= c.n || !yield(int(i)) {
+				return
+			}
+		}
+	}
+}
+
+// left reports whether there are numbers that nobody has taken.
+func (c *counter) left() bool { return c.next.Load() < c.n }
+
+// unless returns the error of ctx if numbers are left.
+func (c *counter) unless(ctx context.Context) error {
+	if c.left() {
+		return ctx.Err()
+	}
+	return nil
 }
