@@ -13,9 +13,14 @@ import (
 // or infinite voxel affects only the two voxels interpolated from it. Roll returns the number of such voxels,
 // in float32.
 func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) (nonFinite int64) {
+	return RollRows(w, volume, planes, ny, nx, 0, ny, shift, pitch)
+}
+
+// RollRows works like [Roll] for rows y0 … y1−1 of the volume.
+func RollRows[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx, y0, y1 int, shift []float32, pitch int) (nonFinite int64) {
 	for x := 0; x < nx; x += rollColumns {
 		width := min(rollColumns, nx-x)
-		for y := range ny {
+		for y := y0; y < y1; y++ {
 			nonFinite += rollRow(w, volume[y*nx+x:], planes, ny*nx, shift[y*pitch+x:][:width])
 		}
 	}

@@ -35,6 +35,7 @@ type Meter struct {
 	busy                    [phases]atomic.Int64
 	bytesRead, bytesWritten atomic.Int64
 	nonFinite, missing      atomic.Int64
+	atOnce                  atomic.Int64
 }
 
 // Since adds the time since start to a phase:
@@ -114,4 +115,21 @@ func (m *Meter) NonFinite() int64 {
 		return 0
 	}
 	return m.nonFinite.Load()
+}
+
+// AtOnce says that n processors were busy at a time.
+func (m *Meter) AtOnce(n int) {
+	if m == nil {
+		return
+	}
+	for was := m.atOnce.Load(); int64(n) > was && !m.atOnce.CompareAndSwap(was, int64(n)); was = m.atOnce.Load() {
+	}
+}
+
+// MostAtOnce returns the largest number that AtOnce was called with.
+func (m *Meter) MostAtOnce() int {
+	if m == nil {
+		return 0
+	}
+	return int(m.atOnce.Load())
 }

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -230,7 +231,7 @@ func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool
 		done, err = p.put(ctx, 0, index, src, nil)
 	}
 	if err == nil {
-		done, err = p.feed(0, index, src, nil, done)
+		done, err = p.feed(ctx, 0, index, src, nil, done)
 	}
 	return p.finishAll(ctx, done, err)
 }
@@ -239,7 +240,7 @@ func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool
 func (p *pyramid) storedTile(ctx context.Context, index point, chunk zarr.Stored, g *given) error {
 	done, err := p.putStored(ctx, index, chunk, nil)
 	if err == nil {
-		done, err = p.feed(0, index, memory{}, g, done)
+		done, err = p.feed(ctx, 0, index, memory{}, g, done)
 	}
 	return p.finishAll(ctx, done, err)
 }
@@ -285,12 +286,12 @@ func (p *pyramid) finish(ctx context.Context, u *unit, done []*unit) ([]*unit, e
 	if err != nil {
 		return done, err
 	}
-	return p.feed(u.level, u.index, src, nil, done)
+	return p.feed(ctx, u.level, u.index, src, nil, done)
 }
 
 // feed computes from one unit of level k everything possible of level k+1, and keeps what needs a neighbour.
 // With g in place of the unit's samples there is no src.
-func (p *pyramid) feed(k int, index point, src memory, g *given, done []*unit) ([]*unit, error) {
+func (p *pyramid) feed(ctx context.Context, k int, index point, src memory, g *given, done []*unit) ([]*unit, error) {
 	l := p.levels[k]
 	if l.lattice == nil {
 		return done, nil
@@ -303,12 +304,12 @@ func (p *pyramid) feed(k int, index point, src memory, g *given, done []*unit) (
 	}
 	extent := l.clipped(index)
 	for it := newSegmentWalk(&l.cut, spans); it.next(); {
-		u, err := p.part(k+1, it, extent, src, g)
-		if err != nil {
-			return done, err
-		}
+		u, err := p.part(ctx, k+1, it, extent, src, g)
 		if u != nil {
 			done = append(done, u)
+		}
+		if err != nil {
+			return done, err
 		}
 	}
 	return done, nil
@@ -316,7 +317,7 @@ func (p *pyramid) feed(k int, index point, src memory, g *given, done []*unit) (
 
 // part does what one tile contributes to one box of a unit of level k, and
 // returns the unit when that was the last.
-func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, g *given) (*unit, error) {
+func (p *pyramid) part(ctx context.Context, k int, it *segmentWalk, extent box, src memory, g *given) (*unit, error) {
 	above, l := p.levels[k-1], p.levels[k]
 	l.mu.Lock()
 	u, err := p.unitOf(k, it.unit)
@@ -344,7 +345,7 @@ func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, g *given)
 	case s == nil && g != nil:
 		copyBox(dst, g.out, it.out, p.elem)
 	case s == nil:
-		p.shrink(above.lattice, dst, src, it.out)
+		err = p.shrinkSplit(ctx, above.lattice, dst, src, it.out)
 	default:
 		input := memory{data: s.buf.B, origin: s.input.lo, stride: contiguous(s.input.shape())}
 		b := intersect(s.input, extent)
@@ -360,7 +361,7 @@ func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, g *given)
 		}
 		l.mu.Unlock()
 		if last {
-			p.shrink(above.lattice, dst, input, it.out)
+			err = p.shrinkSplit(ctx, above.lattice, dst, input, it.out)
 			s.buf.Release()
 		}
 	}
@@ -371,7 +372,31 @@ func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, g *given)
 	if u.active--; u.spilled && u.active == 0 {
 		u.drop()
 	}
-	return p.arrived(u), nil
+	return p.arrived(u), err
+}
+
+// leastShrunk is the number of voxels made at a time from which idle processors help.
+const leastShrunk = 1 << 17
+
+// shrinkSplit computes a box of the next level, on idle processors as well. An error is that of ctx.
+func (p *pyramid) shrinkSplit(ctx context.Context, l *lattice, dst, src memory, out box) error {
+	n, along := out.shape(), 0
+	for d := range rank - 1 { // not along rows
+		if n[d] > n[along] {
+			along = d
+		}
+	}
+	parts := min(1+2*work.Idle(ctx), n[along])
+	if n.volume() < leastShrunk || parts == 1 {
+		p.shrink(l, dst, src, out)
+		return nil
+	}
+	return work.Split(ctx, parts, 0, func(i int) error {
+		some := out
+		some.lo[along], some.hi[along] = out.lo[along]+i*n[along]/parts, out.lo[along]+(i+1)*n[along]/parts
+		p.shrink(l, dst, src, some)
+		return nil
+	})
 }
 
 // unitOf finds the unit that waits at an index, or makes it. The level's mu is held.

@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/host"
 	"strata/pkg/mem"
+	"strata/pkg/meter"
 	"strata/pkg/units"
 	"strata/pkg/work"
 )
@@ -30,6 +32,8 @@ type Crew struct {
 	Workers int // at most, at least 1
 	each    int64
 	atOnce  int // workers that begin without looking; the others begin as pieces of work end
+	cores   int // that they, and the hands that help them, keep busy; 0: nobody helps
+	meter   *meter.Meter
 }
 
 // Crew plans workers. It logs how many there are and what they hold, and passes that to Crewed.
@@ -41,7 +45,7 @@ func (r *Resources) Crew(t Team) *Crew {
 	if t.Pieces > 0 {
 		t.Workers = min(t.Workers, t.Pieces)
 	}
-	c := &Crew{Workers: max(t.Workers, 1), each: max(t.Each, 1)}
+	c := &Crew{Workers: max(t.Workers, 1), each: max(t.Each, 1), cores: r.Busy(0), meter: r.Meter}
 	c.atOnce = c.Workers
 	if r.Shared {
 		c.atOnce = int(max(1, min(int64(c.Workers), r.Mem/4/c.each)))
@@ -167,15 +171,33 @@ type Gate struct {
 
 	mu    sync.Mutex
 	fresh map[int]bool // workers that were let in and have not ended a piece: their memory may not be taken yet
+	hands *work.Hands  // processors without a worker
 }
 
-// Gate returns the gate for a piece of work.
-func (c *Crew) Gate() *Gate {
-	return &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
+// Gate returns the gate for a piece of work, and the context in which workers do it: processors that have no worker, for want of
+// memory or of pieces, help those that can split their pieces ([work.Split]).
+func (c *Crew) Gate(ctx context.Context) (*Gate, context.Context) {
+	g := &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
+	if c.cores > 0 {
+		g.hands = work.NewHands(c.cores, 0, mem.Unplanned()/2, func(start time.Time) { c.meter.Since(meter.Compute, start) })
+		ctx = work.WithHands(ctx, g.hands)
+	}
+	return g, ctx
 }
 
-// Admit reports whether a worker of a number, counted from 0, may take its memory. It may wait for that.
+// Admit reports whether a worker of a number, counted from 0, may take its memory. It may wait for that. A worker that was admitted
+// calls Leave in the end.
 func (g *Gate) Admit(ctx context.Context, number int) bool {
+	if !g.wait(ctx, number) {
+		return false
+	}
+	if g.hands != nil {
+		g.hands.Busy(1)
+	}
+	return true
+}
+
+func (g *Gate) wait(ctx context.Context, number int) bool {
 	for number >= g.crew.atOnce {
 		select {
 		case <-g.ended:
@@ -219,11 +241,17 @@ func (g *Gate) Ended(worker int) {
 }
 
 // Leave says that a worker has left, because there is no more to begin.
-func (g *Gate) Leave() { g.once.Do(func() { close(g.over) }) }
+func (g *Gate) Leave() {
+	g.once.Do(func() { close(g.over) })
+	if g.hands != nil {
+		g.crew.meter.AtOnce(g.hands.Most())
+		g.hands.Busy(-1)
+	}
+}
 
 // Share works like [work.Share] for the workers of the crew.
 func (c *Crew) Share(ctx context.Context, n int, run func(ctx context.Context, worker int, pieces iter.Seq[int]) error) error {
-	g := c.Gate()
+	g, ctx := c.Gate(ctx)
 	return work.Share(ctx, c.Workers, n, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
 		if !g.Admit(ctx, worker) {
 			return nil

@@ -44,7 +44,7 @@ type Record struct {
 	Threads int   `json:"threads"`    // workers of this run
 	Mem     int64 `json:"mem_budget"` // ceiling for buffers
 
-	Workers   int   `json:"workers,omitempty"`           // most that computed at a time, where memory limits how many do
+	Workers   int   `json:"workers,omitempty"`           // most that were busy at a time: that computed, or helped those
 	MemForAll int64 `json:"mem_for_all_cores,omitempty"` // ceiling that would let as many compute as have work; absent if they did
 
 	Inputs  []Dataset `json:"inputs"`

@@ -3,25 +3,41 @@ package work
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Hands are processors that no worker keeps busy: memory does not hold a worker for them, or no piece of work is left for one.
 // They help those whose piece of work can be split; see [Split].
 type Hands struct {
+	cores  int
+	helped func(start time.Time)
+
 	mu     sync.Mutex
 	idle   int
+	least  int   // of idle
 	memory int64 // bytes that those who help may take together
 }
 
-// NewHands returns idle processors, with the bytes of memory that those who help may take.
-func NewHands(idle int, memory int64) *Hands { return &Hands{idle: idle, memory: memory} }
+// NewHands returns the processors that are left of the given number when so many are busy, with the bytes of memory that those who help
+// may take. helped, unless nil, is called when one ends that has helped since start.
+func NewHands(cores, busy int, memory int64, helped func(start time.Time)) *Hands {
+	return &Hands{cores: cores, helped: helped, idle: cores - busy, least: cores - busy, memory: memory}
+}
 
-// Add makes n more processors idle, as when workers end; with a negative n, fewer, as when workers begin. Those that help then end
+// Busy makes n more processors busy, as when workers begin; with a negative n, fewer, as when workers end. Those that help then end
 // what they have begun.
-func (h *Hands) Add(n int) {
+func (h *Hands) Busy(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.idle += n
+	h.idle -= n
+	h.least = min(h.least, h.idle)
+}
+
+// Most returns the largest number of processors that were busy at a time, helping ones included.
+func (h *Hands) Most() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cores - h.least
 }
 
 // take reports whether there is an idle processor, with so many bytes, and takes both.
@@ -32,12 +48,16 @@ func (h *Hands) take(bytes int64) bool {
 		return false
 	}
 	h.idle--
+	h.least = min(h.least, h.idle)
 	h.memory -= bytes
 	return true
 }
 
 // give returns what was taken.
-func (h *Hands) give(bytes int64) {
+func (h *Hands) give(bytes int64, since time.Time) {
+	if h.helped != nil {
+		h.helped(since)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.idle++
@@ -49,6 +69,17 @@ type handsKey struct{}
 // WithHands returns a context in which [Split] finds the hands.
 func WithHands(ctx context.Context, h *Hands) context.Context {
 	return context.WithValue(ctx, handsKey{}, h)
+}
+
+// Idle returns how many processors would help at the moment: into how many parts it pays to split what costs more in parts.
+func Idle(ctx context.Context) int {
+	h, _ := ctx.Value(handsKey{}).(*Hands)
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(0, h.idle)
 }
 
 // Split calls f for 0 to n−1, begun in this order: in the caller's goroutine, and by idle hands of the context as long as there are
@@ -67,11 +98,13 @@ func Split(ctx context.Context, n int, bytes int64, f func(i int) error) error {
 	}
 	g, within := WithContext(ctx)
 	var do func() error
+	helpers := counter{n: int64(n - 1)}
 	do = func() error {
 		for i := range pieces.of(within) {
-			for pieces.left() && h.take(bytes) {
+			for pieces.left() && helpers.left() && h.take(bytes) {
+				helpers.next.Add(1)
 				g.Go(func() error {
-					defer h.give(bytes)
+					defer h.give(bytes, time.Now())
 					return do()
 				})
 			}

@@ -49,9 +49,12 @@ func TestSplit(t *testing.T) {
 		{0, 5, 1, 1, 10}, {3, 5, 4, 1, 10}, {9, 3, 3, 1, 10}, {9, 1, 1, 1, 10}, {9, 9, 3, 4, 10}, {9, 9, 1, 11, 10}, {9, 0, 0, 1, 10}, {-1, 5, 1, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := NewHands(c.idle, c.memory)
+			h := NewHands(9, 9-c.idle, c.memory, nil)
 			if got := most(t, WithHands(t.Context(), h), c.n, c.bytes, nothing); got != c.want {
 				t.Errorf("%+v: %d at a time", c, got)
+			}
+			if want := 9 - c.idle + max(c.want-1, 0); h.Most() != want {
+				t.Errorf("%+v: %d were busy, want %d", c, h.Most(), want)
 			}
 			if h.idle != c.idle || h.memory != c.memory {
 				t.Errorf("%+v: %d hands with %d bytes are back", c, h.idle, h.memory)
@@ -64,17 +67,17 @@ func TestSplit(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // hands that become idle on the way
-		h := NewHands(0, 0)
+		h := NewHands(1, 1, 0, nil)
 		if got := most(t, WithHands(t.Context(), h), 9, 0, func(i int) {
 			if i == 1 {
-				h.Add(2)
+				h.Busy(-2)
 			}
 		}); got != 3 {
 			t.Errorf("%d at a time", got)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // two that split share them
-		ctx := WithHands(t.Context(), NewHands(2, 0))
+		ctx := WithHands(t.Context(), NewHands(4, 2, 0, nil))
 		var wg sync.WaitGroup
 		var tops [2]int
 		for k := range tops {
@@ -90,7 +93,7 @@ func TestSplit(t *testing.T) {
 func TestSplitStops(t *testing.T) {
 	broken := errors.New("broken")
 	for _, idle := range []int{0, 3} {
-		h := NewHands(idle, 0)
+		h := NewHands(4, 4-idle, 0, nil)
 		var begun atomic.Int32
 		err := Split(WithHands(t.Context(), h), 1<<20, 0, func(i int) error {
 			if begun.Add(1); i == 7 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +36,9 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		}
 		return runParallel(ctx, w, c, n+extra, do)
 	}
+	if n == 1 && w.planes == nil && !w.front && work.Idle(ctx) > 0 && c.tasks(2) > 1 {
+		return a.runSplit(ctx, c, do)
+	}
 	if n <= 1 {
 		m := w.mark()
 		t := w.newTask(len(c.chunk))
@@ -55,6 +59,20 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		}
 	}
 	return runParallel(ctx, w, c, n, do)
+}
+
+// runSplit does all tasks of c by the caller and processors that are idle.
+func (a *Array) runSplit(ctx context.Context, c *cursor, do func(*worker, *task) error) error {
+	return work.Split(ctx, c.tasks(math.MaxInt32), a.meta.pipe.scratchBytes(false), func(int) error {
+		w := takeWorker()
+		defer w.giveBack()
+		w.codec.Bind(ctx)
+		t := w.newTask(len(c.chunk))
+		if !c.next(t) {
+			return nil
+		}
+		return do(w, t)
+	})
 }
 
 func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*worker, *task) error) error {

@@ -265,6 +265,9 @@ func (r *Run) report(started time.Time, err error) error {
 		}
 	}
 	rec.PeakResidentBytes = host.PeakResident()
+	if rec.Workers > 0 {
+		rec.Workers = max(rec.Workers, r.Meter.MostAtOnce())
+	}
 	rec.WallSeconds = time.Since(started).Seconds()
 	if werr := rec.Write(r.Options.Report, r.Options.Overwrite); werr != nil {
 		return placeError(werr)

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"strata/pkg/dtype"
@@ -11,6 +12,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/work"
 )
 
 // finder finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on every machine.
@@ -152,14 +154,42 @@ func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
 	}
 	if in.swapped() {
 		slab.Swapped, slab.RowStride = true, in.Box.Height()
-		interfaces[kind](&p.InterfaceSearch, &f.workspace, depth, gradient, slab, columns, rows)
+		w.err = w.search(kind, depth, gradient, slab, columns, rows)
 		turn(depth, r)
 		turn(gradient, r)
 	} else {
-		interfaces[kind](&p.InterfaceSearch, &f.workspace, depth, gradient, slab, rows, columns)
+		w.err = w.search(kind, depth, gradient, slab, rows, columns)
 	}
 	p.source.res.Meter.Since(meter.Compute, start)
+	if w.err != nil {
+		return w.err
+	}
 	return p.Found(w.ctx, r, depth, gradient)
+}
+
+// searchSpaces holds the workspaces of those who help to search a tile.
+var searchSpaces = sync.Pool{New: func() any { return new(filter.Workspace) }}
+
+// searchSpace is about how many bytes a workspace has.
+const searchSpace = 2 << 20
+
+// search finds interfaces as [filter.Interfaces] does, in bands of rows if processors are idle. Neighbouring bands filter the rows of a
+// window twice, so that they are not narrower than windows.
+func (w *host) search(kind dtype.Type, depth []int32, gradient []float32, slab filter.Slab[byte], rows, columns []int) error {
+	s, beyond := &w.plan.Search.InterfaceSearch, w.plan.Search.Window()-1
+	ny, nx := len(rows)-beyond, len(columns)-beyond
+	bands := min(1+work.Idle(w.ctx), ny/(beyond+1))
+	if bands < 2 {
+		interfaces[kind](s, &w.finder.workspace, depth, gradient, slab, rows, columns)
+		return nil
+	}
+	return work.Split(w.ctx, bands, searchSpace, func(i int) error {
+		space := searchSpaces.Get().(*filter.Workspace)
+		defer searchSpaces.Put(space)
+		y0, y1 := i*ny/bands, (i+1)*ny/bands
+		interfaces[kind](s, space, depth[y0*nx:y1*nx], gradient[y0*nx:y1*nx], slab, rows[y0:y1+beyond], columns)
+		return nil
+	})
 }
 
 // turn transposes the results of a swapped slab into C order.

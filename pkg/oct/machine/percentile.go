@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -10,6 +12,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 // A Percentile finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
@@ -116,6 +119,10 @@ const countedAtATime = 64 << 10
 
 func (w *host) Count(planes Block) {
 	p := w.plan.Percentile
+	if work.Idle(w.ctx) > 0 && !p.looking {
+		w.compute(func() { w.err = p.split(w.ctx, planes.host) })
+		return
+	}
 	if p.kind != dtype.Float32 && w.piece == nil {
 		w.piece = make([]float32, countedAtATime)
 	}
@@ -127,6 +134,22 @@ func (w *host) Count(planes Block) {
 		}
 	}
 	w.compute(func() { inFloat32(planes.host, p.kind, w.piece, count) })
+}
+
+// countedByOne is the number of bytes that one counts at a time who helps.
+const countedByOne = 4 << 20
+
+// countSpaces holds the memory of those who help to count.
+var countSpaces = sync.Pool{New: func() any { return new([countedAtATime]float32) }}
+
+// split counts elements, on idle processors as well.
+func (p *Percentile) split(ctx context.Context, v []byte) error {
+	return work.Split(ctx, (len(v)+countedByOne-1)/countedByOne, 4*countedAtATime, func(i int) error {
+		piece := countSpaces.Get().(*[countedAtATime]float32)
+		defer countSpaces.Put(piece)
+		inFloat32(v[i*countedByOne:min((i+1)*countedByOne, len(v))], p.kind, piece[:], func(v []float32) { p.bad.Add(p.host.Add(v)) })
+		return nil
+	})
 }
 
 // inFloat32 passes elements to take as float32, converted in piece if they have another type. A float64 that is

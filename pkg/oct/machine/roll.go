@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -13,6 +14,7 @@ import (
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/work"
 )
 
 // roller rolls the A-lines of tiles, with the same bits on every machine.
@@ -69,14 +71,39 @@ func (p *Plan) rollOnHost() int64 {
 func workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
 
 // roll maps an element type to its filter.Roll.
-var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64{
+var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, ny, nx, y0, y1 int, shift []float32, pitch int) int64{
 	dtype.Uint8: rollOf[uint8], dtype.Int8: rollOf[int8], dtype.Uint16: rollOf[uint16], dtype.Int16: rollOf[int16],
 	dtype.Uint32: rollOf[uint32], dtype.Int32: rollOf[int32], dtype.Uint64: rollOf[uint64], dtype.Int64: rollOf[int64],
 	dtype.Float32: rollOf[float32], dtype.Float64: rollOf[float64],
 }
 
-func rollOf[T dtype.Element](w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64 {
-	return filter.Roll(w, dtype.Slice[T](volume), planes, ny, nx, shift, pitch)
+func rollOf[T dtype.Element](w *filter.RollWorkspace, volume []byte, planes, ny, nx, y0, y1 int, shift []float32, pitch int) int64 {
+	return filter.RollRows(w, dtype.Slice[T](volume), planes, ny, nx, y0, y1, shift, pitch)
+}
+
+// rollSpaces holds the workspaces of those who help to roll a tile.
+var rollSpaces = sync.Pool{New: func() any { return new(filter.RollWorkspace) }}
+
+// rolledRows is the number of rows that one rolls at a time who helps.
+const rolledRows = 16
+
+// rollRows rolls the tile that was read, on idle processors as well.
+func (w *host) rollRows(tile oct.Rectangle) error {
+	m, shifts := w.plan.Source.mosaic, dtype.Slice[float32](w.plan.Roll.Shifts.host)
+	ny, nx := tile.Height(), tile.Width()
+	rows := func(space *filter.RollWorkspace, y0, y1 int) {
+		w.plan.nonFinite(roll[m.DType](space, w.tile.Data, m.Shape[0], ny, nx, y0, y1, shifts, m.Chunk[2]))
+	}
+	if work.Idle(w.ctx) == 0 {
+		rows(&w.roll, 0, ny)
+		return nil
+	}
+	return work.Split(w.ctx, (ny+rolledRows-1)/rolledRows, workspace(m), func(i int) error {
+		space := rollSpaces.Get().(*filter.RollWorkspace)
+		defer rollSpaces.Put(space)
+		rows(space, i*rolledRows, min((i+1)*rolledRows, ny))
+		return nil
+	})
 }
 
 func (w *host) RollTile(tile oct.Rectangle) {
@@ -88,9 +115,7 @@ func (w *host) RollTile(tile oct.Rectangle) {
 	if w.err = s.whole.Read(w.ctx, w.tile, 0, m.Shape[0], tile); w.err != nil {
 		return
 	}
-	w.compute(func() {
-		w.plan.nonFinite(roll[m.DType](&w.roll, w.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2]))
-	})
+	w.compute(func() { w.err = w.rollRows(tile) })
 	w.Write([]int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}, Block{host: w.tile.Data})
 	if w.err == nil {
 		s.res.Done(int64(len(w.tile.Data)))

@@ -10,6 +10,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/work"
 )
 
 // blender blends tiles into columns, with the same bits on every machine except for the payload of a NaN.
@@ -46,7 +47,7 @@ type hostFuser[T dtype.Element, F float32 | float64] struct {
 	first  int // first plane of data
 	lo, hi int // planes being added
 	waited time.Duration
-	rows   [4][]F
+	rows   rowBuffers[F]
 	own    []float32 // weights of the tile; nil: all are 1
 	done   func()    // releases own
 }
@@ -76,7 +77,7 @@ func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
 
 // alone stores a region that only this tile covers.
 func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
-	for z := w.lo; z < w.hi; z++ {
+	w.each(r, func(rows *rowBuffers[F], z int) {
 		for y := r.Y0; y < r.Y1; y++ {
 			dst := m.row(r, z-w.pass.Z0, y)
 			switch {
@@ -85,10 +86,37 @@ func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
 			case w.tile.Behind == [2]float32{}:
 				copy(dst, w.row(z, y-w.tile.To.Y0)[r.X0-w.tile.To.X0:])
 			default:
-				storeRow(dst, w.sample(z, y, r.X0, r.X1))
+				storeRow(dst, w.sample(rows, z, y, r.X0, r.X1))
 			}
 		}
+	})
+}
+
+// rowBuffers is memory for rows of the canvas as seen by a tile.
+type rowBuffers[F float32 | float64] [4][]F
+
+// leastShared is the number of voxels of a region from which idle processors help to fuse it.
+const leastShared = 1 << 18
+
+// each calls f for the planes being added, on idle processors as well.
+func (w *hostFuser[T, F]) each(r *Region, f func(rows *rowBuffers[F], z int)) {
+	planes, parts := w.hi-w.lo, 1
+	if planes*r.Area() >= leastShared {
+		parts = min(planes, 1+2*work.Idle(w.ctx))
 	}
+	if parts == 1 {
+		for z := w.lo; z < w.hi; z++ {
+			f(&w.rows, z)
+		}
+		return
+	}
+	w.err = work.Split(w.ctx, parts, int64(len(w.rows)*8*r.Width()), func(i int) error {
+		var rows rowBuffers[F]
+		for z := w.lo + i*planes/parts; z < w.lo+(i+1)*planes/parts; z++ {
+			f(&rows, z)
+		}
+		return nil
+	})
 }
 
 // weigh returns the shares by which the tile moves the running means of a region: its weight divided by the sum of
@@ -130,38 +158,37 @@ func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
 	}
 	nx := r.Width()
 	means := m.meansOf(l.Region, w.pass.Z1-w.pass.Z0)
-	var seam *SeamSum
-	if l.Seam {
-		seam = m.sums[r.Seam]
+	meanOf := func(z, y int) []F {
+		if means != nil {
+			return means[((z-w.pass.Z0)*r.Height()+y-r.Y0)*nx:][:nx]
+		}
+		return any(m.row(r, z-w.pass.Z0, y)).([]F)
 	}
-	for z := w.lo; z < w.hi; z++ {
-		for y := r.Y0; y < r.Y1; y++ {
-			dst := m.row(r, z-w.pass.Z0, y)
-			var mean []F
-			if means != nil {
-				mean = means[((z-w.pass.Z0)*r.Height()+y-r.Y0)*nx:][:nx]
-			} else {
-				mean = any(dst).([]F)
+	if l.Seam && !l.Empty && l.Before > 0 { // in order, whoever blends
+		for z := (w.lo + SeamStep - 1) / SeamStep * SeamStep; z < w.hi; z += SeamStep {
+			for y := r.Y0; y < r.Y1; y++ {
+				addRow(m.sums[r.Seam], meanOf(z, y), w.sample(&w.rows, z, y, r.X0, r.X1))
 			}
+		}
+	}
+	w.each(r, func(rows *rowBuffers[F], z int) {
+		for y := r.Y0; y < r.Y1; y++ {
+			dst, mean := m.row(r, z-w.pass.Z0, y), meanOf(z, y)
 			switch {
 			case l.Empty && l.Before == 0:
 				clear(dst)
 				continue
 			case l.Empty:
 			case l.Before == 0:
-				copy(mean, w.sample(z, y, r.X0, r.X1))
+				copy(mean, w.sample(rows, z, y, r.X0, r.X1))
 			default:
-				s := w.sample(z, y, r.X0, r.X1)
-				if seam != nil && z%SeamStep == 0 {
-					addRow(seam, mean, s)
-				}
-				filter.Blend(mean, s, l.parts[(y-r.Y0)*nx:][:nx])
+				filter.Blend(mean, w.sample(rows, z, y, r.X0, r.X1), l.parts[(y-r.Y0)*nx:][:nx])
 			}
 			if l.Last && means != nil {
 				storeRow(dst, mean)
 			}
 		}
-	}
+	})
 }
 
 // row returns row y of plane z of the tile.
@@ -180,14 +207,14 @@ func storeRow[T dtype.Element, F float32 | float64](dst []T, v []F) {
 
 // sample returns a row of the canvas as seen by the tile: interpolated linearly if the tile is offset by a
 // fraction of a voxel, with the outermost voxels repeated beyond their centres. The result is valid until the next
-// call.
-func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
+// call with these rows.
+func (w *hostFuser[T, F]) sample(rows *rowBuffers[F], z, y, x0, x1 int) []F {
 	to := w.tile.To
 	ty, x0, x1 := y-to.Y0, x0-to.X0, x1-to.X0
 	if w.data == nil {
-		w.rows[3] = slices.Grow(w.rows[3][:0], x1-x0)[:x1-x0]
-		clear(w.rows[3])
-		return w.rows[3]
+		rows[3] = slices.Grow(rows[3][:0], x1-x0)[:x1-x0]
+		clear(rows[3])
+		return rows[3]
 	}
 	fy, fx := w.tile.Behind[0], w.tile.Behind[1]
 	// the columns that are needed
@@ -197,23 +224,23 @@ func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
 	} else if fx < 0 {
 		b = min(b+1, to.Width())
 	}
-	row := w.convert(0, w.row(z, ty)[a:b])
+	row := convert(rows, 0, w.row(z, ty)[a:b])
 	if fy != 0 {
 		o := ty - 1
 		if fy < 0 {
 			o, fy = ty+1, -fy
 		}
-		next := w.convert(1, w.row(z, min(max(o, 0), to.Height()-1))[a:b])
-		w.rows[2] = slices.Grow(w.rows[2][:0], b-a)[:b-a]
-		filter.Between(w.rows[2], row, next, F(fy))
-		row = w.rows[2]
+		next := convert(rows, 1, w.row(z, min(max(o, 0), to.Height()-1))[a:b])
+		rows[2] = slices.Grow(rows[2][:0], b-a)[:b-a]
+		filter.Between(rows[2], row, next, F(fy))
+		row = rows[2]
 	}
 	if fx == 0 {
 		return row
 	}
 	n := x1 - x0
-	out := slices.Grow(w.rows[3][:0], n)[:n]
-	w.rows[3] = out
+	out := slices.Grow(rows[3][:0], n)[:n]
+	rows[3] = out
 	switch {
 	case fx < 0 && b == x1: // nothing beyond the last column
 		out[n-1] = row[n-1]
@@ -229,16 +256,16 @@ func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
 	return out
 }
 
-// convert converts a row to the blending type, in the worker's buffer k; a row of that type is returned as it is.
-func (w *hostFuser[T, F]) convert(k int, row []T) []F {
+// convert converts a row to the blending type, in buffer k; a row of that type is returned as it is.
+func convert[T dtype.Element, F float32 | float64](rows *rowBuffers[F], k int, row []T) []F {
 	if same, ok := any(row).([]F); ok {
 		return same
 	}
-	w.rows[k] = slices.Grow(w.rows[k][:0], len(row))[:len(row)]
+	rows[k] = slices.Grow(rows[k][:0], len(row))[:len(row)]
 	for i, v := range row {
-		w.rows[k][i] = F(v)
+		rows[k][i] = F(v)
 	}
-	return w.rows[k]
+	return rows[k]
 }
 
 // deviceFuser is a worker on a device, with its memory.

@@ -60,10 +60,10 @@ func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 
 // run makes the columns. If a device runs out of memory, the columns that are complete by then are written.
 func (p *pass) run(ctx context.Context, workers int) error {
+	gate, ctx := p.crew.Gate(ctx)
 	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() { p.change(func() { p.failed = true }) })
 	defer stop()
-	gate := p.crew.Gate()
 	for i := range min(workers, len(p.tiles)) {
 		g.Go(func() error {
 			if !gate.Admit(gctx, i) {
