@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"strata/pkg/mem"
+	"strata/pkg/meter"
+	"strata/pkg/work"
 )
 
 func TestMemoryThatMayBeTaken(t *testing.T) {
@@ -151,4 +153,34 @@ func TestWorkersBeginAsMemoryIsThere(t *testing.T) {
 			t.Errorf("%v after it was cancelled", err)
 		}
 	})
+}
+
+// Processors without a worker help those that have one, and so do those whose worker has left.
+func TestIdleProcessorsHelp(t *testing.T) {
+	for _, c := range []struct{ workers, cores, pieces, want int }{{2, 8, 2, 8}, {2, 8, 20, 8}, {8, 8, 2, 8}, {3, 3, 9, 3}, {1, 1, 3, 1}} {
+		var count meter.Meter
+		res := Resources{Mem: 1 << 30, Workers: c.cores, Cores: c.cores, Meter: &count}
+		crew := res.Crew(Team{Workers: c.workers, Pieces: c.pieces, Each: 1})
+		synctest.Test(t, func(t *testing.T) {
+			var at, most atomic.Int32
+			err := crew.Share(t.Context(), c.pieces, func(ctx context.Context, _ int, pieces iter.Seq[int]) error {
+				for range pieces {
+					if err := work.Split(ctx, 40, 1, func(int) error {
+						if n := at.Add(1); n > most.Load() {
+							most.Store(n)
+						}
+						time.Sleep(time.Second)
+						at.Add(-1)
+						return nil
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil || int(most.Load()) != c.want || count.MostAtOnce() != c.want || count.Busy(meter.Compute) == 0 != (c.want == 1 || c.want == 3) {
+				t.Errorf("%+v: %d at a time, the meter says %d and %v, %v", c, most.Load(), count.MostAtOnce(), count.Busy(meter.Compute), err)
+			}
+		})
+	}
 }

@@ -22,7 +22,7 @@ func TestMemoryForAllCores(t *testing.T) {
 	specimen(t, dir, "--slices", "3", "--tiles", "3,3", "--tile", "48,128,128", "--chunks", "48,128,128", "--codec", "zstd:1")
 	run(t, dir, "phantom", "raw", "--raw", "--slices", "1", "--tiles", "3,3", "--tile", "64,96,96", "-q")
 	stamp := regexp.MustCompile(`(?m)^  "timestamp": .*$`)
-	idle := regexp.MustCompile(fmt.Sprintf(`^([0-9]+) of %d cores work: --mem ([0-9]+[MG]iB) would use (all|[0-9]+)$`, cores))
+	idle := regexp.MustCompile(fmt.Sprintf(`^memory for ([0-9]+) of %d cores, which the others help: --mem ([0-9]+[MG]iB) is enough for (all|[0-9]+)$`, cores))
 	short := 0
 	for name, line := range memoryLines {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestMemoryForAllCores(t *testing.T) {
 				var warned []string
 				r := readRecord(t, dir+"/r.json")
 				for _, w := range r.Warnings {
-					if strings.Contains(w, "cores work") {
+					if strings.Contains(w, "which the others help") {
 						warned = append(warned, w)
 					}
 				}

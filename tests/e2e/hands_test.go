@@ -16,7 +16,7 @@ func TestProcessorsShareChunks(t *testing.T) {
 	dir := t.TempDir()
 	for _, codec := range []string{"zstd:3", "blosc-lz4"} {
 		in := "m-" + codec
-		run(t, dir, "phantom", "made", "--slices", "1", "--tiles", "1,2", "--tile", "200,512,512", "--chunks", "200,512,512", "--codec", codec, "-q", "--overwrite")
+		run(t, dir, "phantom", "made", "--slices", "1", "--tiles", "1,2", "--tile", "200,512,512", "--chunks", "200,512,512", "--dtype", "uint16", "--codec", codec, "-q", "--overwrite")
 		if err := os.Rename(dir+"/made/mosaic_grid_3d_z00.ome.zarr", dir+"/"+in); err != nil {
 			t.Fatal(err)
 		}

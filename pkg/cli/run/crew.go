@@ -14,7 +14,7 @@ type shortage struct {
 }
 
 // Crewed notes in the record how many workers a part of the run computes with, of how many that would have work, and the
-// --mem that would let as many compute. If memory keeps cores idle, the end of the run warns of it, once.
+// --mem that would let as many compute. If memory holds fewer, the end of the run warns of it, once.
 func (r *Run) Crewed(workers, useful int, mem int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *Run) Crewed(workers, useful int, mem int64) {
 	r.record.MemForAll = roundUp(s.mem)
 }
 
-// warnOfIdleCores says with how much memory no core would have been idle for want of it.
+// warnOfIdleCores says with how much memory each core would have had a worker.
 func (r *Run) warnOfIdleCores() {
 	r.mu.Lock()
 	s, mem := r.idle, r.record.MemForAll
@@ -47,10 +47,10 @@ func (r *Run) warnOfIdleCores() {
 		all = fmt.Sprint(s.useful)
 	}
 	if mem > most {
-		r.Warn("%d of %d cores work: %s need --mem %s, more than this job has", s.workers, r.Options.Threads, all, sizeFlag(mem))
+		r.Warn("memory for %d of %d cores, which the others help: %s need --mem %s, more than this job has", s.workers, r.Options.Threads, all, sizeFlag(mem))
 		return
 	}
-	r.Warn("%d of %d cores work: --mem %s would use %s", s.workers, r.Options.Threads, sizeFlag(mem), all)
+	r.Warn("memory for %d of %d cores, which the others help: --mem %s is enough for %s", s.workers, r.Options.Threads, sizeFlag(mem), all)
 }
 
 // roundUp returns a size that is easy to read and at least n.
