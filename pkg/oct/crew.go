@@ -174,12 +174,12 @@ type Gate struct {
 	hands *work.Hands  // processors without a worker
 }
 
-// Gate returns the gate for a piece of work, and the context in which workers do it: processors that have no worker, for want of
+// Gate returns the gate for a number of workers, and the context in which they work: processors that have no worker, for want of
 // memory or of pieces, help those that can split their pieces ([work.Split]).
-func (c *Crew) Gate(ctx context.Context) (*Gate, context.Context) {
+func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	g := &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
 	if c.cores > 0 {
-		g.hands = work.NewHands(c.cores, 0, mem.Unplanned()/2, func(start time.Time) { c.meter.Since(meter.Compute, start) })
+		g.hands = work.NewHands(c.cores, min(workers, c.atOnce), mem.Unplanned()/2, func(start time.Time) { c.meter.Since(meter.Compute, start) })
 		ctx = work.WithHands(ctx, g.hands)
 	}
 	return g, ctx
@@ -191,7 +191,7 @@ func (g *Gate) Admit(ctx context.Context, number int) bool {
 	if !g.wait(ctx, number) {
 		return false
 	}
-	if g.hands != nil {
+	if g.hands != nil && number >= g.crew.atOnce {
 		g.hands.Busy(1)
 	}
 	return true
@@ -251,7 +251,7 @@ func (g *Gate) Leave() {
 
 // Share works like [work.Share] for the workers of the crew.
 func (c *Crew) Share(ctx context.Context, n int, run func(ctx context.Context, worker int, pieces iter.Seq[int]) error) error {
-	g, ctx := c.Gate(ctx)
+	g, ctx := c.Gate(ctx, min(c.Workers, n))
 	return work.Share(ctx, c.Workers, n, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
 		if !g.Admit(ctx, worker) {
 			return nil

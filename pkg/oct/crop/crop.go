@@ -347,7 +347,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 	}
 	ny, nx := m.Tiles()
 	all := p.res.ForAll(int64(p.res.Busy(ny*nx))*each, p.res.Mem-pyramid)
-	gate, ctx := p.res.Crew(oct.Team{What: fmt.Sprintf("copying tiles of %v voxels", m.Tile()), Workers: workers, Pieces: ny * nx, Each: each, All: all}).Gate(ctx)
+	gate, ctx := p.res.Crew(oct.Team{What: fmt.Sprintf("copying tiles of %v voxels", m.Tile()), Workers: workers, Pieces: ny * nx, Each: each, All: all}).Gate(ctx, workers)
 	pyramid = p.res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
 	shape := []int{r.Planes, m.Shape[1], m.Shape[2]}
 	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{

@@ -136,7 +136,7 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 	if p.Most > 0 {
 		workers = min(workers, p.Most)
 	}
-	gate, ctx := p.crew.Gate(ctx)
+	gate, ctx := p.crew.Gate(ctx, workers)
 	g, ctx := work.WithContext(ctx)
 	for i := range workers {
 		g.Go(func() (err error) {

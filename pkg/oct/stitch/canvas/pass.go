@@ -60,7 +60,7 @@ func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 
 // run makes the columns. If a device runs out of memory, the columns that are complete by then are written.
 func (p *pass) run(ctx context.Context, workers int) error {
-	gate, ctx := p.crew.Gate(ctx)
+	gate, ctx := p.crew.Gate(ctx, min(workers, len(p.tiles)))
 	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() { p.change(func() { p.failed = true }) })
 	defer stop()
