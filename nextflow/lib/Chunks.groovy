@@ -7,8 +7,8 @@ import nextflow.util.MemoryUnit
 /** How much memory a task needs for the chunks of its input. Each of its CPUs works on a chunk. */
 class Chunks {
 
-    /** Bytes for each voxel of a chunk, of the program that needs most: docs/memory.md. */
-    private static final long PER_VOXEL = 12
+    /** Bytes for each voxel of a chunk: those of focal with float32, which needs most. */
+    private static final long PER_VOXEL = 16
     /** A larger file is no metadata, bytes. */
     private static final long MOST_TEXT = 1 << 20
 
@@ -18,7 +18,7 @@ class Chunks {
      */
     static MemoryUnit memory(Object task, Object images, Map params) {
         final long most = [images].flatten().collect { it instanceof Path ? voxels(it) : 0L }.max() ?: 0L
-        return new MemoryUnit((most * PER_VOXEL * (task.cpus as long) / (params.mem_fraction as double)) as long)
+        return new MemoryUnit(Math.ceil(most * PER_VOXEL * (task.cpus as long) / (params.mem_fraction as double)) as long)
     }
 
     /** The voxels of a chunk of the largest level, of an inner one where there are shards; 0 if that is not known. */

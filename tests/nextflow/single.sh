@@ -52,6 +52,28 @@ ok 'it is the changed one' has "$log" "Submitted process > STRATA:AIP \(${names[
 warm levels run "$main" -params-file "$tmp/params.yml" -resume --n_levels 1
 ok '-resume with another n_levels executes all again' same "$status $(ran "$log") $(cached "$log")" '0 3 1'
 
+# --- Memory for chunks -----------------------------------------------------------
+
+# One chunk of 32 × 512 × 512 voxels in Zarr 3 and in Zarr 2, each 128 MiB of buffers for a CPU; and a shard whose chunks are a sixteenth of it.
+large=(--slices 1 --tiles 1,1 --tile 32,512,512 --dtype uint16 -q)
+mkdir "$tmp/large"
+while read -r name layout; do
+  # shellcheck disable=SC2086 # words are meant
+  "$root/bin/phantom" "$tmp/made-$name" "${large[@]}" $layout && mv "$tmp/made-$name"/*.ome.zarr "$tmp/large/$name.ome.zarr" || exit 1
+done <<'END'
+m_v3 --zarr_format 3
+m_v2 --zarr_format 2
+m_shard --chunks 32,128,128 --shard 32,512,512
+END
+memory=("${aip_only[@]}" --input "$tmp/large" --input_pattern 'm_*' --n_levels 0 --aip_cpus 1)
+# granted NAME PARAMETERS...: the status of a run, and the --mem of each of its tasks.
+granted() { faults; warm "$1" run "$main" "${faulty[@]}" "${memory[@]}" --outdir "$1" "${@:2}"; echo "$status"; for n in m_shard m_v2 m_v3; do attempt "$n" 1 | sed -n "s/.* --mem \([^ ]*\).*/$n \1/p"; done; }
+ok 'a task has the memory that its CPUs need for the chunks of its input, if aip_memory is less' same "$(granted large --aip_memory '100 MB' | xargs)" '0 m_shard 75MiB m_v2 128MiB m_v3 128MiB'
+warm large-resume run "$main" "${faulty[@]}" "${memory[@]}" --outdir large -resume --aip_cpus 2 --aip_memory '200 MB' --mem_fraction 0.5
+ok '-resume with other memory and CPUs executes nothing' same "$status $(ran "$log") $(cached "$log")" '0 0 4'
+ok 'aip_memory if that is more' same "$(granted large-more --aip_memory '400 MB' | xargs)" '0 m_shard 300MiB m_v2 300MiB m_v3 300MiB'
+ok 'and max_memory bounds both' same "$(granted large-bound --aip_memory '100 MB' --max_memory '120 MB' | xargs)" '0 m_shard 75MiB m_v2 90MiB m_v3 90MiB'
+
 # --- Inside nextflow/, the test profile, other writers' mosaics -----------------
 
 # A copy, so that nothing is left in the source tree.

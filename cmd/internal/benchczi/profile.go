@@ -29,7 +29,7 @@ func profileCommand() *cli.Command {
 			{Name: "slowest", Kind: cli.Int, Default: "5", Value: "N", Check: cli.AtLeast(0), Usage: "list the N slowest tiles; 0: none"},
 		}, benchkit.Reporting()),
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-czi profile scan.czi --cold", Usage: "as a scan is read for the first time"},
 			{Command: "bench-czi profile scan.czi --max-tiles 200 --channel 0 --scene 1", Usage: "only some tiles"},

@@ -21,7 +21,7 @@ func quickCommand() *cli.Command {
 		Args:     fileArgument,
 		Flags:    flags(cold(choosing("100", "")), benchkit.Reporting()),
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-czi quick scan.czi", Usage: "as a scan is read for the first time"},
 			{Command: "bench-czi quick scan.czi --no-cold", Usage: "from memory"},

@@ -42,7 +42,7 @@ func runCommand() *cli.Command {
 			{Name: "serve", Kind: cli.Bool, Hidden: true, Usage: "be one of the processes"},
 		}),
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "whether reading several tiles at a time helps"},
 			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the storage device"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/tiffout"
@@ -27,7 +28,7 @@ func convertCommand() *cli.Command {
 			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
 		},
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},

@@ -3,6 +3,7 @@ package benchtiff
 import (
 	"context"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/cli/tiffout"
 	"strata/pkg/dtype"
@@ -30,7 +31,7 @@ func makeCommand() *cli.Command {
 			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "content of the image: stained tissue on white, which compresses like a slide (tissue); noise, which does not compress; or smooth, which compresses very well"},
 		},
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-tiff make slide.tif", Usage: "26420 × 19920 RGB pixels, uncompressed: 2.1 GB with its levels"},
 			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, compressed as by a scanner"},

@@ -62,7 +62,7 @@ func readCommand() *cli.Command {
 			{Name: "preset", Choices: []string{"cucim"}, Usage: "vary the settings that cuCIM's benchmark_read.py varies"},
 		}...), measuring("5")...),
 		Shared:   cli.GPU | cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-tiff read scan.tif --peers", Usage: "all ways, beside other programs"},
 			{Command: "bench-tiff read scan.tif --vary backend=host,direct --cache cold --ops full", Usage: "from the storage device"},

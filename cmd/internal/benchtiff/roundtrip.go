@@ -50,7 +50,7 @@ func roundTripCommand() *cli.Command {
 			{Name: "zarr_format", Kind: cli.Int, Default: "3", Check: cli.Between(2, 3), Usage: "Zarr format of the arrays to write: 2 or 3"},
 		}...), measuring("3")...),
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-tiff round-trip scan.tif copy.zarr --peers", Usage: "all codecs, beside other programs"},
 			{Command: "bench-tiff round-trip scan.tif copy.zarr --codecs raw --threads 1 --reps 5", Usage: "only uncompressed, by one thread"},

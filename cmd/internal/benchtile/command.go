@@ -71,7 +71,7 @@ func viewsCommand() *cli.Command {
 			{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per row instead of the table"},
 		},
 		Shared:   cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-tile views mosaic.ome.zarr", Usage: "views without a halo and with one of 32 pixels"},
 			{Command: "bench-tile views slide.ome.zarr --radius 0,1,8,32 --cache 10MiB,100MiB --html views.html", Usage: "radii and caches, with a page"},

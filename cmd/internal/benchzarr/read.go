@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/address"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
@@ -29,7 +30,7 @@ func readCommand() *cli.Command {
 		Args:     []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image to read level 0 of: folder, path in a .zip, or http(s):// or s3:// URL"}},
 		Flags:    append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per operation instead of the table"}),
 		Shared:   cli.GPU | cli.Resources | cli.Outputs,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-zarr read mosaic.ome.zarr/0", Usage: "the whole array, boxes and planes, into memory"},
 			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the storage device"},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
@@ -35,7 +36,7 @@ func sweepCommand() *cli.Command {
 			cli.Flag{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend, threads and cache", Usage: "settings to vary, such as threads=1,2,4: backend, threads, in_flight, task_size, cache; for generated arrays also format, codec, chunks, shard"},
 			cli.Flag{Name: "preset", Choices: []string{"classic"}, Usage: "vary a fixed set of settings; classic reads float32 arrays of 16 GiB in all ways to memory and GPU"}),
 		Shared:   cli.GPU | cli.Resources | cli.Outputs | cli.Layout,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Hints:    cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
 		Examples: []cli.Example{
 			{Command: "bench-zarr sweep mosaic.ome.zarr/0", Usage: "which backend and how many threads are best for it"},

@@ -34,7 +34,7 @@ func writeCommand() *cli.Command {
 			cli.Flag{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the generated data, from 0"}),
 			cli.Flag{Name: "keep", Value: "ARRAY", Usage: "also write the array to this folder or s3://bucket/path, where it stays"}),
 		Shared:   cli.Resources | cli.Outputs | cli.Layout,
-		Defaults: cli.Defaults{"mem": "512MiB"}, // what is measured does not depend on the machine\'s memory
+		Defaults: benchkit.FixedMem,
 		Hints:    cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
 		Examples: []cli.Example{
 			{Command: "bench-zarr write /scratch --peers", Usage: "256 MiB of float32 in chunks of 128³, beside other programs"},

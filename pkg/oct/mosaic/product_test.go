@@ -265,7 +265,7 @@ func TestProductsReadOnce(t *testing.T) {
 		t.Errorf("%d objects", made)
 	}
 	// besides the frames only the small projection is read, for its picture
-	if n := res.Meter.BytesRead(); n < m.Bytes() || n > m.Bytes()+m.Bytes()/10 || len(decided) == 0 || !strings.Contains(decided[0], "each with 300 of 300 planes") || strings.Contains(decided[0], "3 workers") {
+	if n := res.Meter.BytesRead(); n < m.Bytes() || n > m.Bytes()+m.Bytes()/10 || len(decided) == 0 || !strings.Contains(decided[0], "300 of 300 planes") || strings.Contains(decided[0], "3 at a time") {
 		t.Errorf("%d bytes read of %d; %q", n, m.Bytes(), decided)
 	}
 }
