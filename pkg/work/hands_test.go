@@ -53,7 +53,7 @@ func TestSplit(t *testing.T) {
 			if got := most(t, WithHands(t.Context(), h), c.n, c.bytes, nothing); got != c.want {
 				t.Errorf("%+v: %d at a time", c, got)
 			}
-			if want := 9 - c.idle + max(c.want-1, 0); h.Most() != want {
+			if want := min(9, 9-c.idle+max(c.want-1, 0)); h.Most() != want {
 				t.Errorf("%+v: %d were busy, want %d", c, h.Most(), want)
 			}
 			if h.idle != c.idle || h.memory != c.memory {
