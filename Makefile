@@ -85,7 +85,7 @@ quick: ## lint, build and short tests of what changed since origin/main, with th
 test: ## all Go tests, of programs as shipped
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	$(GOTEST) -vet=off work
+	$(GOTEST) -timeout=30m -vet=off work
 
 test-race: ## short Go tests with the race detector: of all packages that share memory between goroutines, or those in RACE
 	@scripts/need.sh gcc gcc

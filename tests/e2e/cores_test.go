@@ -62,7 +62,7 @@ func TestMemoryForAllCores(t *testing.T) {
 			if all.MemForAll != 0 {
 				t.Errorf("1 GiB is not enough: %d", all.MemForAll)
 			}
-			for mib := 1; mib < 512; mib += 1 + mib/2 {
+			for mib := 1; mib < 512; mib *= 2 {
 				r, warned, files, err := once(fmt.Sprintf("%dMiB", mib))
 				if err != nil {
 					continue

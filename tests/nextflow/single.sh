@@ -55,7 +55,7 @@ ok '-resume with another n_levels executes all again' same "$status $(ran "$log"
 # --- Memory for chunks -----------------------------------------------------------
 
 # One chunk of 32 × 512 × 512 voxels in Zarr 3 and in Zarr 2, each 128 MiB of buffers for a CPU; and a shard whose chunks are a sixteenth of it.
-# shellcheck disable=SC2054 # commas are phantom's
+# shellcheck disable=SC2054 # commas are ours
 large=(--slices 1 --tiles 1,1 --tile 32,512,512 --dtype uint16 -q)
 mkdir "$tmp/large"
 while read -r name layout; do
