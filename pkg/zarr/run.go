@@ -37,7 +37,9 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		return runParallel(ctx, w, c, n+extra, do)
 	}
 	if n == 1 && w.planes == nil && !w.front && work.Idle(ctx) > 0 && c.tasks(2) > 1 {
-		return a.runSplit(ctx, c, do)
+		if err := a.runSplit(ctx, c, do); err != nil {
+			return err
+		}
 	}
 	if n <= 1 {
 		m := w.mark()
@@ -61,7 +63,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 	return runParallel(ctx, w, c, n, do)
 }
 
-// runSplit does all tasks of c by the caller and processors that are idle.
+// runSplit does the tasks of c by the caller and processors that are idle: as many as c knows of, which may not be all.
 func (a *Array) runSplit(ctx context.Context, c *cursor, do func(*worker, *task) error) error {
 	return work.Split(ctx, c.tasks(math.MaxInt32), a.meta.pipe.scratchBytes(false), func(int) error {
 		w := takeWorker()
