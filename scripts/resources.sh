@@ -8,7 +8,7 @@
 #
 # memory: the largest resident set × FACTOR (1.25), in steps of 100 MB, and what the
 #         share of it that becomes --mem has to hold (mem_fraction; MEM_FRACTION sets another than 0.75)
-#         Where memory kept cores idle, a line says so, and memory and cpus are what lets all of them work
+#         Where memory held fewer workers than cores, a line says so, and memory and cpus are what lets all of them work
 # cpus:   how many were busy on average in the task that kept most of them busy
 # time:   the longest task × 4, in steps of 10 minutes
 #
@@ -56,7 +56,7 @@ END {
     printf "# %s: %d tasks, at most %.0f MiB resident, %.1f CPUs busy, %.1f s\n", s, tasks[s], memory[s] / 1048576, cpus[s], time[s]
     need = memory[s] * factor
     if (short[s]) {
-      printf "# %s: memory kept cores idle in %d of %d tasks: %d MiB of buffers let all %d work\n", s, short[s], tasks[s], all[s] / 1048576, wide[s]
+      printf "# %s: memory held fewer workers than cores in %d of %d tasks: %d MiB of buffers are enough for all %d\n", s, short[s], tasks[s], all[s] / 1048576, wide[s]
       need = greater(need, all[s] / fraction)
       cpus[s] = greater(cpus[s], wide[s])
     }

@@ -9,15 +9,10 @@ import (
 // Roll moves every A-line of a volume circularly along Z by −shift, with linear interpolation (stages
 // specification, focal, step 4): out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z], k = ⌊shift⌋, t = shift
 // − k, in float32 for every type; integers round half to even. volume has shape planes × ny × nx and is
-// changed in place. shift holds one finite number per A-line, in ny rows that lie pitch numbers apart. A NaN
+// changed in place, its rows y0 … y1−1. shift holds one finite number per A-line, in ny rows that lie pitch numbers apart. A NaN
 // or infinite voxel affects only the two voxels interpolated from it. Roll returns the number of such voxels,
 // in float32.
-func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) (nonFinite int64) {
-	return RollRows(w, volume, planes, ny, nx, 0, ny, shift, pitch)
-}
-
-// RollRows works like [Roll] for rows y0 … y1−1 of the volume.
-func RollRows[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx, y0, y1 int, shift []float32, pitch int) (nonFinite int64) {
+func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx, y0, y1 int, shift []float32, pitch int) (nonFinite int64) {
 	for x := 0; x < nx; x += rollColumns {
 		width := min(rollColumns, nx-x)
 		for y := y0; y < y1; y++ {

@@ -44,7 +44,7 @@ func testRoll[T dtype.Element](t *testing.T, value func(*rand.Rand) T) {
 				was := useAVX2
 				useAVX2 = avx
 				got := slices.Clone(v)
-				Roll(&RollWorkspace{}, got, nz, ny, nx, shift, pitch)
+				Roll(&RollWorkspace{}, got, nz, ny, nx, 0, ny, shift, pitch)
 				useAVX2 = was
 				for i := range got {
 					if got[i] != want[i] && (got[i] == got[i] || want[i] == want[i]) {
@@ -78,14 +78,14 @@ func TestRollThereAndBack(t *testing.T) {
 		shift[i] = float32(rng.IntN(100) - 50)
 	}
 	got := slices.Clone(v)
-	Roll(&RollWorkspace{}, got, nz, ny, nx, shift, nx)
+	Roll(&RollWorkspace{}, got, nz, ny, nx, 0, ny, shift, nx)
 	if slices.Equal(got, v) {
 		t.Fatal("nothing moved")
 	}
 	for i := range shift {
 		shift[i] = -shift[i]
 	}
-	Roll(&RollWorkspace{}, got, nz, ny, nx, shift, nx)
+	Roll(&RollWorkspace{}, got, nz, ny, nx, 0, ny, shift, nx)
 	if !slices.Equal(got, v) {
 		t.Error("there and back is not the same")
 	}
@@ -149,7 +149,7 @@ func benchRoll[T dtype.Element](b *testing.B, nz, ny, nx int, shift []float32) {
 	w := &RollWorkspace{}
 	b.SetBytes(int64(len(dtype.Bytes(v))))
 	for b.Loop() {
-		Roll(w, v, nz, ny, nx, shift, nx)
+		Roll(w, v, nz, ny, nx, 0, ny, shift, nx)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
-	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -373,30 +372,6 @@ func (p *pyramid) part(ctx context.Context, k int, it *segmentWalk, extent box, 
 		u.drop()
 	}
 	return p.arrived(u), err
-}
-
-// leastShrunk is the number of voxels made at a time from which idle processors help.
-const leastShrunk = 1 << 17
-
-// shrinkSplit computes a box of the next level, on idle processors as well. An error is that of ctx.
-func (p *pyramid) shrinkSplit(ctx context.Context, l *lattice, dst, src memory, out box) error {
-	n, along := out.shape(), 0
-	for d := range rank - 1 { // not along rows
-		if n[d] > n[along] {
-			along = d
-		}
-	}
-	parts := min(1+2*work.Idle(ctx), n[along])
-	if n.volume() < leastShrunk || parts == 1 {
-		p.shrink(l, dst, src, out)
-		return nil
-	}
-	return work.Split(ctx, parts, 0, func(i int) error {
-		some := out
-		some.lo[along], some.hi[along] = out.lo[along]+i*n[along]/parts, out.lo[along]+(i+1)*n[along]/parts
-		p.shrink(l, dst, src, some)
-		return nil
-	})
 }
 
 // unitOf finds the unit that waits at an index, or makes it. The level's mu is held.

@@ -31,8 +31,9 @@ type Team struct {
 type Crew struct {
 	Workers int // at most, at least 1
 	each    int64
-	atOnce  int // workers that begin without looking; the others begin as pieces of work end
-	cores   int // that they, and the hands that help them, keep busy; 0: nobody helps
+	atOnce  int   // workers that begin without looking; the others begin as pieces of work end
+	cores   int   // that they, and the hands that help them, keep busy; 0: nobody helps
+	memory  int64 // bytes that hands may take
 	meter   *meter.Meter
 }
 
@@ -45,7 +46,7 @@ func (r *Resources) Crew(t Team) *Crew {
 	if t.Pieces > 0 {
 		t.Workers = min(t.Workers, t.Pieces)
 	}
-	c := &Crew{Workers: max(t.Workers, 1), each: max(t.Each, 1), cores: r.Busy(0), meter: r.Meter}
+	c := &Crew{Workers: max(t.Workers, 1), each: max(t.Each, 1), cores: r.Busy(0), memory: mem.Unplanned() / 2 / int64(max(r.parts, 1)), meter: r.Meter}
 	c.atOnce = c.Workers
 	if r.Shared {
 		c.atOnce = int(max(1, min(int64(c.Workers), r.Mem/4/c.each)))
@@ -179,19 +180,19 @@ type Gate struct {
 func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	g := &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
 	if c.cores > 0 {
-		g.hands = work.NewHands(c.cores, min(workers, c.atOnce), mem.Unplanned()/2, func(start time.Time) { c.meter.Since(meter.Compute, start) })
+		g.hands = work.NewHands(c.cores, min(workers, c.atOnce, c.cores), c.memory, func(start time.Time) { c.meter.Since(meter.Compute, start) })
 		ctx = work.WithHands(ctx, g.hands)
 	}
 	return g, ctx
 }
 
 // Admit reports whether a worker of a number, counted from 0, may take its memory. It may wait for that. A worker that was admitted
-// calls Leave in the end.
+// calls Leave in the end. Workers beyond as many as there are processors do not count as busy: they wait for storage.
 func (g *Gate) Admit(ctx context.Context, number int) bool {
 	if !g.wait(ctx, number) {
 		return false
 	}
-	if g.hands != nil && number >= g.crew.atOnce {
+	if g.hands != nil && number >= g.crew.atOnce && number < g.crew.cores {
 		g.hands.Busy(1)
 	}
 	return true
@@ -241,9 +242,9 @@ func (g *Gate) Ended(worker int) {
 }
 
 // Leave says that a worker has left, because there is no more to begin.
-func (g *Gate) Leave() {
+func (g *Gate) Leave(number int) {
 	g.once.Do(func() { close(g.over) })
-	if g.hands != nil {
+	if g.hands != nil && number < g.crew.cores {
 		g.crew.meter.AtOnce(g.hands.Most())
 		g.hands.Busy(-1)
 	}
@@ -256,7 +257,7 @@ func (c *Crew) Share(ctx context.Context, n int, run func(ctx context.Context, w
 		if !g.Admit(ctx, worker) {
 			return nil
 		}
-		defer g.Leave()
+		defer g.Leave(worker)
 		return run(ctx, worker, func(yield func(int) bool) {
 			for i := range pieces {
 				if !yield(i) {

@@ -37,7 +37,7 @@ func (h *Hands) Busy(n int) {
 func (h *Hands) Most() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return min(h.cores, h.cores-h.least) // there may be more workers than processors, which wait for storage
+	return min(h.cores, h.cores-h.least) // a worker may begin while hands help
 }
 
 // take reports whether there is an idle processor, with so many bytes, and takes both.

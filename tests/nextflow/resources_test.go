@@ -66,7 +66,7 @@ func TestResources(t *testing.T) {
 	if out, err := run(results, "2"); err != nil || !strings.Contains(out, "focal_memory: 1800 MB") {
 		t.Errorf("another factor: %v: %s", err, out)
 	}
-	if want := "# crop: memory kept cores idle in 1 of 2 tasks: 3072 MiB of buffers let all 8 work\n"; strings.Count(out, want) != 1 || strings.Count(out, "cores idle") != 1 {
+	if want := "# crop: memory held fewer workers than cores in 1 of 2 tasks: 3072 MiB of buffers are enough for all 8\n"; strings.Count(out, want) != 1 || strings.Count(out, "fewer workers") != 1 {
 		t.Errorf("memory limited crop, and only crop: %s", out)
 	}
 	if out, err := run(t.TempDir()); err == nil || !strings.Contains(out, "want the outdir of a run") {

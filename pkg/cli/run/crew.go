@@ -7,9 +7,9 @@ import (
 	"strata/pkg/host"
 )
 
-// shortage is what a run had too little memory for.
+// shortage describes the part of a run for which memory held the smallest share of the workers.
 type shortage struct {
-	workers, useful int   // of the part of it that kept the smallest share of the cores busy
+	workers, useful int   // that memory held, and that would have had work
 	mem             int64 // that no part would be short of
 }
 

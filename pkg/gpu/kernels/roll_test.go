@@ -38,7 +38,7 @@ func roll[T dtype.Element](t *testing.T) {
 				dst := b.alloc(len(dtype.Bytes(v)))
 				bad := upload(b, []uint64{5})
 				b.check(Roll(b.stream, dst, src, bad, dtype.Of[T](), planes, ny, nx, by, pitch))
-				want := 5 + uint64(filter.Roll(&filter.RollWorkspace{}, v, planes, ny, nx, shift, pitch))
+				want := 5 + uint64(filter.Roll(&filter.RollWorkspace{}, v, planes, ny, nx, 0, ny, shift, pitch))
 				equal(t, fmt.Sprintf("%d planes of %d columns, smoothly %v", planes, nx, smooth), download[T](b, dst), v)
 				equal(t, "voxels that are no numbers", download[uint64](b, bad), []uint64{want})
 			}

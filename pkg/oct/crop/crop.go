@@ -367,7 +367,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 			if !gate.Admit(gctx, i) {
 				return nil
 			}
-			defer gate.Leave()
+			defer gate.Leave(i)
 			v, err := transfer.NewTileBuffer(buffer)
 			if err != nil {
 				return err

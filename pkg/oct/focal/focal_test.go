@@ -337,7 +337,7 @@ func testDepth[T dtype.Element](t *testing.T) {
 					line[z] = v[(z*29+y)*41+x]
 				}
 				k := y%8*10 + x%10
-				filter.Roll(w, line, 11, 1, 1, corr[k:k+1], 1)
+				filter.Roll(w, line, 11, 1, 1, 0, 1, corr[k:k+1], 1)
 				for z := range line {
 					rolled[(z*29+y)*41+x] = line[z]
 				}

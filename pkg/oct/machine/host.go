@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
@@ -22,10 +21,8 @@ type host struct {
 	blocks []Block
 	turn   bool // it holds a turn to compute
 	resize hostResizer
-	roll   filter.RollWorkspace
 	finder hostFinder
-	piece  []float32 // float32 elements being counted
-	fed    *fed      // where planes come from that are not read; nil: they are read
+	fed    *fed // where planes come from that are not read; nil: they are read
 }
 
 // onHost returns the bytes of host memory that a worker takes.

@@ -58,9 +58,8 @@ func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
 
 // hostFinder holds the buffers with which a worker on the host searches rectangles.
 type hostFinder struct {
-	workspace filter.Workspace
-	depth     []int32
-	gradient  []float32
+	depth    []int32
+	gradient []float32
 }
 
 // Search functions by element type.
@@ -167,7 +166,7 @@ func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
 	return p.Found(w.ctx, r, depth, gradient)
 }
 
-// searchSpaces holds the workspaces of those who help to search a tile.
+// searchSpaces holds the workspaces of those who search tiles.
 var searchSpaces = sync.Pool{New: func() any { return new(filter.Workspace) }}
 
 // searchSpace is about how many bytes a workspace has.
@@ -178,11 +177,7 @@ const searchSpace = 2 << 20
 func (w *host) search(kind dtype.Type, depth []int32, gradient []float32, slab filter.Slab[byte], rows, columns []int) error {
 	s, beyond := &w.plan.Search.InterfaceSearch, w.plan.Search.Window()-1
 	ny, nx := len(rows)-beyond, len(columns)-beyond
-	bands := min(1+work.Idle(w.ctx), ny/(beyond+1))
-	if bands < 2 {
-		interfaces[kind](s, &w.finder.workspace, depth, gradient, slab, rows, columns)
-		return nil
-	}
+	bands := max(1, min(1+work.Idle(w.ctx), ny/(beyond+1)))
 	return work.Split(w.ctx, bands, searchSpace, func(i int) error {
 		space := searchSpaces.Get().(*filter.Workspace)
 		defer searchSpaces.Put(space)

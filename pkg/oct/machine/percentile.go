@@ -118,36 +118,25 @@ type counter interface {
 const countedAtATime = 64 << 10
 
 func (w *host) Count(planes Block) {
-	p := w.plan.Percentile
-	if work.Idle(w.ctx) > 0 && !p.looking {
-		w.compute(func() { w.err = p.split(w.ctx, planes.host) })
-		return
-	}
-	if p.kind != dtype.Float32 && w.piece == nil {
-		w.piece = make([]float32, countedAtATime)
-	}
-	count := func(v []float32) {
-		if p.looking {
-			p.host.Look(v)
-		} else {
-			p.bad.Add(p.host.Add(v))
-		}
-	}
-	w.compute(func() { inFloat32(planes.host, p.kind, w.piece, count) })
+	w.compute(func() { w.err = w.plan.Percentile.count(w.ctx, planes.host) })
 }
 
-// countedByOne is the number of bytes that one counts at a time who helps.
+// countedByOne is the number of bytes that one counts at a time.
 const countedByOne = 4 << 20
 
-// countSpaces holds the memory of those who help to count.
+// countSpaces holds the memory of those who count.
 var countSpaces = sync.Pool{New: func() any { return new([countedAtATime]float32) }}
 
-// split counts elements, on idle processors as well.
-func (p *Percentile) split(ctx context.Context, v []byte) error {
-	return work.Split(ctx, (len(v)+countedByOne-1)/countedByOne, 4*countedAtATime, func(i int) error {
+// count counts elements, on idle processors as well. It looks at them in their order.
+func (p *Percentile) count(ctx context.Context, v []byte) error {
+	one, take := countedByOne, func(v []float32) { p.bad.Add(p.host.Add(v)) }
+	if p.looking {
+		one, take = max(1, len(v)), p.host.Look
+	}
+	return work.Split(ctx, (len(v)+one-1)/one, 4*countedAtATime, func(i int) error {
 		piece := countSpaces.Get().(*[countedAtATime]float32)
 		defer countSpaces.Put(piece)
-		inFloat32(v[i*countedByOne:min((i+1)*countedByOne, len(v))], p.kind, piece[:], func(v []float32) { p.bad.Add(p.host.Add(v)) })
+		inFloat32(v[i*one:min((i+1)*one, len(v))], p.kind, piece[:], take)
 		return nil
 	})
 }

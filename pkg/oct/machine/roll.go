@@ -78,30 +78,24 @@ var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, n
 }
 
 func rollOf[T dtype.Element](w *filter.RollWorkspace, volume []byte, planes, ny, nx, y0, y1 int, shift []float32, pitch int) int64 {
-	return filter.RollRows(w, dtype.Slice[T](volume), planes, ny, nx, y0, y1, shift, pitch)
+	return filter.Roll(w, dtype.Slice[T](volume), planes, ny, nx, y0, y1, shift, pitch)
 }
 
-// rollSpaces holds the workspaces of those who help to roll a tile.
+// rollSpaces holds the workspaces of those who roll tiles.
 var rollSpaces = sync.Pool{New: func() any { return new(filter.RollWorkspace) }}
 
-// rolledRows is the number of rows that one rolls at a time who helps.
+// rolledRows is the number of rows that one rolls at a time.
 const rolledRows = 16
 
 // rollRows rolls the tile that was read, on idle processors as well.
 func (w *host) rollRows(tile oct.Rectangle) error {
 	m, shifts := w.plan.Source.mosaic, dtype.Slice[float32](w.plan.Roll.Shifts.host)
 	ny, nx := tile.Height(), tile.Width()
-	rows := func(space *filter.RollWorkspace, y0, y1 int) {
-		w.plan.nonFinite(roll[m.DType](space, w.tile.Data, m.Shape[0], ny, nx, y0, y1, shifts, m.Chunk[2]))
-	}
-	if work.Idle(w.ctx) == 0 {
-		rows(&w.roll, 0, ny)
-		return nil
-	}
 	return work.Split(w.ctx, (ny+rolledRows-1)/rolledRows, workspace(m), func(i int) error {
 		space := rollSpaces.Get().(*filter.RollWorkspace)
 		defer rollSpaces.Put(space)
-		rows(space, i*rolledRows, min((i+1)*rolledRows, ny))
+		y0, y1 := i*rolledRows, min((i+1)*rolledRows, ny)
+		w.plan.nonFinite(roll[m.DType](space, w.tile.Data, m.Shape[0], ny, nx, y0, y1, shifts, m.Chunk[2]))
 		return nil
 	})
 }

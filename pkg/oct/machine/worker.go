@@ -143,7 +143,7 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 			if !gate.Admit(ctx, i) {
 				return nil
 			}
-			defer gate.Leave()
+			defer gate.Leave(i)
 			w, err := begin(ctx, i)
 			if w == nil || err != nil {
 				return err

@@ -69,7 +69,7 @@ func (p *pass) run(ctx context.Context, workers int) error {
 			if !gate.Admit(gctx, i) {
 				return nil
 			}
-			defer gate.Leave()
+			defer gate.Leave(i)
 			return p.runsShort(p.worker.Work(gctx, func(w fusion.Fuser) { p.work(w, func() { gate.Ended(i) }) }))
 		})
 	}
