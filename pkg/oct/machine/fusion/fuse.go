@@ -77,7 +77,7 @@ func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
 
 // alone stores a region that only this tile covers.
 func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
-	w.each(r, func(rows *rowBuffers[F], z int) {
+	w.each(r, w.parts(r), func(rows *rowBuffers[F], z int) {
 		for y := r.Y0; y < r.Y1; y++ {
 			dst := m.row(r, z-w.pass.Z0, y)
 			switch {
@@ -98,12 +98,18 @@ type rowBuffers[F float32 | float64] [4][]F
 // leastShared is the number of voxels of a region from which idle processors help to fuse it.
 const leastShared = 1 << 18
 
-// each calls f for the planes being added, on idle processors as well.
-func (w *hostFuser[T, F]) each(r *Region, f func(rows *rowBuffers[F], z int)) {
-	planes, parts := w.hi-w.lo, 1
-	if planes*r.Area() >= leastShared {
-		parts = min(planes, 1+2*work.Idle(w.ctx))
+// parts returns into how many parts the planes being added are split: one, unless processors are idle.
+func (w *hostFuser[T, F]) parts(r *Region) int {
+	planes := w.hi - w.lo
+	if planes*r.Area() < leastShared {
+		return 1
 	}
+	return min(planes, 1+2*work.Idle(w.ctx))
+}
+
+// each calls f for the planes being added, in order if they are one part, else on idle processors as well.
+func (w *hostFuser[T, F]) each(r *Region, parts int, f func(rows *rowBuffers[F], z int)) {
+	planes := w.hi - w.lo
 	if parts == 1 {
 		for z := w.lo; z < w.hi; z++ {
 			f(&w.rows, z)
@@ -164,14 +170,20 @@ func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
 		}
 		return any(m.row(r, z-w.pass.Z0, y)).([]F)
 	}
-	if l.Seam && !l.Empty && l.Before > 0 { // in order, whoever blends
+	var seam *SeamSum // that is to be added to, in order
+	if l.Seam && !l.Empty && l.Before > 0 {
+		seam = m.sums[r.Seam]
+	}
+	parts := w.parts(r)
+	if seam != nil && parts > 1 { // before the planes are blended in any order
 		for z := (w.lo + SeamStep - 1) / SeamStep * SeamStep; z < w.hi; z += SeamStep {
 			for y := r.Y0; y < r.Y1; y++ {
-				addRow(m.sums[r.Seam], meanOf(z, y), w.sample(&w.rows, z, y, r.X0, r.X1))
+				addRow(seam, meanOf(z, y), w.sample(&w.rows, z, y, r.X0, r.X1))
 			}
 		}
+		seam = nil
 	}
-	w.each(r, func(rows *rowBuffers[F], z int) {
+	w.each(r, parts, func(rows *rowBuffers[F], z int) {
 		for y := r.Y0; y < r.Y1; y++ {
 			dst, mean := m.row(r, z-w.pass.Z0, y), meanOf(z, y)
 			switch {
@@ -182,7 +194,11 @@ func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
 			case l.Before == 0:
 				copy(mean, w.sample(rows, z, y, r.X0, r.X1))
 			default:
-				filter.Blend(mean, w.sample(rows, z, y, r.X0, r.X1), l.parts[(y-r.Y0)*nx:][:nx])
+				s := w.sample(rows, z, y, r.X0, r.X1)
+				if seam != nil && z%SeamStep == 0 {
+					addRow(seam, mean, s)
+				}
+				filter.Blend(mean, s, l.parts[(y-r.Y0)*nx:][:nx])
 			}
 			if l.Last && means != nil {
 				storeRow(dst, mean)
