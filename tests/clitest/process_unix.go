@@ -55,7 +55,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[4:]...)
 	cmd.Args[0] = args[3]
 	cmd.Dir = ts.MkAbs(".")
-	variables := []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT", "GORACE", "PEERS"}
+	variables := []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT", "GORACE", "PEERS", "FIO_DOUBLE"}
 	for _, name := range append(variables, slices.Collect(maps.Keys((&s3emu.Server{}).Environment()))...) {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
