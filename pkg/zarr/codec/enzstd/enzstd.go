@@ -12,6 +12,8 @@
 //
 // [Trend] decides which finder a block gets.
 //
+// A [Frame] is for long sources: several encoders work on its segments.
+//
 // The same input, level and trend make the same frame, whatever the encoder encoded before, with assembly and without.
 package enzstd
 
@@ -36,6 +38,7 @@ type Encoder struct {
 	words     []uint32 // the last position of each word
 	sparse    []uint32 // positions in blocks that nothing is expected of
 	inserted  int      // positions before it are in the rows
+	unprimed  int      // positions before it, of other segments, are not all in the finder's tables
 	seqs      []sequence
 	buffer    []byte // of literals
 	lits      []byte
@@ -66,26 +69,36 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 	if checksum {
 		e.sum.Reset()
 	}
-	for at := 0; ; {
-		end := min(at+blockMax, len(src))
-		e.room(src, at, end)
-		e.find(trend, src, at, end)
-		dst = e.appendBlock(dst, src[at:end], end == len(src))
-		if checksum { // while the block is in the cache
-			_, _ = e.sum.Write(src[at:end]) // never fails
-		}
-		if at = end; at == len(src) {
-			break
-		}
-	}
-	if len(src) > blockMax { // decoders need not remember more than was used
-		dst[start+5] = byte(max(bits.Len(uint(max(e.farthest, 1)-1)), 17)-10) << 3
+	dst = e.appendBlocks(trend, dst, src, 0, len(src), checksum)
+	if len(src) > blockMax {
+		setWindow(dst[start:], e.farthest)
 	}
 	if checksum {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(e.sum.Sum64()))
 	}
 	e.base += len(src)
 	return dst
+}
+
+// appendBlocks appends the blocks of src from at to end, the last of a frame where src ends. With sum, they count in e.sum.
+func (e *Encoder) appendBlocks(trend *Trend, dst, src []byte, at, end int, sum bool) []byte {
+	for {
+		next := min(at+blockMax, end)
+		e.room(src, at, next)
+		e.find(trend, src, at, next)
+		dst = e.appendBlock(dst, src[at:next], next == len(src))
+		if sum { // while the block is in the cache
+			_, _ = e.sum.Write(src[at:next]) // never fails
+		}
+		if at = next; at == end {
+			return dst
+		}
+	}
+}
+
+// setWindow writes the window of a frame of several blocks: decoders need not remember more than the distance of the farthest match.
+func setWindow(frame []byte, farthest int) {
+	frame[len(magic)+1] = byte(max(bits.Len(uint(max(farthest, 1)-1)), 17)-10) << 3
 }
 
 // begin prepares for a frame of n bytes.
@@ -102,7 +115,8 @@ func (e *Encoder) begin(n, level int) {
 	}
 	e.repeats, e.recent = [3]uint32{1, 4, 8}, [2]int{1, 4}
 	e.farthest = 0
-	e.inserted = 0
+	e.inserted, e.unprimed = 0, 0
+	clear(e.heads) // which entries of a row are compared depends on where it begins
 	e.huff.last = nil
 	e.sequencer.last = [kinds]*fseTable{}
 }

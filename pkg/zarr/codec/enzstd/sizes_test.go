@@ -1,12 +1,15 @@
 package enzstd_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"testing"
 
 	"strata/pkg/zarr/codec/enzstd"
 	"strata/pkg/zarr/codec/enzstd/enzstdtest"
+	"strata/tests/race"
 )
 
 // TestSizes: levels mean what libzstd's mean: what it stores, and at most 6 % more. Its sizes were written by
@@ -45,4 +48,49 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: %d levels are recorded", s.Name, len(want))
 		}
 	}
+}
+
+// TestSegmentSizes: a frame in segments takes at most 1 % more than one that is encoded as a whole, at 12 MiB of each kind of data.
+func TestSegmentSizes(t *testing.T) {
+	race.Leave(t)
+	if testing.Short() {
+		t.Skip("compresses 240 MB eight times")
+	}
+	const size, tolerance = 12<<20 + 12345, 1.01
+	var e enzstd.Encoder
+	var whole, cut []byte
+	compare := func(name string, src []byte) {
+		for _, level := range []int{1, 3, 6, 9} {
+			whole = e.Encode(whole[:0], src, level, false)
+			f := enzstd.Frame{Src: src, Level: level, Length: enzstd.SegmentLength}
+			cut = f.AppendHeader(cut[:0])
+			for i := range f.Segments() {
+				cut = f.AppendSegment(&e, cut, i)
+			}
+			ratio := float64(len(cut)) / float64(len(whole))
+			t.Logf("%s, level %d: %d bytes, in segments %.4f of them", name, level, len(whole), ratio)
+			if ratio > tolerance {
+				t.Errorf("%s, level %d: %d bytes in segments, %.4f of %d", name, level, len(cut), ratio, len(whole))
+			}
+		}
+	}
+	for _, s := range enzstdtest.Small() {
+		src := bytes.Repeat(s.Bytes, size/len(s.Bytes)+1)[:size]
+		for i := range src { // each time with other values
+			src[i] ^= byte(i / len(s.Bytes))
+		}
+		compare(s.Name, src)
+	}
+	noise := make([]byte, 1<<20)
+	r := rand.New(rand.NewPCG(7, 7))
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	src := bytes.Repeat(noise, 12)
+	for i := range src { // repeats, but not for long
+		if r.IntN(2000) == 0 {
+			src[i]++
+		}
+	}
+	compare("repeats at a distance of 1 MiB", src)
 }

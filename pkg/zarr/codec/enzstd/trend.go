@@ -45,6 +45,9 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	if t.blocks == 0 && end-at > searchTrial && !e.params.rawLiterals {
 		t.blocks = reviewEvery
 		anchor, i = e.review(t, src, at, end)
+		if t.how == searching && e.unprimed > 0 {
+			e.primeSearch(src, end)
+		}
 	}
 	t.blocks = max(0, t.blocks-1)
 	switch t.how {
