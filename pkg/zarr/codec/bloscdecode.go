@@ -231,12 +231,35 @@ func (b *bloscCodec) DecodeRange(s *Scratch, dst, src []byte, off, size int) err
 	if len(dst) == 0 {
 		return nil
 	}
-	done, err := f.lend(s, off%f.blocksize != 0 || end%f.blocksize != 0 && end != size)
+	j, blocks := off/f.blocksize, 1+(end-1)/f.blocksize
+	each := max(1, segmentLength/4/f.blocksize) // of a piece, which takes some tenths of a millisecond
+	if blocks-j <= each {
+		return f.decodeBlocks(s, dst, off, j, blocks)
+	}
+	return f.split(s, dst, off, each)
+}
+
+// split decodes the blocks that cover dst, from byte off, so many at a time, by as many goroutines as there are idle hands.
+func (f bloscFrame) split(s *Scratch, dst []byte, off, each int) error {
+	first, end := off/f.blocksize, 1+(off+len(dst)-1)/f.blocksize
+	const decoder = 512 << 10
+	return s.split(1+(end-first-1)/each, int64(decoder+2*min(f.blocksize, BlockRoom)), func(s *Scratch, i int) error {
+		j := first + i*each
+		return f.decodeBlocks(s, dst, off, j, min(j+each, end))
+	})
+}
+
+// decodeBlocks decodes blocks j to last−1 to their parts of dst, which begins at byte off of the chunk.
+func (f *bloscFrame) decodeBlocks(s *Scratch, dst []byte, off, j, last int) error {
+	end := off + len(dst)
+	first, _ := f.block(j)
+	_, behind := f.block(last - 1)
+	done, err := f.lend(s, first < off || behind > end)
 	if err != nil {
 		return err
 	}
 	defer done()
-	for j := off / f.blocksize; j <= (end-1)/f.blocksize; j++ {
+	for ; j < last; j++ {
 		from, to := f.block(j)
 		if off <= from && to <= end {
 			if err := f.decodeBlock(s, dst[from-off:to-off], j); err != nil {

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"strata/pkg/mem"
@@ -96,31 +97,18 @@ func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
 	if n > bloscMaxSize { // nothing encodes it: any bound will do
 		return bloscHeader, mem.Sum(n, n, bloscHeader)
 	}
-	blocksize, split := b.sizeBlocks(n)
-	streams := 1
-	if split {
-		streams = b.typesize
-	}
-	blocks := 1 + (n-1)/blocksize
-	return bloscHeader, bloscHeader + n + 4*blocks*(1+streams) + b.streamBound(blocksize/streams)
+	f := b.frame(n)
+	groups, _ := f.groups()
+	return bloscHeader, f.bound(groups)
 }
 
-// streamBound returns the additional room needed for trying to compress n bytes.
-func (b *bloscCodec) streamBound(n int) int { return n>>6 + 1024 }
-
-func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
-	if err := b.readOnly(); err != nil {
-		return nil, err
+// frame returns the container of n bytes that Encode makes, without any content.
+func (b *bloscCodec) frame(n int) bloscFrame {
+	blocksize, split := b.sizeBlocks(n)
+	f := bloscFrame{typesize: b.typesize, size: n, blocksize: blocksize, flags: b.format() << bloscFormatShift}
+	if n > 0 {
+		f.blocks = 1 + (n-1)/blocksize
 	}
-	if len(src) > bloscMaxSize {
-		return nil, fmt.Errorf("chunk of %d bytes (Blosc holds at most %d)", len(src), bloscMaxSize)
-	}
-	blocksize, split := b.sizeBlocks(len(src))
-	_, hi := b.EncodedSize(len(src))
-	if cap(dst) < hi {
-		dst = make([]byte, hi)
-	}
-	f := bloscFrame{typesize: b.typesize, size: len(src), blocksize: blocksize, flags: b.format() << bloscFormatShift}
 	switch b.resolved() {
 	case ByteShuffle:
 		f.flags |= bloscByteShuffled
@@ -130,16 +118,49 @@ func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if !split {
 		f.flags |= bloscDontSplit
 	}
+	return f
+}
+
+// groups returns the number of groups of blocks that are encoded independently, and how many blocks there are in each but the last.
+func (f *bloscFrame) groups() (n, blocks int) {
+	if segments(f.size) == 1 {
+		return 1, f.blocks
+	}
+	blocks = max(1, segmentLength/f.blocksize)
+	return 1 + (f.blocks-1)/blocks, blocks
+}
+
+// bound returns the most bytes in front of group i, with the room that is needed for trying to compress what is there.
+func (f *bloscFrame) bound(i int) int {
+	_, blocks := f.groups()
+	before := min(i*blocks, f.blocks)
+	streams := f.streams(f.blocksize)
+	return bloscHeader + 4*f.blocks + min(before*f.blocksize, f.size) + 4*before*streams + i*streamBound(f.blocksize/streams)
+}
+
+// streamBound returns the additional room needed for trying to compress n bytes.
+func streamBound(n int) int { return n>>6 + 1024 }
+
+func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	if err := b.readOnly(); err != nil {
+		return nil, err
+	}
+	if len(src) > bloscMaxSize {
+		return nil, fmt.Errorf("chunk of %d bytes (Blosc holds at most %d)", len(src), bloscMaxSize)
+	}
+	_, hi := b.EncodedSize(len(src))
+	if cap(dst) < hi {
+		dst = make([]byte, hi)
+	}
+	f := b.frame(len(src))
 	if b.clevel > 0 && len(src) >= bloscMinSplit {
-		f.blocks = 1 + (len(src)-1)/blocksize
-		s.zstd.planes = [bloscMaxSplits]enzstd.Trend{}
-		out, err := b.encodeBlocks(s, dst[:bloscHeader+4*f.blocks], src, f)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) < bloscHeader+len(src) {
+		out, err := b.encodeGroups(s, dst[:bloscHeader+4*f.blocks], src, f)
+		if err == nil {
 			f.putHeader(out)
 			return out, nil
+		}
+		if !errors.Is(err, errStored) {
+			return nil, err
 		}
 	}
 	f.flags |= bloscStored
@@ -147,6 +168,9 @@ func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	f.putHeader(out)
 	return out, nil
 }
+
+// errStored says that a chunk is better stored as it is.
+var errStored = errors.New("does not shrink")
 
 // putHeader writes the header of the finished container out.
 func (f *bloscFrame) putHeader(out []byte) {
@@ -156,12 +180,70 @@ func (f *bloscFrame) putHeader(out []byte) {
 	binary.LittleEndian.PutUint32(out[12:], uint32(len(out)))
 }
 
-// encodeBlocks appends the blocks of src to out and puts their offsets behind
-// the header. It stops early, with an out that is no shorter than src, when
-// storing is better.
-func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]byte, error) {
-	for j := range f.blocks {
-		binary.LittleEndian.PutUint32(out[bloscHeader+4*j:], uint32(len(out)))
+// encodeGroups appends all blocks to out, which is the header and the table of their offsets, in the same memory.
+func (b *bloscCodec) encodeGroups(s *Scratch, out, src []byte, f bloscFrame) ([]byte, error) {
+	if n, _ := f.groups(); n > 1 {
+		return b.joinGroups(s, out, src, f)
+	}
+	from := len(out)
+	part, err := b.encodeBlocks(s, out[from:from], src, &f, out[bloscHeader:], 0, f.blocks)
+	if err != nil {
+		return nil, err
+	}
+	out = out[:from+len(part)]
+	return out, f.place(out, 0, f.blocks, from, len(out))
+}
+
+// joinGroups is encodeGroups for several groups, which whoever is idle encodes.
+func (b *bloscCodec) joinGroups(s *Scratch, out, src []byte, f bloscFrame) ([]byte, error) {
+	n, each := f.groups()
+	p := parts{
+		dst: out, n: n, bound: f.bound,
+		encode: func(s *Scratch, dst []byte, i int) ([]byte, error) {
+			return b.encodeBlocks(s, dst, src, &f, out[bloscHeader:], i*each, min((i+1)*each, f.blocks))
+		},
+		placed: func(i, from, to int) error {
+			return f.place(out, i*each, min((i+1)*each, f.blocks), from, to)
+		},
+	}
+	err := p.join(s, b.memory(&f))
+	return p.dst, err
+}
+
+// place completes the offsets of blocks j to end−1, which lie in bytes from to to of the container. It fails with errStored if these end
+// behind where stored data would.
+func (f *bloscFrame) place(container []byte, j, end, from, to int) error {
+	for ; j < end; j++ {
+		offset := container[bloscHeader+4*j:]
+		binary.LittleEndian.PutUint32(offset, binary.LittleEndian.Uint32(offset)+uint32(from))
+	}
+	if to >= bloscHeader+f.size {
+		return errStored
+	}
+	return nil
+}
+
+// memory returns about the most bytes that a goroutine holds that encodes blocks.
+func (b *bloscCodec) memory(f *bloscFrame) int64 {
+	stream := f.blocksize / f.streams(f.blocksize)
+	n := f.blocksize // reordered
+	switch b.cname {
+	case "zlib":
+		n += deflateMemory
+	case "zstd":
+		n += enzstd.Memory(b.zstdLevel(), stream)
+	default:
+		n += 1 << 20
+	}
+	return int64(n)
+}
+
+// encodeBlocks appends blocks j to end−1 to out, which is empty, in the same memory, and puts where they begin in out in the table of
+// offsets. It fails with errStored when they alone are no shorter than src.
+func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f *bloscFrame, offsets []byte, j, end int) ([]byte, error) {
+	s.zstd.planes = [bloscMaxSplits]enzstd.Trend{}
+	for ; j < end; j++ {
+		binary.LittleEndian.PutUint32(offsets[4*j:], uint32(len(out)))
 		from, to := f.block(j)
 		block := src[from:to]
 		if how := f.shuffled(len(block)); how != NoShuffle {
@@ -178,8 +260,8 @@ func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]
 		for i := range streams {
 			stream := block[i*n : (i+1)*n]
 			at := len(out)
-			if at+4 > bloscHeader+len(src) {
-				return out[:bloscHeader+len(src)], nil
+			if at+4 > len(src) || at+4+n > cap(out) {
+				return nil, errStored
 			}
 			out = out[:at+4]
 			length, err := b.encodeStream(s, out[at+4:at+4:cap(out)], stream, i, streams > 1)
@@ -188,9 +270,6 @@ func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]
 			}
 			if length == 0 || length >= n {
 				// a stream of full length is a stored one
-				if at+4+n > cap(out) {
-					return out[:bloscHeader+len(src)], nil
-				}
 				length = copy(out[at+4:at+4+n], stream)
 			}
 			out = out[:at+4+length]
@@ -212,16 +291,20 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 		out, err := s.gzip.encode(deflateCodec{"zlib", b.clevel}, dst, src)
 		return kept(dst, out), err
 	}
-	level := 2*b.clevel - 1 // as c-blosc has it
-	if b.clevel == 9 {
-		level = zstdMaxLevel
-	}
 	trend := new(enzstd.Trend)
 	if split {
 		trend = &s.zstd.planes[i]
 		trend.Bytes = true
 	}
-	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
+	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, b.zstdLevel(), false)), nil
+}
+
+// zstdLevel returns the level of Zstandard that c-blosc takes.
+func (b *bloscCodec) zstdLevel() int {
+	if b.clevel == 9 {
+		return zstdMaxLevel
+	}
+	return 2*b.clevel - 1
 }
 
 // kept returns the length of out if it is in dst's memory, and 0 if it was reallocated because it did not

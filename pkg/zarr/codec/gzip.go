@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
@@ -74,13 +75,17 @@ func (d *deflateCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if cap(dst) < hi {
 		dst = make([]byte, 0, hi)
 	}
+	if segments(len(src)) > 1 {
+		return d.encodeSegments(s, dst, src)
+	}
 	return s.gzip.encode(*d, dst, src)
 }
 
-// gzipScratch keeps one encoder per setting.
+// gzipScratch keeps one encoder per setting, and per level one without a wrapper.
 type gzipScratch struct {
 	out     appender
 	writers map[deflateCodec]deflateWriter
+	bare    map[int]*flate.Writer // by level
 }
 
 type deflateWriter interface {

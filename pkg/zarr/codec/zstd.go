@@ -58,7 +58,36 @@ func (z *zstdCodec) EncodedSize(n int) (lo, hi int) { return 9, mem.Sum(n, n>>8,
 
 // Decode reads one or several frames; checksums are verified where there are any.
 func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
-	return s.decodeZstd(dst, src, math.MaxInt)
+	if frames := z.frames(src, len(dst)); frames != nil {
+		const decoder = 512 << 10
+		err := s.split(len(frames), decoder, func(s *Scratch, i int) error {
+			f := frames[i]
+			n, err := s.decodeZstd(dst[f.To:f.To+f.Size:f.To+f.Size], src[f.At:f.At+f.Len], math.MaxInt)
+			if err == nil && n != f.Size {
+				err = fmt.Errorf("frame at byte %d decodes to %d bytes, want %d", f.At, n, f.Size)
+			}
+			return err
+		})
+		if err == nil {
+			return len(dst), nil
+		}
+	}
+	return s.decodeZstd(dst, src, math.MaxInt) // and say what is wrong
+}
+
+// frames returns the frames that src consists of if there are several worth decoding at the same time, and they say that they hold n bytes.
+func (z *zstdCodec) frames(src []byte, n int) []Stream {
+	if n < segmentLength/4 {
+		return nil
+	}
+	if first, err := zstdFrameOf(src); err != nil || first.length == len(src) {
+		return nil
+	}
+	p := Pieces{Size: n}
+	if err := z.streams(&p, src); err != nil || len(p.List) < 2 {
+		return nil
+	}
+	return p.List
 }
 
 // DecodePrefix decodes as many blocks as needed, or all of a frame with a checksum.
@@ -75,7 +104,29 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if cap(dst) < hi {
 		dst = make([]byte, 0, hi)
 	}
-	return s.zstd.encoder().Encode(dst[:0], src, z.level, z.checksum), nil
+	if segments(len(src)) == 1 {
+		return s.zstd.encoder().Encode(dst[:0], src, z.level, z.checksum), nil
+	}
+	return z.encodeSegments(s, dst, src)
+}
+
+// encodeSegments encodes a long chunk to one frame, in the memory of dst.
+func (z *zstdCodec) encodeSegments(s *Scratch, dst, src []byte) ([]byte, error) {
+	f := enzstd.Frame{Src: src, Level: z.level, Checksum: z.checksum, Length: segmentLength}
+	p := parts{
+		dst: f.AppendHeader(dst[:0]), n: f.Segments(), bound: f.Bound,
+		encode: func(s *Scratch, dst []byte, i int) ([]byte, error) {
+			return f.AppendSegment(s.zstd.encoder(), dst, i), nil
+		},
+		placed: func(i, _, _ int) error {
+			f.Sum(i)
+			return nil
+		},
+	}
+	if err := p.join(s, int64(enzstd.Memory(z.level, len(src)))); err != nil {
+		return nil, err
+	}
+	return f.AppendEnd(p.dst), nil
 }
 
 // zstdScratch keeps the decoder and the encoder.
