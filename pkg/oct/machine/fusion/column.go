@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/work"
 )
 
 // columnKeeper holds columns in memory, to which all workers of a pass add tiles.
@@ -141,22 +143,31 @@ func (m *hostColumn[T, F]) meansOf(i, planes int) []F {
 	return m.means[m.first[i]*planes:][:m.Regions[i].Area()*planes]
 }
 
+// Write shares the units of all columns with idle processors: a unit is often a single chunk.
 func (w *hostFuser[T, F]) Write(columns []*ColumnMemory, written func(m *ColumnMemory)) {
-	for _, m := range columns {
-		on := m.on.(*hostColumn[T, F])
-		for k, u := range on.units {
-			if w.err != nil {
-				return
-			}
-			z := w.pass.Z0 + k*w.Unit[0]
-			shape := w.Mosaic.BoxShape(min(w.Unit[0], w.pass.Z1-z), m.Box.Height(), m.Box.Width())
-			w.err = w.Output.WriteTile(w.ctx, w.Mosaic.Index(z, m.Box.Y0, m.Box.X0), shape, dtype.Bytes(u))
+	if w.err != nil || len(columns) == 0 {
+		return
+	}
+	units := len(columns[0].on.(*hostColumn[T, F]).units) // of each
+	done := make([]atomic.Int64, len(columns))
+	w.err = work.Split(w.ctx, len(columns)*units, w.Encoding, func(i int) error {
+		m := columns[i/units]
+		if err := w.writeUnit(m.on.(*hostColumn[T, F]), i%units); err != nil {
+			return err
 		}
-		if w.err == nil {
+		if done[i/units].Add(1) == int64(units) {
 			written(m)
 			m.Release()
 		}
-	}
+		return nil
+	})
+}
+
+// writeUnit writes a column's k-th unit.
+func (w *hostFuser[T, F]) writeUnit(m *hostColumn[T, F], k int) error {
+	z := w.pass.Z0 + k*w.Unit[0]
+	shape := w.Mosaic.BoxShape(min(w.Unit[0], w.pass.Z1-z), m.Box.Height(), m.Box.Width())
+	return w.Output.WriteTile(w.ctx, w.Mosaic.Index(z, m.Box.Y0, m.Box.X0), shape, dtype.Bytes(m.units[k]))
 }
 
 // deviceColumn holds a column in device memory.
