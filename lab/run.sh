@@ -161,25 +161,26 @@ remote() {
 
 stages() {
   local data=$base/stages$small rounds=(-least 3 -most 5 -patience 6s) python
-  local tiles=4 tile=200,256,256 shard=200,512,512 slices=6 grid=4 thin=60,240,240
+  local tiles=4 tile=200,256,256 shard=200,512,512 real=200,512,512 slices=6 grid=4 thin=60,240,240
   if [ -n "$smoke" ]; then
     rounds=(-least 1 -most 1)
-    tiles=3 tile=50,64,64 shard=50,64,64 grid=3 thin=60,64,64
+    tiles=3 tile=50,64,64 shard=50,64,64 real=50,96,96 grid=3 thin=60,64,64
   fi
   mkdir -p "$data"
   python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages lab/requirements-stages.txt)
   local depth edge
   IFS=, read -r depth edge _ <<<"$tile"
   local shape=$depth,$((tiles * edge)),$((tiles * edge))
-  make_mosaic() { # NAME FLAG...
-    bin/phantom "$data/make" -f -q --anatomy 0 --zarr_format 3 --tiles "$tiles,$tiles" --tile "$tile" "${@:2}"
+  make_mosaic() { # NAME TILES TILE FLAG...
+    bin/phantom "$data/make" -f -q --anatomy 0 --zarr_format 3 --tiles "$2,$2" --tile "$3" "${@:4}"
     rm -rf "$data/mosaic_$1.ome.zarr"
     mv "$data/make/mosaic_grid_3d_z00.ome.zarr" "$data/mosaic_$1.ome.zarr"
     rm -rf "$data/make"
   }
-  once "$data" zstd make_mosaic zstd --codec zstd:3 --shard "$shard"
-  once "$data" raw make_mosaic raw --codec raw
-  once "$data" blosc make_mosaic blosc --codec blosc-zstd:1
+  once "$data" tiles make_mosaic tiles 3 "$real" --dtype uint16 --codec zstd:3
+  once "$data" zstd make_mosaic zstd "$tiles" "$tile" --codec zstd:3 --shard "$shard"
+  once "$data" raw make_mosaic raw "$tiles" "$tile" --codec raw
+  once "$data" blosc make_mosaic blosc "$tiles" "$tile" --codec blosc-zstd:1
   local kind
   for kind in structured noise; do
     once "$data" "mosaic_$kind.ome.zarr" "$tools/arrays" mosaic "$kind" "$shape" -chunks "$tile" -codec blosc-zstd:1 -out "$data/mosaic_$kind.ome.zarr"
@@ -194,7 +195,7 @@ stages() {
   }
   once "$data" slice make_slices
   measure stages "$data" -python "$python" -linumpy "${LINUMPY:-}" "${rounds[@]}" \
-    -about "Mosaic grids of ${shape//,/×} float32 in $((tiles * tiles)) tiles of ${tile//,/×}, 3.5×2×2 µm: a virtual specimen (\`phantom\`) as shards of zstd:3, raw and as blosc-zstd:1, structured data and noise; for \`stack\` $slices slices of $((grid * grid)) tiles of ${thin//,/×} each, whose overlaps it has to find."
+    -about "A mosaic grid of nine tiles of ${real//,/×} uint16, a chunk of zstd:3 each, as a microscope makes them, and grids of ${shape//,/×} float32 in $((tiles * tiles)) tiles of ${tile//,/×}, 3.5×2×2 µm: a virtual specimen (\`phantom\`) as shards of zstd:3, raw and as blosc-zstd:1, structured data and noise; for \`stack\` $slices slices of $((grid * grid)) tiles of ${thin//,/×} each, whose overlaps it has to find."
 }
 
 scaling() {

@@ -55,11 +55,16 @@ def voxel_um(path):
     return np.array(m["datasets"][0]["coordinateTransformations"][0]["scale"]) * unit
 
 
-def create(path, shape, chunks, level=0):
+def create(path, shape, chunks, level=0, dtype="float32"):
     shape = tuple(int(n) for n in shape)
     chunks = tuple(min(int(c), n) for c, n in zip(chunks, shape))
-    return zarr.create_array(os.path.join(path, str(level)), shape=shape, chunks=chunks, dtype="float32", zarr_format=3,
-                             compressors=[zarr.codecs.BloscCodec(typesize=4, cname="zstd", clevel=1, shuffle="shuffle")])
+    return zarr.create_array(os.path.join(path, str(level)), shape=shape, chunks=chunks, dtype=dtype, zarr_format=3,
+                             compressors=[zarr.codecs.BloscCodec(typesize=np.dtype(dtype).itemsize, cname="zstd", clevel=1, shuffle="shuffle")])
+
+
+def stored(v, dtype):
+    """As an image of that type has it."""
+    return np.rint(v).astype(dtype) if np.issubdtype(dtype, np.integer) else v.astype(dtype, copy=False)
 
 
 def tiles(array):
@@ -76,23 +81,18 @@ def aip(a):
 
 
 def resample(a):
-    from scipy import ndimage
-
     v = level0(a.path)
     scale = voxel_um(a.path) / 10.0
     tile = (v.shape[0], *v.chunks[1:])
     size = [max(1, round(n * s)) for n, s in zip(tile, scale)]
     regions = tiles(v)
     nx = -(-v.shape[2] // tile[2])
-    out = create(a.out, (size[0], size[1] * (len(regions) // nx), size[2] * nx), size)
+    out = create(a.out, (size[0], size[1] * (len(regions) // nx), size[2] * nx), size, dtype=v.dtype)
 
     def one(k):
-        t = v[regions[k]].astype(np.float32)
-        sigma = [max(0.0, (n / m - 1) / 2) for n, m in zip(t.shape, size)]
-        t = ndimage.gaussian_filter(t, sigma, mode="reflect", truncate=4.0)
-        t = ndimage.zoom(t, [m / n for n, m in zip(t.shape, size)], order=1)
         i, j = divmod(k, nx)
-        out[:, i * size[1]:(i + 1) * size[1], j * size[2]:(j + 1) * size[2]] = t
+        t = resize(v[regions[k]].astype(np.float32), size, "reflect", whole=True)
+        out[:, i * size[1]:(i + 1) * size[1], j * size[2]:(j + 1) * size[2]] = stored(t, v.dtype)
 
     each(one, range(len(regions)))
 
@@ -137,13 +137,13 @@ def focal(a):
     shift = (field - 1) * z0.mean(dtype=np.float64).astype(np.float32)
     k = np.floor(shift).astype(np.intp)
     t = (shift - k).astype(np.float32)
-    out = create(a.out, v.shape, (depth, *source.chunks[1:]))
+    out = create(a.out, v.shape, (depth, *source.chunks[1:]), dtype=v.dtype)
     z = np.arange(depth)[:, None, None]
     first, second = (z + k) % depth, (z + k + 1) % depth
 
     def roll(r):
         tile = v[r]
-        out[r] = (1 - t) * np.take_along_axis(tile, first, 0) + t * np.take_along_axis(tile, second, 0)
+        out[r] = stored((1 - t) * np.take_along_axis(tile, first, 0) + t * np.take_along_axis(tile, second, 0), v.dtype)
 
     each(roll, regions)
 
@@ -158,7 +158,7 @@ def crop(a):
     threshold = threshold_otsu(rise)
     at = int(round(float(np.median(z0[rise > threshold]))))
     end = min(v.shape[0], at + round(600 / voxel_um(a.path)[0]))
-    out = create(a.out, (end, *v.shape[1:]), (end, *source.chunks[1:]))
+    out = create(a.out, (end, *v.shape[1:]), (end, *source.chunks[1:]), dtype=v.dtype)
     each(lambda r: out.__setitem__(r, v[:end, r[1], r[2]]), tiles(source))
 
 
@@ -188,30 +188,34 @@ def estimate(a):
 
 
 def stitch(a):
-    """Tiles every four fifths of a tile, mean where they overlap."""
+    """Tiles every four fifths of a tile, whose weights fall towards their borders where they overlap: by the distance, where ours solve
+    an equation for each tile."""
+    from scipy import ndimage
+
     source = level0(a.path)
     ny, nx = source.chunks[1:]
     regions = tiles(source)
     at = [np.round((r[1].start * 0.8, r[2].start * 0.8)).astype(int) for r in regions]
     size = np.max(at, axis=0) + (ny, nx)
+    own = ndimage.distance_transform_edt(np.pad(np.ones((ny, nx), bool), 1))[1:-1, 1:-1].astype(np.float32)
     weight = np.zeros(size, np.float32)
     for y, x in at:
-        weight[y:y + ny, x:x + nx] += 1
+        weight[y:y + ny, x:x + nx] += own
     v = source[...]
-    out = create(a.out, (v.shape[0], *size), (128, 128, 128))
+    out = create(a.out, (v.shape[0], *size), (128, 64, 64), dtype=v.dtype)
     whole = np.zeros((v.shape[0], *size), np.float32)
 
     def part(z):
         for (y, x), r in zip(at, regions):
-            whole[z, y:y + ny, x:x + nx] += v[z, r[1], r[2]]
-        whole[z] /= np.maximum(weight, 1)
+            whole[z, y:y + ny, x:x + nx] += own * v[z, r[1], r[2]]
+        whole[z] /= np.where(weight > 0, weight, 1)
 
     each(part, bands(v.shape[0], 50))
-    out[...] = whole
+    out[...] = stored(whole, v.dtype)
 
 
-def resize(v, shape):
-    """Blurred where it shrinks, linear between voxel centres."""
+def resize(v, shape, mode="mirror", whole=False):
+    """Blurred where it shrinks, linear between voxel centres; whole: by one thread, of several that each have a tile."""
     from scipy import ndimage
 
     for d, m in enumerate(shape):
@@ -226,7 +230,7 @@ def resize(v, shape):
             at[across] = s
             p = v[tuple(at)]
             if f > 1:
-                p = ndimage.gaussian_filter1d(p, (f - 1) / 2, axis=d, mode="mirror", truncate=4.0)
+                p = ndimage.gaussian_filter1d(p, (f - 1) / 2, axis=d, mode=mode, truncate=4.0)
             x = np.clip((np.arange(m) + 0.5) * f - 0.5, 0, v.shape[d] - 1)
             k = np.minimum(np.floor(x).astype(int), max(v.shape[d] - 2, 0))
             t = (x - k).astype(np.float32)
@@ -234,7 +238,10 @@ def resize(v, shape):
             t = t.reshape([-1 if e == d else 1 for e in range(3)])
             out[tuple(at)] = one * (1 - t) + two * t
 
-        each(part, bands(v.shape[across], 16))
+        if whole:
+            part(slice(None))
+        else:
+            each(part, bands(v.shape[across], 16))
         v = out
     return v
 

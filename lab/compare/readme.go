@@ -14,8 +14,8 @@ type readmeCase struct{ name, label string }
 
 // readmeStages lists the rows of the table in README.
 var readmeStages = []readmeCase{
-	{"aip/zstd", "`aip`"}, {"resample/zstd", "`resample` to 10 µm"}, {"focal/zstd", "`focal`"},
-	{"stitch/zstd", "`stitch`"}, {"crop/zstd", "`crop`"}, {"stack/slices", "`stack`"},
+	{"aip/tiles", "`aip`"}, {"resample/tiles", "`resample` to 10 µm"}, {"focal/tiles", "`focal`"},
+	{"stitch/tiles", "`stitch`"}, {"crop/tiles", "`crop`"}, {"stack/slices", "`stack`"},
 	{"aip/raw", "`aip`, uncompressed"}, {"resample/raw", "`resample`, uncompressed"},
 }
 

@@ -30,22 +30,22 @@ const cropPasses = "1,0.5+8,out"
 
 // inputs lists the mosaics, with their names in rows, in the order of the page.
 var inputs = []struct{ name, label string }{
-	{"zstd", "phantom, shards of zstd:3"}, {"raw", "phantom, raw"}, {"blosc", "phantom, blosc-zstd:1"},
+	{"tiles", "tiles of 105 MB, zstd:3"}, {"zstd", "phantom, shards of zstd:3"}, {"raw", "phantom, raw"}, {"blosc", "phantom, blosc-zstd:1"},
 	{"structured", "structured, blosc-zstd:1"}, {"noise", "noise, blosc-zstd:1"},
 }
 
-// stageCases returns the stages on every mosaic that is informative for them, and stack on slices. Other programs
-// run on the phantom as shards and raw, as in pipelines, and those of one pass also on the other kinds of data.
+// stageCases returns the stages, by default, on every mosaic that is informative for them, and stack on slices. Other
+// programs run on tiles of real size and on the phantom as shards and raw, and those of one pass also on the other kinds of data.
 func stageCases() []stageCase {
 	var all []stageCase
 	for _, in := range inputs {
 		c := stageCase{input: in.name, passes: "1", alone: 1.3, python: in.name != "blosc"}
 		aip, resample, focal, crop, stitch, estimate := c, c, c, c, c, c
 		aip.name, resample.name, focal.name, crop.name, stitch.name, estimate.name = "aip", "resample", "focal", "crop", "stitch", "estimate"
-		resample.args, stitch.args = []string{"-r", "10", "--sampling", "corner"}, []string{"--blending", "average"}
+		resample.args = []string{"-r", "10"}
 		focal.passes, crop.passes = "1,1", cropPasses
 		switch in.name {
-		case "zstd":
+		case "tiles", "zstd":
 			aip.old, resample.old, focal.old = 5, 9, 12
 			all = append(all, aip, resample, focal, crop, stitch, estimate)
 		case "raw": // where resample computes most of the time
@@ -67,9 +67,9 @@ var asReference = []string{"--blend", "--overlap_search", "centre", "--blend_mat
 
 // label returns the name of the case in a row of the page.
 func (c *stageCase) label() string {
-	name := map[string]string{"stitch": "stitch (average)", "estimate": "stitch --estimate_only"}[c.name]
-	if name == "" {
-		name = c.name
+	name := c.name
+	if name == "estimate" {
+		name = "stitch --estimate_only"
 	}
 	for _, in := range inputs {
 		if in.name == c.input {

@@ -14,17 +14,17 @@ import (
 // stagesFile has a stage that reaches its targets, with linumpy beside it, and one
 // that misses all that were measured.
 const stagesFile = `{"facts":{"CPU":"Abacus","Cores":2,"About":"Two voxels."}}
-{"case":{"name":"aip/zstd","group":"stage","label":"aip, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true},{"against":"linumpy","ratio":4}],"memory_mib":1024}}
-{"run":{"case":"aip/zstd","who":"strata","s":1,"cpu_s":2,"hwm_kb":1024,"stored":1048576}}
-{"run":{"case":"aip/zstd","who":"I/O alone","s":0.8}}
-{"run":{"case":"aip/zstd","who":"Python","s":5,"hwm_kb":4096}}
-{"diff":{"case":"aip/zstd","who":"Python","max":0.25,"mean":0.1,"range":100,"far":0.02}}
-{"run":{"case":"aip/zstd","who":"linumpy","s":7}}
-{"diff":{"case":"aip/zstd","who":"linumpy","shapes":[[1],[2]]}}
-{"case":{"name":"focal/zstd","group":"stage","label":"focal, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true}],"memory_mib":1024}}
-{"run":{"case":"focal/zstd","who":"strata","s":2,"hwm_kb":2097152}}
-{"run":{"case":"focal/zstd","who":"I/O alone","s":1}}
-{"run":{"case":"focal/zstd","who":"Python","failed":"no basicpy"}}
+{"case":{"name":"aip/tiles","group":"stage","label":"aip, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true},{"against":"linumpy","ratio":4}],"memory_mib":1024}}
+{"run":{"case":"aip/tiles","who":"strata","s":1,"cpu_s":2,"hwm_kb":1024,"stored":1048576}}
+{"run":{"case":"aip/tiles","who":"I/O alone","s":0.8}}
+{"run":{"case":"aip/tiles","who":"Python","s":5,"hwm_kb":4096}}
+{"diff":{"case":"aip/tiles","who":"Python","max":0.25,"mean":0.1,"range":100,"far":0.02}}
+{"run":{"case":"aip/tiles","who":"linumpy","s":7}}
+{"diff":{"case":"aip/tiles","who":"linumpy","shapes":[[1],[2]]}}
+{"case":{"name":"focal/tiles","group":"stage","label":"focal, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true}],"memory_mib":1024}}
+{"run":{"case":"focal/tiles","who":"strata","s":2,"hwm_kb":2097152}}
+{"run":{"case":"focal/tiles","who":"I/O alone","s":1}}
+{"run":{"case":"focal/tiles","who":"Python","failed":"no basicpy"}}
 {"case":{"name":"start/aip","group":"start","label":"aip","unit":"ms","targets":[{"against":"ms","ratio":6}]}}
 {"run":{"case":"start/aip","who":"strata","s":0.002}}
 {"run":{"case":"start/aip","who":"C","s":0.001}}
@@ -43,11 +43,11 @@ const (
 )
 
 func TestStagesPage(t *testing.T) {
-	files := map[string]string{"stages.jsonl": stagesFile, "benchmarks.md": empty("note: focal/zstd: It rolls.\n", "## Findings\nNone.\n")}
+	files := map[string]string{"stages.jsonl": stagesFile, "benchmarks.md": empty("note: focal/tiles: It rolls.\n", "## Findings\nNone.\n")}
 	page := filepath.Join(pagesOf(t, files), "benchmarks.md")
 	check(t, page, []string{
 		"Two voxels.", "4 of 6 are reached",
-		"- **Stages: focal, zstd** (2.00 × I/O alone's time, wanted ≤ 1.3; 2048 MiB resident, wanted ≤ 1024 MiB). <!-- note: focal/zstd -->It rolls.\n",
+		"- **Stages: focal, zstd** (2.00 × I/O alone's time, wanted ≤ 1.3; 2048 MiB resident, wanted ≤ 1024 MiB). <!-- note: focal/tiles -->It rolls.\n",
 		"| aip, zstd | strata | 1.00 s | 2.00 s | 1 MiB | 1 MiB |  | ≤ 1024 MiB ✓ |",
 		"|  | I/O alone | 0.80 s | 0.000 ms |  |  | 1.25 × I/O alone's time | ≤ 1.3 ✓ |",
 		"|  | linumpy | 7.00 s | 0.000 ms |  |  | 7.00 × as fast | ≥ 4 ✓ |",
