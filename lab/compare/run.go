@@ -218,6 +218,9 @@ func measure(ctx context.Context, c *contestant, env ...string) (sample, error) 
 	err := cmd.Run()
 	wall := time.Since(start)
 	if err != nil {
+		if c.record != "" { // a later one would be appended
+			_ = os.Remove(c.record) // there need not be one
+		}
 		return sample{}, fmt.Errorf("%s: %w: %s", strings.Join(c.argv[:min(len(c.argv), 4)], " "), err, lastLine(errs.String()))
 	}
 	if c.wall {
