@@ -124,6 +124,8 @@ func noImage(m *Metadata) error {
 		return fmt.Errorf("%w but a plate: open an image of a well, such as %s/0", ErrNoImage, m.Plate.Wells[0].Path)
 	case m.Well != nil && len(m.Well.Images) > 0:
 		return fmt.Errorf("%w but a well: open one of its images, such as %s", ErrNoImage, m.Well.Images[0].Path)
+	case m.Scene:
+		return fmt.Errorf("%w but a scene of several images: open one of them", ErrNoImage)
 	case m.Collection:
 		return fmt.Errorf("%w but a group of images: open one of them, such as 0", ErrNoImage)
 	case m.Labels != nil:
@@ -257,8 +259,8 @@ func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Gr
 // findLabels looks for label images below the group.
 func (im *Image) findLabels(ctx context.Context, st store.Store, f *findings) error {
 	g, err := im.Group.Group(ctx, "labels")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if far, ok := st.(store.Distant); errors.Is(err, fs.ErrNotExist) || ok && far.Requests() > 0 && errors.Is(err, fs.ErrPermission) {
+		return nil // a server that does not list its keys denies access to absent ones
 	}
 	if err != nil {
 		f.warn("", "labels: %v", err)

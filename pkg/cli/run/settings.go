@@ -1,6 +1,10 @@
 package run
 
-import "strata/pkg/settings"
+import (
+	"sync/atomic"
+
+	"strata/pkg/settings"
+)
 
 // gpuFileSettings are the settings by the environment and, before it, the flags.
 func gpuFileSettings(r *Run) (settings.Settings, error) {
@@ -41,6 +45,10 @@ func httpSettings(r *Run) (settings.HTTP, error) {
 	if r.IsSet("http_status_codes") {
 		h.Statuses = r.Ints("http_status_codes")
 	}
+	if r.IsSet("http_absent_codes") {
+		h.Absent = r.Ints("http_absent_codes")
+	}
+	h.Denied = new(atomic.Int64)
 	if r.IsSet("http_max_attempts") {
 		h.Attempts = r.Int("http_max_attempts")
 	}
