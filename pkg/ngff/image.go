@@ -259,8 +259,8 @@ func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Gr
 // findLabels looks for label images below the group.
 func (im *Image) findLabels(ctx context.Context, st store.Store, f *findings) error {
 	g, err := im.Group.Group(ctx, "labels")
-	if far, ok := st.(store.Distant); errors.Is(err, fs.ErrNotExist) || ok && far.Requests() > 0 && errors.Is(err, fs.ErrPermission) {
-		return nil // a server that does not list its keys denies access to absent ones
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
 		f.warn("", "labels: %v", err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"strata/pkg/units"
@@ -19,8 +18,6 @@ type HTTP struct {
 	Statuses []int
 	// Absent lists the answers that mean that there is no such object, and no others. Nil means 404 and 410.
 	Absent []int
-	// Denied, unless nil, counts the answers 401 and 403 that Absent made absent objects.
-	Denied *atomic.Int64
 	// Attempts is how often a request is tried before it fails.
 	Attempts int
 	// Timeout is how long a server may send nothing. KvikIO applies it to the whole transfer.
@@ -41,18 +38,12 @@ func (h HTTP) Again(status int) bool {
 	return status == 408 || status == 429 || status >= 500 && status != 501 && status != 505
 }
 
-// Missing reports whether an answer with this status means that there is no such object. It counts what Denied is for.
+// Missing reports whether an answer with this status means that there is no such object.
 func (h HTTP) Missing(status int) bool {
 	if h.Absent == nil {
 		return status == 404 || status == 410
 	}
-	if !slices.Contains(h.Absent, status) {
-		return false
-	}
-	if (status == 401 || status == 403) && h.Denied != nil {
-		h.Denied.Add(1)
-	}
-	return true
+	return slices.Contains(h.Absent, status)
 }
 
 // HTTPEnvironment calls [HTTPFromEnv] with the environment of the process.

@@ -60,7 +60,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 	case p.err != nil:
 		return nil, p.err
 	case p.denied != nil:
-		return nil, p.denied
+		return nil, fmt.Errorf("%w: access to all that may be here is denied, or nothing is: %w", p.denied, fs.ErrNotExist)
 	}
 	return nil, fmt.Errorf("%s: no Zarr array or group (no %s, %s or %s): %w",
 		st.Location(path), keyV3, keyV2Array, keyV2Group, fs.ErrNotExist)

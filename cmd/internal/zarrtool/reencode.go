@@ -184,6 +184,9 @@ func openAll(ctx context.Context, g *zarr.Group, names []string, known map[strin
 // the levels of an image and its label images. If they name none, the error is errors.ErrUnsupported.
 func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
 	names, unlisted := g.Children(ctx)
+	if far, ok := g.Store().(store.Distant); ok && far.Requests() > 0 && errors.Is(unlisted, fs.ErrPermission) {
+		unlisted = errors.Join(unlisted, errors.ErrUnsupported) // a public bucket, of which everybody may read the keys that he knows
+	}
 	if !errors.Is(unlisted, errors.ErrUnsupported) {
 		return names, unlisted
 	}

@@ -4,6 +4,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/units"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // Missing collects the chunks of inputs that are not stored, and refuses them with --missing_chunks error.
@@ -11,17 +12,14 @@ import (
 func Missing(r *cli.Run) *zarr.Missing {
 	m := &zarr.Missing{Refuse: r.Options.MissingChunks == "error"}
 	r.AtEnd(func() error {
-		denied := int64(0)
-		if count := r.Options.HTTP.Denied; count != nil {
-			denied = count.Load()
-		}
+		denied := store.Denied()
 		for _, x := range m.List() {
 			if err := tellMissing(r, &x, denied > 0); err != nil {
 				return err
 			}
 		}
 		if denied > 0 {
-			r.Warn("the server denied access to %s, which --http_absent_codes takes as absent", units.Count(int(denied), "object"))
+			r.Warn("the server denied access to %s that were looked for, which --http_absent_codes takes as absent", units.Count(int(denied), "object"))
 		}
 		return nil
 	})

@@ -1,10 +1,6 @@
 package run
 
-import (
-	"sync/atomic"
-
-	"strata/pkg/settings"
-)
+import "strata/pkg/settings"
 
 // gpuFileSettings are the settings by the environment and, before it, the flags.
 func gpuFileSettings(r *Run) (settings.Settings, error) {
@@ -48,7 +44,6 @@ func httpSettings(r *Run) (settings.HTTP, error) {
 	if r.IsSet("http_absent_codes") {
 		h.Absent = r.Ints("http_absent_codes")
 	}
-	h.Denied = new(atomic.Int64)
 	if r.IsSet("http_max_attempts") {
 		h.Attempts = r.Int("http_max_attempts")
 	}

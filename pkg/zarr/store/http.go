@@ -66,8 +66,23 @@ func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idl
 // rate.
 func Settings(h settings.HTTP) HTTPOption {
 	return func(s *HTTPStore) {
-		s.tries, s.again, s.missing, s.patience = max(h.Attempts, 1), h.Again, h.Missing, patience{h.Timeout, h.MinRate}
+		s.tries, s.again, s.patience = max(h.Attempts, 1), h.Again, patience{h.Timeout, h.MinRate}
+		s.missing = func(status int) bool { return h.Missing(status) && counted(status) }
 	}
+}
+
+// denied counts the answers 401 and 403 that [Settings] made absent objects.
+var denied atomic.Int64
+
+// Denied returns how many objects counted as absent in this process because a server denied access to them.
+func Denied() int64 { return denied.Load() }
+
+// counted counts an answer that means an absent object.
+func counted(status int) bool {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		denied.Add(1)
+	}
+	return true
 }
 
 // AtOnce sets how many requests users of the store should have in flight (default 64). For a server that
