@@ -76,6 +76,12 @@ func (f *findings) firstFatal() *Problem {
 	return nil
 }
 
+// firstFatalFrom returns the first such finding behind the first n, or nil.
+func (f *findings) firstFatalFrom(n int) *Problem {
+	rest := findings{list: f.list[n:]}
+	return rest.firstFatal()
+}
+
 // demote makes what follows the first n findings no reason to stop: for parts of
 // the metadata that the image can do without.
 func (f *findings) demote(n int) {

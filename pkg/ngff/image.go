@@ -124,6 +124,8 @@ func noImage(m *Metadata) error {
 		return fmt.Errorf("%w but a plate: open an image of a well, such as %s/0", ErrNoImage, m.Plate.Wells[0].Path)
 	case m.Well != nil && len(m.Well.Images) > 0:
 		return fmt.Errorf("%w but a well: open one of its images, such as %s", ErrNoImage, m.Well.Images[0].Path)
+	case m.Scene:
+		return fmt.Errorf("%w but a scene of several images: open one of them", ErrNoImage)
 	case m.Collection:
 		return fmt.Errorf("%w but a group of images: open one of them, such as 0", ErrNoImage)
 	case m.Labels != nil:

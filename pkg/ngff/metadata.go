@@ -205,6 +205,7 @@ type Metadata struct {
 	Multiscales []Multiscale
 	Omero       *Omero
 	Collection  bool     // a group of images "0", "1" …, in the layout of bioformats2raw
+	Scene       bool     // transformations between images (NGFF 0.6)
 	Labels      []string // names of label images: of a "labels" group
 	ImageLabel  *ImageLabel
 	Plate       *Plate

@@ -12,7 +12,10 @@ import (
 
 // versions that are read; 0.1 to 0.3 with the assumptions that parseAxes and
 // parseDataset make.
-var knownVersions = []string{"0.1", "0.2", "0.3", "0.4", "0.5"}
+var knownVersions = []string{"0.1", "0.2", "0.3", "0.4", "0.5", "0.6"}
+
+// drafts are the beginnings of the versions of 0.6 before it was final, whose images differ in nothing that is read.
+var drafts = []string{"0.6.dev", "0.6dev", "0.6-dev", "0.6rc"}
 
 // noted turns an error of a value into a finding that stops Open.
 func (f *findings) noted(err error) {
@@ -61,10 +64,13 @@ func parse(attrs map[string]json.RawMessage, format int, f *findings) *Metadata 
 	if v := root.get("labels"); !v.missing() {
 		m.parseLabels(v, f)
 	}
+	if v := root.get("scene"); !v.missing() {
+		m.parseScene(v, f)
+	}
 	m.Collection = root.has("bioformats2raw.layout")
 	if v := root.get("image-label"); !v.missing() {
 		n := len(f.list)
-		m.ImageLabel = parseImageLabel(v, f)
+		m.ImageLabel = m.parseImageLabel(v, f)
 		f.demote(n)
 	}
 	if v := root.get("plate"); !v.missing() {
@@ -77,7 +83,8 @@ func parse(attrs map[string]json.RawMessage, format int, f *findings) *Metadata 
 }
 
 func checkVersion(field, version string, f *findings) {
-	if !slices.Contains(knownVersions, version) {
+	draft := slices.ContainsFunc(drafts, func(d string) bool { return strings.HasPrefix(version, d) })
+	if !draft && !slices.Contains(knownVersions, version) {
 		f.fatal(field, "unknown NGFF version %q (known: %s)", version, strings.Join(knownVersions, ", "))
 	}
 }
@@ -144,7 +151,8 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 			}
 		}
 	}
-	ms.Axes = parseAxes(o.get("axes"), version, f)
+	systems := parseSystems(o, version, f)
+	ms.Axes = parseAxes(systems.axes, version, f)
 	if len(ms.Axes) == 0 {
 		return ms // each scale would be reported for its length
 	}
@@ -158,8 +166,15 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 	}
 	for _, e := range list {
 		ms.Datasets = append(ms.Datasets, parseDataset(e, len(ms.Axes), ms.ExplicitScale, f))
+		if d := ms.Datasets[len(ms.Datasets)-1]; systems.names != nil && d.Path != "" {
+			systems.checkDataset(e, d.Path, f)
+		}
 	}
-	if t := o.get("coordinateTransformations"); !t.missing() {
+	switch t := o.get("coordinateTransformations"); {
+	case t.missing():
+	case systems.names != nil: // they lead on from where the image's own axes are
+		systems.checkBetween(t, f)
+	default:
 		ms.Transform = parseTransforms(t, len(ms.Axes), f)
 	}
 	for i, d := range ms.Datasets {
@@ -312,8 +327,9 @@ func parseDataset(v value, rank int, explicit bool, f *findings) (d Dataset) {
 	}
 	n := len(f.list)
 	d.Transform = parseTransforms(t, rank, f)
-	if d.Transform.Scale == nil && len(f.list) == n {
-		f.fatal(t.field, "no scale (each level must have one)")
+	if d.Transform.Scale == nil && f.firstFatalFrom(n) == nil {
+		f.bad(t.field, "no scale (each level must have one); read as 1 along each axis")
+		d.Transform.Scale = ones(rank)
 	}
 	return d
 }
@@ -330,6 +346,10 @@ func ones(n int) []float64 {
 func inside(f *findings, v value) (path string, ok bool) {
 	if path, ok = need(f, v, value.text); !ok {
 		return "", false
+	}
+	if plain := strings.TrimSuffix(strings.TrimPrefix(path, "./"), "/"); plain != path {
+		f.bad(v.field, "path %q (must be a plain path below the group); read as %q", path, plain)
+		path = plain
 	}
 	if err := checkInside(path); err != nil {
 		f.fatal(v.field, "%v", err)
@@ -357,16 +377,22 @@ func checkInside(p string) error {
 	return nil
 }
 
-// parseTransforms reads a list of coordinate transformations: one scale, and
-// perhaps one translation after it.
-func parseTransforms(v value, rank int, f *findings) (t Transform) {
+// parseTransforms reads a list of coordinate transformations: one scale, and perhaps one translation after it. A translation before the
+// scale is taken as the order says: the scale applies to it, too.
+func parseTransforms(v value, rank int, f *findings) Transform { return parseSequence(v, rank, 0, f) }
+
+// maxSequences bounds how deep sequences of transformations lie in each other.
+const maxSequences = 4
+
+func parseSequence(v value, rank, depth int, f *findings) (t Transform) {
 	list, ok := need(f, v, value.list)
 	if !ok {
 		return t
 	}
 	if len(list) == 0 {
-		f.fatal(v.field, "empty (a scale, and perhaps a translation)")
+		f.bad(v.field, "empty (a scale, and perhaps a translation); read as none")
 	}
+	identity := false
 	for _, e := range list {
 		o, ok := need(f, e, value.object)
 		if !ok {
@@ -376,39 +402,56 @@ func parseTransforms(v value, rank int, f *findings) (t Transform) {
 		if !ok {
 			return t
 		}
-		switch kind {
-		case "identity":
+		var one Transform
+		switch {
+		case kind == "identity":
+			identity = true
 			continue
-		case "scale":
-			if t.Scale != nil {
-				f.fatal(o.get("type").field, "a second scale (exactly one)")
-				return t
-			}
-			if t.Translation != nil {
-				f.fatal(o.get("type").field, "scale after translation (the scale must come first)")
-				return t
-			}
-			if t.Scale = vector(o, "scale", rank, f); t.Scale == nil {
-				return t
-			}
-			for i, s := range t.Scale {
-				if !finitePositive(s) {
-					f.fatal(fmt.Sprintf("%s[%d]", o.get("scale").field, i), "%v (must be a positive number)", s)
-				}
-			}
-		case "translation":
-			if t.Translation != nil {
-				f.fatal(o.get("type").field, "a second translation (at most one)")
-				return t
-			}
-			if t.Translation = vector(o, "translation", rank, f); t.Translation == nil {
-				return t
-			}
+		case kind == "scale":
+			one.Scale = parseScale(o, rank, f)
+		case kind == "translation":
+			one.Translation = vector(o, "translation", rank, f)
+		case kind == "sequence" && depth < maxSequences:
+			one = parseSequence(o.get("transformations"), rank, depth+1, f)
+		case kind == "sequence":
+			f.fatal(o.get("type").field, "sequences lie in sequences more than %d deep", maxSequences)
 		default:
-			f.fatal(o.get("type").field, "%q (must be \"scale\" or \"translation\")", kind)
+			f.fatal(o.get("type").field, "%q (must be \"scale\", \"translation\", \"identity\" or a \"sequence\" of these; others are not supported)", kind)
 		}
+		if one.Scale == nil && one.Translation == nil {
+			return t // reported
+		}
+		switch at := o.get("type").field; {
+		case one.Scale != nil && t.Scale != nil:
+			f.fatal(at, "a second scale (exactly one)")
+			return t
+		case one.Translation != nil && t.Translation != nil:
+			f.fatal(at, "a second translation (at most one)")
+			return t
+		case one.Scale != nil && t.Translation != nil:
+			f.bad(at, "scale after translation (the scale must come first); the translation is read in voxels, as the order says")
+		}
+		t = t.then(one)
+	}
+	if identity && t.Scale == nil {
+		t.Scale = ones(rank)
 	}
 	return t
+}
+
+// parseScale reads the numbers of a scale; nil after a finding about their list.
+func parseScale(o object, rank int, f *findings) []float64 {
+	scale := vector(o, "scale", rank, f)
+	for i, s := range scale {
+		field := fmt.Sprintf("%s[%d]", o.get("scale").field, i)
+		switch {
+		case finitePositive(-s):
+			f.fatal(field, "%v (must be a positive number): a negative scale mirrors the image, which no program here does: store the axis in the other direction, with the scale %v", s, -s)
+		case !finitePositive(s):
+			f.fatal(field, "%v (must be a positive number)", s)
+		}
+	}
+	return scale
 }
 
 // vector reads one number per axis; nil after a finding.

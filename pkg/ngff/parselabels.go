@@ -15,22 +15,30 @@ func (m *Metadata) parseLabels(v value, f *findings) {
 	}
 }
 
-func parseImageLabel(v value, f *findings) *ImageLabel {
+func (m *Metadata) parseImageLabel(v value, f *findings) *ImageLabel {
 	o, ok := need(f, v, value.object)
 	if !ok {
 		return nil
 	}
 	l := &ImageLabel{}
 	may(f, o.get("version"), value.text, &l.Version)
+	if l.Version == "" && m.Version < "0.5" {
+		f.warn(o.get("version").field, "missing (such as \"0.4\")")
+	}
 	if e := o.get("source"); !e.missing() {
 		so, _ := need(f, e, value.object)
 		may(f, so.get("image"), value.text, &l.Source)
 	}
-	if e := o.get("colors"); !e.missing() {
+	if e := o.get("colors"); e.missing() {
+		f.warn(e.field, "missing (a label image should have colours)")
+	} else {
 		l.parseColors(e, f)
 	}
 	if e := o.get("properties"); !e.missing() {
-		list, _ := need(f, e, value.list)
+		list, ok := need(f, e, value.list)
+		if ok && len(list) == 0 {
+			f.bad(e.field, "empty (at least one)")
+		}
 		seen := map[int]bool{}
 		for _, p := range list {
 			if po, ok := need(f, p, value.object); ok {
@@ -50,6 +58,9 @@ func (l *ImageLabel) parseColors(v value, f *findings) {
 	list, ok := need(f, v, value.list)
 	if !ok {
 		return
+	}
+	if len(list) == 0 {
+		f.bad(v.field, "empty (at least one colour)")
 	}
 	seen := map[int64]bool{}
 	for _, e := range list {

@@ -2,6 +2,7 @@ package ngff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,9 @@ func (m *Metadata) parsePlate(v value, f *findings) {
 	p := &Plate{}
 	p.Version = m.stated(o.get("version"), f)
 	may(f, o.get("name"), value.text, &p.Name)
+	if p.Name == "" {
+		f.warn(o.get("name").field, "missing (a plate should have a name)")
+	}
 	if n := o.get("field_count"); !n.missing() {
 		p.FieldCount = positive(n, f)
 	}
@@ -154,8 +158,17 @@ func (p *Plate) parseAcquisitions(v value, f *findings) {
 		if n := o.get("maximumfieldcount"); !n.missing() {
 			a.MaximumFieldCount = positive(n, f)
 		}
-		may(f, o.get("starttime"), value.integer64, &a.StartTime)
-		may(f, o.get("endtime"), value.integer64, &a.EndTime)
+		for name, to := range map[string]*int64{"starttime": &a.StartTime, "endtime": &a.EndTime} {
+			if may(f, o.get(name), value.integer64, to); *to < 0 {
+				f.bad(o.get(name).field, "%d (must be a time since 1970, from 0 on)", *to)
+			}
+		}
+		if !o.has("name") {
+			f.warn(o.get("name").field, "missing (an acquisition should have a name)")
+		}
+		if !o.has("maximumfieldcount") {
+			f.warn(o.get("maximumfieldcount").field, "missing (an acquisition should say how many fields it has at most)")
+		}
 		p.Acquisitions = append(p.Acquisitions, a)
 	}
 }
@@ -170,6 +183,9 @@ func (p *Plate) well(path string) error {
 	return fmt.Errorf("no well %q on the plate (%d wells)", path, len(p.Wells))
 }
 
+// wellPath has the characters of the paths of a well's images.
+const wellPath = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
 func (m *Metadata) parseWell(v value, f *findings) {
 	o, ok := need(f, v, value.object)
 	if !ok {
@@ -177,6 +193,9 @@ func (m *Metadata) parseWell(v value, f *findings) {
 	}
 	w := &Well{}
 	w.Version = m.stated(o.get("version"), f)
+	if m.Version == "" {
+		f.warn(o.get("version").field, "missing (such as \"0.4\")")
+	}
 	images := o.get("images")
 	list, ok := need(f, images, value.list)
 	if !ok {
@@ -195,6 +214,12 @@ func (m *Metadata) parseWell(v value, f *findings) {
 			continue
 		}
 		may(f, o.get("acquisition"), value.integer, &im.Acquisition)
+		if strings.HasPrefix(im.Path, "__") || strings.Trim(im.Path, wellPath) != "" {
+			f.bad(o.get("path").field, "%q (must be letters, digits, \".\", \"-\" and \"_\", and must not begin with \"__\")", im.Path)
+		}
+		if slices.ContainsFunc(w.Images, func(other WellImage) bool { return other.Path == im.Path }) {
+			f.bad(o.get("path").field, "%q a second time (each field of view once)", im.Path)
+		}
 		w.Images = append(w.Images, im)
 	}
 	m.Well = w

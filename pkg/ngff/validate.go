@@ -95,9 +95,7 @@ func (v *validator) node(path string) {
 	var f findings
 	m := parse(g.Attributes(), g.Format(), &f)
 	checkFormat(m, g.Format(), &f)
-	if len(m.Multiscales) == 0 && m.Plate == nil && m.Well == nil && m.Labels == nil && !m.Collection && f.firstFatal() == nil {
-		f.fatal("", "no OME-Zarr metadata (multiscales, plate, well or labels)")
-	}
+	checkPresent(m, &f)
 	v.add(g.Location(), &f)
 	if len(m.Multiscales) > 0 {
 		for i := range m.Multiscales {
@@ -124,10 +122,17 @@ func (v *validator) node(path string) {
 	}
 }
 
+// checkPresent reports a group that is nothing.
+func checkPresent(m *Metadata, f *findings) {
+	if len(m.Multiscales) == 0 && m.Plate == nil && m.Well == nil && m.Labels == nil && !m.Collection && !m.Scene && f.firstFatal() == nil {
+		f.fatal("", "no OME-Zarr metadata (multiscales, plate, well, labels or scene)")
+	}
+}
+
 // checkFormat reports an NGFF version on the wrong Zarr format.
 func checkFormat(m *Metadata, format int, f *findings) {
 	switch {
-	case m.Version == "" || m.Version == VersionFor(format):
+	case m.Version == "" || m.Version == VersionFor(format) || format == 3 && m.Version >= "0.6":
 	case format == 3:
 		f.bad("ome.version", "NGFF %s on Zarr v3 (0.5 is for Zarr v3)", m.Version)
 	case m.Version < "0.4":

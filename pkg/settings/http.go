@@ -16,6 +16,8 @@ type HTTP struct {
 	// Statuses lists the answers after which a request is retried, and no others. Nil means 408, 429, and 500
 	// and above except 501 and 505, which are permanent.
 	Statuses []int
+	// Absent lists the answers that mean that there is no such object, and no others. Nil means 404 and 410.
+	Absent []int
 	// Attempts is how often a request is tried before it fails.
 	Attempts int
 	// Timeout is how long a server may send nothing. KvikIO applies it to the whole transfer.
@@ -36,6 +38,14 @@ func (h HTTP) Again(status int) bool {
 	return status == 408 || status == 429 || status >= 500 && status != 501 && status != 505
 }
 
+// Missing reports whether an answer with this status means that there is no such object.
+func (h HTTP) Missing(status int) bool {
+	if h.Absent == nil {
+		return status == 404 || status == 410
+	}
+	return slices.Contains(h.Absent, status)
+}
+
 // HTTPEnvironment calls [HTTPFromEnv] with the environment of the process.
 func HTTPEnvironment() (HTTP, error) { return HTTPFromEnv(os.LookupEnv) }
 
@@ -50,6 +60,7 @@ func HTTPFromEnv(lookup func(name string) (string, bool)) (HTTP, error) {
 
 var httpVariables = [][]variable[HTTP]{
 	{{"STRATA_HTTP_STATUS_CODES", (*HTTP).SetStatuses}, {"KVIKIO_HTTP_STATUS_CODES", (*HTTP).SetStatuses}},
+	{{"STRATA_HTTP_ABSENT_CODES", (*HTTP).SetAbsent}},
 	{{"STRATA_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}, {"KVIKIO_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}},
 	{{"STRATA_HTTP_TIMEOUT", (*HTTP).SetTimeout}, {"KVIKIO_HTTP_TIMEOUT", (*HTTP).SetTimeout}},
 	{{"STRATA_HTTP_MIN_RATE", (*HTTP).SetMinRate}},
@@ -62,17 +73,28 @@ const (
 )
 
 // SetStatuses accepts numbers separated by commas: "429,503".
-func (h *HTTP) SetStatuses(text string) error {
+func (h *HTTP) SetStatuses(text string) (err error) {
+	h.Statuses, err = statuses(text, h.Statuses)
+	return err
+}
+
+// SetAbsent accepts numbers separated by commas: "403,404".
+func (h *HTTP) SetAbsent(text string) (err error) {
+	h.Absent, err = statuses(text, h.Absent)
+	return err
+}
+
+// statuses reads a list of status codes, or returns the former one with an error.
+func statuses(text string, former []int) ([]int, error) {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < LeastStatus || n > MostStatus {
-			return fmt.Errorf("%q is not a list of HTTP status codes: want numbers from %d to %d between commas, such as 429,503", text, LeastStatus, MostStatus)
+			return former, fmt.Errorf("%q is not a list of HTTP status codes: want numbers from %d to %d between commas, such as 429,503", text, LeastStatus, MostStatus)
 		}
 		all = append(all, n)
 	}
-	h.Statuses = all
-	return nil
+	return all, nil
 }
 
 // MostAttempts is the maximum of [HTTP.Attempts].

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/pkg/zarr/internal/number"
 	"strata/pkg/zarr/store"
 )
 
@@ -24,6 +25,9 @@ func parseConsolidatedV3(raw json.RawMessage) (map[string]consolidatedNode, erro
 	m, err := parseObject(field, raw)
 	if err != nil {
 		return nil, err
+	}
+	if len(m) == 0 { // as if there were none
+		return nil, nil
 	}
 	if kind := string(m["kind"]); kind != `"inline"` {
 		if string(m["must_understand"]) == "false" {
@@ -45,13 +49,19 @@ func parseConsolidatedV3(raw json.RawMessage) (map[string]consolidatedNode, erro
 	return nodes, nil
 }
 
-// parseConsolidatedV2 reads a .zmetadata.
+// isOne reports whether a value is the number 1.
+func isOne(raw json.RawMessage) bool {
+	n, ok := number.Int(raw)
+	return ok && n == 1
+}
+
+// parseConsolidatedV2 reads a .zmetadata, which need not state its version.
 func parseConsolidatedV2(raw json.RawMessage) (map[string]consolidatedNode, error) {
 	m, err := parseDocument(raw)
 	if err != nil {
 		return nil, err
 	}
-	if v := m["zarr_consolidated_format"]; string(v) != "1" {
+	if v, ok := m["zarr_consolidated_format"]; ok && !isOne(v) {
 		return nil, fieldError("zarr_consolidated_format", "is %s, must be 1", shorten(v))
 	}
 	all, err := parseObject("metadata", m["metadata"])

@@ -14,6 +14,24 @@ var ErrBudget = mem.ErrBudget
 // ErrReadOnly is wrapped by errors of writes to a read-only store.
 var ErrReadOnly = errors.New("store cannot be written")
 
+// ErrForeign is wrapped by errors about an array of a kind that this package does not read: a data type, codec, chunk grid or storage
+// transformer that it does not have. There may be nothing wrong with it.
+var ErrForeign = errors.New("not supported")
+
+// foreign marks an error of a metadata parser as [ErrForeign], in the same words.
+func foreign(err error) error {
+	if fe, ok := err.(*FormatError); ok {
+		fe.Err = foreignError{fe.Err}
+		return fe
+	}
+	return foreignError{err}
+}
+
+type foreignError struct{ error }
+
+func (e foreignError) Is(target error) bool { return target == ErrForeign }
+func (e foreignError) Unwrap() error        { return e.error }
+
 // FormatError reports stored data that violates the Zarr specification or its own metadata, or that this
 // package does not support. Trying again does not help.
 type FormatError struct {

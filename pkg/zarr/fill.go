@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/internal/number"
 )
 
 // parseFill reads the fill value of an array.
@@ -29,9 +30,9 @@ func (md *metadata) encodeFill() (json.RawMessage, error) {
 	return encodeFill(md.fill, md.elem, md.format), nil
 }
 
-// parseFill parses a fill value into the bytes of one element in native order. For format 2 it accepts what
-// writers produce beyond the specification: null and absent mean 0, integral floats fill integers, 0 and 1
-// fill booleans.
+// parseFill parses a fill value into the bytes of one element in native order. It accepts what writers produce beyond the
+// specification: numbers in strings, as old Java writers have them, whole numbers in every form, and 0 and 1 for booleans; for
+// format 2, null means 0.
 func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	out := make([]byte, t.Size())
@@ -43,18 +44,15 @@ func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]b
 	}
 	switch {
 	case t == dtype.Bool:
-		switch s := string(raw); {
-		case s == "true", s == "1" && format == 2:
+		switch n, ok := number.Int(unquoted(raw)); {
+		case string(unquoted(raw)) == "true", ok && n == 1:
 			out[0] = 1
-		case s == "false", s == "0" && format == 2:
+		case string(unquoted(raw)) == "false", ok && n == 0:
 		default:
 			return nil, wrong("true or false")
 		}
 	case t.IsInteger():
-		s := string(raw)
-		if format == 2 {
-			s = strings.TrimSuffix(s, ".0")
-		}
+		s, _ := number.Text(unquoted(raw)) // "" is no integer either
 		size := 8 * t.Size()
 		if t >= dtype.Uint8 {
 			u, err := strconv.ParseUint(s, 10, size)
@@ -87,6 +85,14 @@ func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]b
 	return out, nil
 }
 
+// unquoted returns the text of a string without escapes, and any other value as it is.
+func unquoted(raw json.RawMessage) json.RawMessage {
+	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' {
+		return raw[1 : n-1]
+	}
+	return raw
+}
+
 // parseFloat reads a float of len(out) bytes.
 func parseFloat(out []byte, raw json.RawMessage) bool {
 	s := string(raw)
@@ -103,16 +109,18 @@ func parseFloat(out []byte, raw json.RawMessage) bool {
 			putFloat(out, math.Inf(-1))
 			return true
 		}
-		digits, ok := strings.CutPrefix(s, "0x")
-		if !ok || len(digits) != 2*len(out) {
+		if digits, ok := strings.CutPrefix(s, "0x"); ok {
+			u, err := strconv.ParseUint(digits, 16, 8*len(out))
+			if err != nil || len(digits) != 2*len(out) {
+				return false
+			}
+			putUint(out, u)
+			return true
+		}
+		raw = json.RawMessage(s)
+		if !json.Valid(raw) {
 			return false
 		}
-		u, err := strconv.ParseUint(digits, 16, 8*len(out))
-		if err != nil {
-			return false
-		}
-		putUint(out, u)
-		return true
 	}
 	if kindOf(raw) != "a number" {
 		return false

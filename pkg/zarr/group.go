@@ -80,7 +80,7 @@ func openV2Group(ctx context.Context, st store.Store, path string, document json
 		return nil, err
 	}
 	if raw != nil {
-		if g.attributes, err = parseDocument(raw); err != nil {
+		if g.attributes, err = parseAttributesFile(raw); err != nil {
 			return nil, inFile(st, key, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/internal/number"
 )
 
 // maxRank is the maximum number of dimensions. numpy allows 64; nobody stores so many, and each costs scratch
@@ -113,18 +114,18 @@ func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
 	}
 	out := make([]int, len(list))
 	for i, r := range list {
-		n, err := strconv.ParseInt(string(r), 10, strconv.IntSize)
-		if err != nil || int(n) < least {
+		n, ok := number.Int(r)
+		if !ok || n < least {
 			return nil, fieldError(fmt.Sprintf("%s[%d]", field, i), "is %s, must be an integer from %d to 2^%d-1", shorten(r), least, strconv.IntSize-1)
 		}
-		out[i] = int(n)
+		out[i] = n
 	}
 	return out, nil
 }
 
-// parseAttributes reads the user attributes; absent means none.
+// parseAttributes reads the user attributes; absent and null mean none.
 func parseAttributes(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
-	if raw == nil {
+	if raw == nil || isNull(raw) {
 		return map[string]json.RawMessage{}, nil
 	}
 	return parseObject(field, raw)

@@ -3,10 +3,12 @@ package zarr
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/internal/number"
 )
 
 // Files of a format 2 hierarchy.
@@ -23,7 +25,7 @@ func parseFormat(m map[string]json.RawMessage, want string) error {
 	if err != nil {
 		return err
 	}
-	if got := string(bytes.TrimSpace(raw)); got != want {
+	if got, _ := number.Text(raw); got != want {
 		return fieldError("zarr_format", "is %s, must be %s in this file", shorten(raw), want)
 	}
 	return nil
@@ -47,14 +49,14 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 		return nil, err
 	}
 	if kindOf(raw) == "a list" {
-		return nil, fieldError("dtype", "is a structured type (%s), which is not supported", shorten(raw))
+		return nil, foreign(fieldError("dtype", "is a structured type (%s), which is not supported", shorten(raw)))
 	}
 	typestr, err := parseString("dtype", raw)
 	if err != nil {
 		return nil, err
 	}
 	if md.elem, md.numpy, md.bigEndian, err = parseTypestr(typestr); err != nil {
-		return nil, fieldError("dtype", "%w", err)
+		return nil, foreign(fieldError("dtype", "%w", err))
 	}
 	if raw, err = need(m, "order"); err != nil {
 		return nil, err
@@ -74,16 +76,12 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 			return nil, err
 		}
 	}
-	compressor, err := need(m, "compressor")
-	if err != nil {
-		return nil, err
-	}
-	raw, err = need(m, "filters")
-	if err != nil {
-		return nil, err
+	compressor := m["compressor"] // absent is null, as some writers mean it
+	if compressor == nil {
+		compressor = json.RawMessage("null")
 	}
 	var filters []json.RawMessage
-	if !isNull(raw) {
+	if raw := m["filters"]; raw != nil && !isNull(raw) {
 		var ok bool
 		if filters, ok = parseList(raw); !ok {
 			return nil, fieldError("filters", "is %s, must be null or a list", kindOf(raw))
@@ -91,6 +89,9 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	}
 	chain, err := codec.ParseChainV2(filters, bytes.TrimSpace(compressor), md.elem)
 	if err != nil {
+		if errors.Is(err, codec.ErrUnknown) {
+			err = foreign(err)
+		}
 		return nil, &FormatError{Err: err} // names its field itself
 	}
 	if md.pipe, err = newPipeline(md.chunks, v2Order(md.order, len(md.chunks)), md.elem, md.bigEndian, chain, nil); err != nil {
@@ -100,8 +101,16 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 		md.attributes = map[string]json.RawMessage{}
 		return md, nil
 	}
-	md.attributes, err = parseDocument(attributes)
+	md.attributes, err = parseAttributesFile(attributes)
 	return md, err
+}
+
+// parseAttributesFile reads a .zattrs; null means none.
+func parseAttributesFile(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if isNull(raw) {
+		return map[string]json.RawMessage{}, nil
+	}
+	return parseDocument(raw)
 }
 
 // parseGrid reads the shape of the array and of its chunks.

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,7 +64,7 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 			if err != nil {
 				return nil, err
 			}
-			return nil, fieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name)
+			return nil, foreign(fieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name))
 		}
 	}
 	var err error
@@ -82,7 +83,7 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 		return nil, err
 	}
 	if e.name != "regular" {
-		return nil, fieldError("chunk_grid.name", "%q is not supported (only \"regular\" is)", e.name)
+		return nil, foreign(fieldError("chunk_grid.name", "%q is not supported (only \"regular\" is)", e.name))
 	}
 	grid, err := e.settings("chunk_grid", "chunk_shape")
 	if err != nil {
@@ -192,7 +193,10 @@ func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type
 			}
 		default:
 			c, err := codec.ParseV3(e.name, e.configuration, elem)
-			if err != nil {
+			switch {
+			case errors.Is(err, codec.ErrUnknown):
+				return nil, foreign(fieldError(at, "%w", err))
+			case err != nil:
 				return nil, fieldError(at, "%w", err)
 			}
 			chain = append(chain, c)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"strata/pkg/mem"
 )
 
 // ErrMissing is wrapped by errors of reads that hit a chunk that is not stored, if [Missing.Refuse] is set.
@@ -69,6 +71,15 @@ func (x *Absent) Lost() (n int64, ok bool) {
 		return 0, false
 	}
 	return max(x.Chunks-(acc.Chunks-acc.Stored), 0), true
+}
+
+// All reports whether every chunk of the array is missing.
+func (x *Absent) All() bool {
+	n := 1
+	for d, c := range x.Array.Chunks() {
+		n = mem.Product(n, ceilDiv(x.Array.meta.shape[d], c))
+	}
+	return x.Chunks >= int64(n)
 }
 
 // String returns how many chunks are missing, whether they were once stored, and where the first one should

@@ -29,46 +29,76 @@ func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Nod
 }
 
 func open(ctx context.Context, st store.Store, path string, o options) (Node, error) {
+	p := probe{ctx: ctx, st: st}
 	key := store.Join(path, keyV3)
-	document, err := getDocument(ctx, st, key)
-	if err == nil {
+	if document, ok := p.document(key); ok {
 		n, err := parseNode(st, path, document, o)
 		return n, inFile(st, key, err)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	key = store.Join(path, keyV2Array)
-	document, err = getDocument(ctx, st, key)
-	if err == nil {
-		attrs, err := getOptional(ctx, st, store.Join(path, keyV2Attributes))
-		if err != nil {
-			return nil, err
+	if document, ok := p.document(key); ok {
+		attrs, some := p.document(store.Join(path, keyV2Attributes))
+		if p.err != nil {
+			return nil, p.err
 		}
 		md, err := parseV2Array(document, nil)
 		if err != nil {
 			return nil, inFile(st, key, err)
 		}
-		if attrs != nil {
-			if md.attributes, err = parseDocument(attrs); err != nil {
+		if some {
+			if md.attributes, err = parseAttributesFile(attrs); err != nil {
 				return nil, inFile(st, store.Join(path, keyV2Attributes), err)
 			}
 		}
 		return newArray(st, path, md, o), nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	key = store.Join(path, keyV2Group)
-	document, err = getDocument(ctx, st, key)
-	if err == nil {
+	if document, ok := p.document(key); ok {
 		return openV2Group(ctx, st, path, document, o)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case p.denied != nil:
+		return nil, fmt.Errorf("%w: access to all that may be here is denied, or nothing is: %w", p.denied, fs.ErrNotExist)
 	}
 	return nil, fmt.Errorf("%s: no Zarr array or group (no %s, %s or %s): %w",
 		st.Location(path), keyV3, keyV2Array, keyV2Group, fs.ErrNotExist)
+}
+
+// probe looks for metadata files one after the other. A server that does not let its keys be listed may deny access to those that are
+// absent: then the next one is looked for.
+type probe struct {
+	ctx    context.Context
+	st     store.Store
+	denied error // the first such answer
+	err    error // what ended the search
+}
+
+// document returns a metadata file; ok is false if it is not there or the search has ended.
+func (p *probe) document(key string) (document []byte, ok bool) {
+	if p.err != nil {
+		return nil, false
+	}
+	b, err := getDocument(p.ctx, p.st, key)
+	switch {
+	case err == nil:
+		return b, true
+	case errors.Is(err, fs.ErrNotExist):
+	case deniedAfar(p.st, err):
+		if p.denied == nil {
+			p.denied = err
+		}
+	default:
+		p.err = err
+	}
+	return nil, false
+}
+
+// deniedAfar reports whether a server denied access to an object, which may mean that it is absent.
+func deniedAfar(st store.Store, err error) bool {
+	far, ok := st.(store.Distant)
+	return ok && far.Requests() > 0 && errors.Is(err, fs.ErrPermission)
 }
 
 // parseNode builds a node from a format 3 document.
@@ -96,8 +126,11 @@ func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error
 	if err := affordable(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.Location(key), err)
 	}
-	return quoteNonFinite(b), nil
+	return quoteNonFinite(bytes.TrimPrefix(b, []byte(byteOrderMark))), nil
 }
+
+// byteOrderMark is what some editors put before a text; parsers may ignore it (RFC 8259, 8.1).
+const byteOrderMark = "\xef\xbb\xbf"
 
 // affordable refuses a document whose parsed form would take more than half of the process's memory: a value
 // of two characters becomes dozens of bytes.
@@ -114,10 +147,10 @@ func affordable(document []byte) error {
 	return nil
 }
 
-// getOptional reads a metadata file, or returns nil if it does not exist.
+// getOptional reads a metadata file, or returns nil if it does not exist, or a server denies access to it.
 func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error) {
 	b, err := getDocument(ctx, st, key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || deniedAfar(st, err) {
 		return nil, nil
 	}
 	return b, err

@@ -101,7 +101,7 @@ func parseDataType(raw json.RawMessage) (t dtype.Type, numpy string, err error) 
 		}
 		if numpy == "" {
 			if t, err = dtype.Parse(e.name); err != nil {
-				return 0, "", fieldError(field, "%w", err)
+				return 0, "", foreign(fieldError(field, "%w", err))
 			}
 		}
 		_, err = e.settings(field)
@@ -111,7 +111,7 @@ func parseDataType(raw json.RawMessage) (t dtype.Type, numpy string, err error) 
 	}
 	t, ok, err := parseNumpyType(numpy)
 	if !ok || err != nil {
-		return 0, "", fieldError(field, "%s of %s is not supported", e.name, shorten(e.configuration))
+		return 0, "", foreign(fieldError(field, "%s of %s is not supported", e.name, shorten(e.configuration)))
 	}
 	return t, numpy, nil
 }

@@ -66,6 +66,7 @@ type nodeInfo struct {
 	CZI        *cziInfo                   `json:"czi,omitempty"`
 	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
 	Metadata   json.RawMessage            `json:"metadata,omitempty"`
+	Problem    string                     `json:"problem,omitempty"` // why an array is passed over
 	Children   []*nodeInfo                `json:"children,omitempty"`
 }
 
@@ -183,7 +184,11 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 		return nil, err
 	}
 	for i, name := range children {
-		c, err := describe(ctx, r, root, nodes[i], name)
+		if err := nodes[i].foreign; err != nil {
+			info.Children = append(info.Children, &nodeInfo{Path: name, Kind: "array", Format: n.Format(), Problem: err.Error()})
+			continue
+		}
+		c, err := describe(ctx, r, root, nodes[i].Node, name)
 		if err != nil {
 			return nil, err
 		}
@@ -314,6 +319,10 @@ func (info *nodeInfo) print(w io.Writer, depth int) {
 	indent := strings.Repeat("  ", depth)
 	line := func(format string, args ...any) {
 		fmt.Fprintf(w, "%s%s\n", indent, fmt.Sprintf(format, args...))
+	}
+	if info.Problem != "" {
+		line("%s  array, not read: %s", info.Path, info.Problem)
+		return
 	}
 	if info.Kind == "array" {
 		line("%s  array %v %s, Zarr v%d", info.Path, info.Shape, info.DType, info.Format)

@@ -52,7 +52,7 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	plan, err := planCopy(ctx, in.Node, "")
+	plan, err := planCopy(ctx, in.Node, "", passing(r))
 	if err != nil {
 		return cli.BadInput(err)
 	}
@@ -114,8 +114,8 @@ type step struct {
 }
 
 // planCopy lists a hierarchy, groups before their members, without what killed runs left in images. Axis names of
-// NGFF 0.4 become the dimension names that 0.5 requires.
-func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
+// NGFF 0.4 become the dimension names that 0.5 requires. pass is called with the error of each array of a kind that is not read.
+func planCopy(ctx context.Context, n zarr.Node, path string, pass func(error)) ([]step, error) {
 	plan := []step{{n, path, nil}}
 	g, ok := n.(*zarr.Group)
 	if !ok {
@@ -136,8 +136,12 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 		return nil, err
 	}
 	for i, name := range children {
-		child := nodes[i]
-		below, err := planCopy(ctx, child, store.Join(path, name))
+		child := nodes[i].Node
+		if child == nil {
+			pass(nodes[i].foreign)
+			continue
+		}
+		below, err := planCopy(ctx, child, store.Join(path, name), pass)
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +153,27 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	return plan, nil
 }
 
+// passing warns of arrays of a kind that is not read, such as tables and text beside an image.
+func passing(r *cli.Run) func(error) {
+	return func(err error) { r.Warn("passed over: %v", err) }
+}
+
+// opened is a node, or the error of an array of a kind that is not read.
+type opened struct {
+	zarr.Node
+	foreign error
+}
+
 // openAll opens nodes of a group, several at a time: a group can have a hundred thousand. Those that are known it takes as they are.
-func openAll(ctx context.Context, g *zarr.Group, names []string, known map[string]zarr.Node) ([]zarr.Node, error) {
-	nodes := make([]zarr.Node, len(names))
+func openAll(ctx context.Context, g *zarr.Group, names []string, known map[string]zarr.Node) ([]opened, error) {
+	nodes := make([]opened, len(names))
 	err := work.Each(ctx, runtime.GOMAXPROCS(0), len(names), func(_, i int) (err error) {
-		if nodes[i] = known[names[i]]; nodes[i] == nil {
-			nodes[i], err = g.Open(ctx, names[i])
+		n := &nodes[i]
+		if n.Node = known[names[i]]; n.Node == nil {
+			n.Node, err = g.Open(ctx, names[i])
+		}
+		if errors.Is(err, zarr.ErrForeign) {
+			*n, err = opened{foreign: err}, nil
 		}
 		return err
 	})
@@ -165,6 +184,9 @@ func openAll(ctx context.Context, g *zarr.Group, names []string, known map[strin
 // the levels of an image and its label images. If they name none, the error is errors.ErrUnsupported.
 func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
 	names, unlisted := g.Children(ctx)
+	if far, ok := g.Store().(store.Distant); ok && far.Requests() > 0 && errors.Is(unlisted, fs.ErrPermission) {
+		unlisted = errors.Join(unlisted, errors.ErrUnsupported) // a public bucket, of which everybody may read the keys that he knows
+	}
 	if !errors.Is(unlisted, errors.ErrUnsupported) {
 		return names, unlisted
 	}

@@ -79,7 +79,7 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	f := &findings{r: r, most: r.Int("max_findings")}
-	plan, err := planCopy(ctx, in.Node, "")
+	plan, err := planCopy(ctx, in.Node, "", passing(r))
 	if err != nil {
 		return cli.BadInput(err)
 	}
@@ -274,7 +274,7 @@ func compare(ctx context.Context, f *findings, in *node, plan []step, path strin
 	if err != nil {
 		return err
 	}
-	theirs, err := planCopy(ctx, other.Node, "")
+	theirs, err := planCopy(ctx, other.Node, "", passing(f.r))
 	if err != nil {
 		return cli.BadInput(err)
 	}

@@ -2,7 +2,9 @@ package datasets
 
 import (
 	"strata/pkg/cli"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // Missing collects the chunks of inputs that are not stored, and refuses them with --missing_chunks error.
@@ -10,10 +12,14 @@ import (
 func Missing(r *cli.Run) *zarr.Missing {
 	m := &zarr.Missing{Refuse: r.Options.MissingChunks == "error"}
 	r.AtEnd(func() error {
+		denied := store.Denied()
 		for _, x := range m.List() {
-			if err := tellMissing(r, &x); err != nil {
+			if err := tellMissing(r, &x, denied > 0); err != nil {
 				return err
 			}
+		}
+		if denied > 0 {
+			r.Warn("the server denied access to %s that were looked for, which --http_absent_codes takes as absent", units.Count(int(denied), "object"))
 		}
 		return nil
 	})
@@ -21,10 +27,13 @@ func Missing(r *cli.Run) *zarr.Missing {
 }
 
 // tellMissing warns of chunks that the array's writer stored; that chunks are missing of which nobody
-// says so is a note, since other writers leave out what holds the fill value only.
-func tellMissing(r *cli.Run, x *zarr.Absent) error {
+// says so is a note, since other writers leave out what holds the fill value only. Where the server denied access to
+// objects that count as absent, and nothing of an array was there, all of it may be denied.
+func tellMissing(r *cli.Run, x *zarr.Absent, denied bool) error {
 	lost, known := x.Lost()
 	switch {
+	case denied && x.All():
+		return cli.BadInputf("%s: access to every chunk is denied (403), or none is there", x.Array.Location())
 	case r.Options.MissingChunks == "fill" || known && lost == 0:
 	case known && r.Options.MissingChunks == "error":
 		return cli.BadInputf("%s: %s", x.Array.Location(), x)

@@ -26,6 +26,7 @@ func httpFlags() []Flag {
 	h := settings.DefaultHTTP()
 	return []Flag{
 		{Name: "http_status_codes", Kind: Ints, Value: "N,N", Note: "408, 429, 5xx", Check: Between(settings.LeastStatus, settings.MostStatus), Usage: "repeat a request after these HTTP status codes, and after no others"},
+		{Name: "http_absent_codes", Kind: Ints, Value: "N,N", Note: "404, 410", Check: Between(settings.LeastStatus, settings.MostStatus), Usage: "take an object as absent after these HTTP status codes, and after no others; for public buckets without listing, which answer 403 for an absent object: 403,404"},
 		{Name: "http_max_attempts", Kind: Int, Note: strconv.Itoa(h.Attempts), Check: Between(1, settings.MostAttempts), Usage: "number of times to send a request before the run fails"},
 		{Name: "http_timeout", Kind: Duration, Note: units.FormatDuration(h.Timeout), Check: AtLeast(settings.LeastTimeout.Seconds()), Usage: "repeat a request when the server has sent nothing for this long"},
 		{Name: "http_min_rate", Kind: Size, Note: units.FormatSize(h.MinRate), Usage: "repeat a request when the server sends fewer bytes per second than this, averaged over --http_timeout; 0 accepts any rate"},

@@ -41,6 +41,9 @@ func httpSettings(r *Run) (settings.HTTP, error) {
 	if r.IsSet("http_status_codes") {
 		h.Statuses = r.Ints("http_status_codes")
 	}
+	if r.IsSet("http_absent_codes") {
+		h.Absent = r.Ints("http_absent_codes")
+	}
 	if r.IsSet("http_max_attempts") {
 		h.Attempts = r.Int("http_max_attempts")
 	}

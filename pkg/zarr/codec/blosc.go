@@ -68,10 +68,10 @@ func Blosc(cname string, clevel int, shuffle BloscShuffle, typesize, blocksize i
 func parseBloscV2(c *config, elem dtype.Type) Codec {
 	b := &bloscCodec{
 		cname:     c.choice("cname", "lz4", bloscNames...),
-		clevel:    c.integer("clevel", 0, 9, 5),
-		shuffle:   BloscShuffle(c.integer("shuffle", -1, 2, 1)),
-		typesize:  bloscTypesize(c.integer("typesize", 1, math.MaxInt32, elem.Size())),
-		blocksize: c.integer("blocksize", 0, bloscMaxSize, 0),
+		clevel:    c.setting("clevel", 0, 9, 5),
+		shuffle:   BloscShuffle(c.setting("shuffle", -1, 2, 1)),
+		typesize:  bloscTypesize(c.setting("typesize", 0, math.MaxInt32, elem.Size())),
+		blocksize: c.setting("blocksize", 0, bloscMaxSize, 0),
 	}
 	b.refuseSnappy(c)
 	return b
@@ -81,10 +81,10 @@ func parseBloscV3(c *config, elem dtype.Type) Codec {
 	names := bloscShuffleNames
 	b := &bloscCodec{
 		cname:     c.choice("cname", "zstd", bloscNames...),
-		clevel:    c.integer("clevel", 0, 9, 5),
+		clevel:    c.setting("clevel", 0, 9, 5),
 		shuffle:   BloscShuffle(slices.Index(names, c.choice("shuffle", "shuffle", names...))),
-		typesize:  bloscTypesize(c.integer("typesize", 1, math.MaxInt32, elem.Size())),
-		blocksize: c.integer("blocksize", 0, bloscMaxSize, 0),
+		typesize:  bloscTypesize(c.setting("typesize", 0, math.MaxInt32, elem.Size())),
+		blocksize: c.setting("blocksize", 0, bloscMaxSize, 0),
 	}
 	b.refuseSnappy(c)
 	return b

@@ -16,7 +16,7 @@ import (
 type bz2Codec struct{ described }
 
 func parseBZ2(c *config, _ dtype.Type) Codec {
-	return &bz2Codec{described{"bz2", map[string]any{"level": c.integer("level", 1, 9, 1)}}}
+	return &bz2Codec{described{"bz2", map[string]any{"level": c.setting("level", 1, 9, 1)}}}
 }
 
 // EncodedSize: bzip2's manual promises at most 1 % and 600 bytes more.

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/internal/number"
 )
 
-// config is a codec's JSON object during parsing: each field is taken once, the first fault is kept, and
-// remaining fields are refused.
+// config is a codec's JSON object during parsing: each field is taken once, and the first fault is kept. Fields that are not
+// taken do not matter: what a decoder needs has been known for years, and encoders add to what they note.
 type config struct {
 	name   string
 	v3     bool // the configuration of a v3 codec, not an object of numcodecs
@@ -31,9 +32,6 @@ func newConfig(object json.RawMessage) (*config, error) {
 
 // finish returns the codec, or the fault of its configuration.
 func (c *config) finish(made Codec) (Codec, error) {
-	if c.err == nil && len(c.fields) > 0 {
-		c.err = fmt.Errorf("unknown field %q", slices.Min(slices.Collect(maps.Keys(c.fields))))
-	}
 	if c.err != nil {
 		return nil, fmt.Errorf("codec %q: %w", c.name, c.err)
 	}
@@ -58,18 +56,36 @@ func (c *config) takeValue(field string) (json.RawMessage, bool) {
 	return v, ok && string(v) != "null"
 }
 
-// integer takes a whole number from least to greatest.
+// integer takes a whole number from least to greatest, in any form that JSON has.
 func (c *config) integer(field string, least, greatest, standard int) int {
 	v, ok := c.takeValue(field)
 	if !ok {
 		return standard
 	}
-	var n int
-	if json.Unmarshal(v, &n) != nil || n < least || n > greatest {
+	n, ok := number.Int(v)
+	if !ok || n < least || n > greatest {
 		c.fail("%q is %s (must be a whole number from %d to %d)", field, abbreviate(v), least, greatest)
 		return standard
 	}
 	return n
+}
+
+// setting takes a whole number that only an encoder needs, and that never keeps one from decoding: outside least to greatest it is the
+// nearest of these, and anything else is the standard value.
+func (c *config) setting(field string, least, greatest, standard int) int {
+	v, _ := c.take(field)
+	var f float64
+	if len(v) == 0 || json.Unmarshal(v, &f) != nil || string(v) == "null" {
+		return standard
+	}
+	return int(math.Round(min(max(f, float64(least)), float64(greatest))))
+}
+
+// flag takes true or false that only an encoder needs; anything else is false.
+func (c *config) flag(field string) bool {
+	v, _ := c.take(field)
+	n, _ := number.Int(v)
+	return string(v) == "true" || n == 1
 }
 
 // number takes any number; absent is an error unless a standard value is given.
@@ -91,10 +107,14 @@ func (c *config) boolean(field string, standard bool) bool {
 		return standard
 	}
 	var b bool
-	if json.Unmarshal(v, &b) != nil {
+	if json.Unmarshal(v, &b) == nil {
+		return b
+	}
+	n, ok := number.Int(v)
+	if !ok || n&^1 != 0 {
 		c.fail("%q is %s (must be true or false)", field, abbreviate(v))
 	}
-	return b
+	return n == 1
 }
 
 // choice takes one of the given strings.

@@ -31,11 +31,15 @@ func parseGzip(c *config, _ dtype.Type) Codec {
 	if c.v3 && c.name == "gzip" {
 		standard = 5 // zarr-python's
 	}
-	return &deflateCodec{"gzip", c.integer("level", 0, 9, standard)}
+	d := &deflateCodec{"gzip", c.setting("level", -1, 9, standard)}
+	if d.level < 0 { // the default of Java's and zlib's encoders, which the format does not have
+		d.level = 6
+	}
+	return d
 }
 
 func parseZlib(c *config, _ dtype.Type) Codec {
-	return &deflateCodec{"zlib", c.integer("level", -1, 9, 1)}
+	return &deflateCodec{"zlib", c.setting("level", -1, 9, 1)}
 }
 
 func (d *deflateCodec) Name() string { return d.wrapper }

@@ -31,7 +31,7 @@ func LZ4(acceleration int) Codec {
 }
 
 func parseLZ4(c *config, _ dtype.Type) Codec {
-	return LZ4(c.integer("acceleration", math.MinInt32, math.MaxInt32, 1))
+	return LZ4(c.setting("acceleration", math.MinInt32, math.MaxInt32, 1))
 }
 
 // EncodedSize: the bound of an LZ4 block (LZ4_COMPRESSBOUND), behind 4 bytes.
@@ -79,11 +79,13 @@ func lz4Block(ctx context.Context, dst, src []byte) error {
 		}
 		return nil
 	}
-	decode := lz4.UncompressBlock
-	if len(dst) >= lz4Long {
-		decode = func(src, dst []byte) (int, error) { return decodeLZ4(ctx, dst, src) }
+	n, err := 0, errors.ErrUnsupported
+	if len(dst) < lz4Long {
+		n, err = lz4.UncompressBlock(src, dst)
 	}
-	n, err := decode(src, dst)
+	if err != nil { // the other decoder refuses a block whose last token has the length of a match, as nvCOMP writes it
+		n, err = decodeLZ4(ctx, dst, src)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -97,7 +99,7 @@ func lz4Block(ctx context.Context, dst, src []byte) error {
 }
 
 // decodeLZ4 decodes a block to dst and returns its length: sequences of a token with two lengths,
-// literals, and the distance of a match, of which the last has no match.
+// literals, and the distance of a match. The last ends behind its literals, whatever match its token has, or with its match.
 func decodeLZ4(ctx context.Context, dst, src []byte) (int, error) {
 	n, at, look := 0, 0, 0
 	// length is one of the token, continued in the bytes that follow if it is 15
@@ -119,7 +121,10 @@ func decodeLZ4(ctx context.Context, dst, src []byte) (int, error) {
 			look = n + pieceElements
 		}
 		if at == len(src) {
-			return 0, errShort(at)
+			if at == 0 {
+				return 0, errShort(0)
+			}
+			return n, nil
 		}
 		token := int(src[at])
 		at++

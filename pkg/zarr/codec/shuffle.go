@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 
 	"strata/pkg/dtype"
 	"strata/pkg/zarr/codec/shuffle"
@@ -21,7 +22,7 @@ func Shuffle(elementsize int) Codec {
 }
 
 func parseShuffle(c *config, _ dtype.Type) Codec {
-	return Shuffle(c.integer("elementsize", 1, 1<<20, 4))
+	return Shuffle(max(1, c.integer("elementsize", math.MinInt32, 1<<20, 4))) // less is no shuffle, in numcodecs
 }
 
 func (f *shuffleCodec) EncodedSize(n int) (lo, hi int) { return n, n }

@@ -34,11 +34,11 @@ const (
 func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
 
 func parseZstdV2(c *config, _ dtype.Type) Codec {
-	return &zstdCodec{c.integer("level", zstdMinLevel, zstdMaxLevel, 1), c.boolean("checksum", false)}
+	return &zstdCodec{c.setting("level", zstdMinLevel, zstdMaxLevel, 1), c.flag("checksum")}
 }
 
 func parseZstdV3(c *config, _ dtype.Type) Codec {
-	return &zstdCodec{c.integer("level", zstdMinLevel, zstdMaxLevel, 0), c.boolean("checksum", false)}
+	return &zstdCodec{c.setting("level", zstdMinLevel, zstdMaxLevel, 0), c.flag("checksum")}
 }
 
 func (z *zstdCodec) Name() string { return "zstd" }

@@ -20,17 +20,19 @@ import (
 //
 // Transient failures are retried with growing, random pauses that respect Retry-After: refused and cut
 // connections, time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer
-// resumes where it stopped. Statuses 404 and 410 mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
+// resumes where it stopped. Statuses 404 and 410 (or others: [Settings]) mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
+// An object that the server sends compressed, though nobody asked for that, is read as it was; parts of it cannot be read.
 type HTTPStore struct {
-	base   string // scheme, host and path, ending in "/"
-	shown  string // base in messages, where that is another; without a slash at its end
-	encode func(key string) string
-	query  string // "" or "?" and what the address had
-	header http.Header
-	client *http.Client
-	tries  int
-	pause  time.Duration
-	again  func(status int) bool // a request is sent again after such an answer
+	base    string // scheme, host and path, ending in "/"
+	shown   string // base in messages, where that is another; without a slash at its end
+	encode  func(key string) string
+	query   string // "" or "?" and what the address had
+	header  http.Header
+	client  *http.Client
+	tries   int
+	pause   time.Duration
+	again   func(status int) bool // a request is sent again after such an answer
+	missing func(status int) bool // such an answer means that there is no object
 	patience
 
 	requests int
@@ -65,7 +67,22 @@ func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idl
 func Settings(h settings.HTTP) HTTPOption {
 	return func(s *HTTPStore) {
 		s.tries, s.again, s.patience = max(h.Attempts, 1), h.Again, patience{h.Timeout, h.MinRate}
+		s.missing = func(status int) bool { return h.Missing(status) && counted(status) }
 	}
+}
+
+// denied counts the answers 401 and 403 that [Settings] made absent objects.
+var denied atomic.Int64
+
+// Denied returns how many objects counted as absent in this process because a server denied access to them.
+func Denied() int64 { return denied.Load() }
+
+// counted counts an answer that means an absent object.
+func counted(status int) bool {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		denied.Add(1)
+	}
+	return true
 }
 
 // AtOnce sets how many requests users of the store should have in flight (default 64). For a server that
@@ -212,11 +229,14 @@ func (s *HTTPStore) getOnce(ctx context.Context, key string, g *whole) (progress
 		header.Set("Range", fmt.Sprintf("bytes=%d-", len(g.dst)))
 		header.Set("If-Range", g.version.condition())
 	}
-	r, err := s.send(ctx, http.MethodGet, key, header)
+	r, err := s.answer(ctx, http.MethodGet, s.address(key)+s.query, header)
 	if err != nil {
 		return false, err
 	}
 	defer r.close()
+	if err := r.expand(); err != nil {
+		return false, err
+	}
 	switch r.StatusCode {
 	case http.StatusOK: // also if the object changed: then all of the new one comes
 		g.dst, g.size, g.version = g.dst[:0], r.ContentLength, versionOf(r.Header)

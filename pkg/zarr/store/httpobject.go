@@ -164,9 +164,12 @@ func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err er
 	changed := o.changed
 	if o.unseen {
 		changed = o.unexpected
-		if r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone {
+		if r.missing(r.StatusCode) {
 			return 0, 0, r.failure()
 		}
+	}
+	if r.missing(r.StatusCode) {
+		return 0, 0, o.changed("it was removed")
 	}
 	switch r.StatusCode {
 	case http.StatusPartialContent:
@@ -187,8 +190,6 @@ func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err er
 		case off > maxSkip:
 			return 0, 0, permanent(fmt.Errorf("the server ignores range requests, and reading from byte %d would transfer all before it: %w", off, errors.ErrUnsupported))
 		}
-	case http.StatusNotFound, http.StatusGone:
-		return 0, 0, o.changed("it was removed")
 	case http.StatusRequestedRangeNotSatisfiable:
 		return 0, 0, changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
 	default:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -103,8 +104,9 @@ func passing(err error) bool {
 // response is an answer; the caller closes it with close.
 type response struct {
 	*http.Response
-	again  func(status int) bool
-	cancel context.CancelFunc
+	again   func(status int) bool
+	missing func(status int) bool
+	cancel  context.CancelFunc
 }
 
 // send sends one request for an object.
@@ -112,8 +114,18 @@ func (s *HTTPStore) send(ctx context.Context, method, key string, header http.He
 	return s.request(ctx, method, s.address(key)+s.query, header)
 }
 
-// request sends one request.
+// request sends one request. It refuses an answer in a form that was not asked for.
 func (s *HTTPStore) request(ctx context.Context, method, address string, header http.Header) (*response, error) {
+	r, err := s.answer(ctx, method, address, header)
+	if err == nil && r.encoded() != "" {
+		r.close()
+		return nil, r.unasked()
+	}
+	return r, err
+}
+
+// answer sends one request.
+func (s *HTTPStore) answer(ctx context.Context, method, address string, header http.Header) (*response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	fail := func(err error) (*response, error) {
 		cancel()
@@ -145,13 +157,53 @@ func (s *HTTPStore) request(ctx context.Context, method, address string, header 
 	if resp.Close || !resp.ProtoAtLeast(1, 1) {
 		s.fleeting.Store(true)
 	}
-	r := &response{Response: resp, again: s.again, cancel: cancel}
-	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
-		r.close()
-		return nil, permanent(fmt.Errorf("the server sends the object with Content-Encoding %s, which was not asked for", foreign(e)))
-	}
-	return r, nil
+	return &response{Response: resp, again: s.again, missing: s.missing, cancel: cancel}, nil
 }
+
+// encoded returns the encoding in which an object comes, "" if it comes as it is.
+func (r *response) encoded() string {
+	e := r.Header.Get("Content-Encoding")
+	if e == "identity" || r.StatusCode >= 300 {
+		return ""
+	}
+	return e
+}
+
+func (r *response) unasked() error {
+	return permanent(fmt.Errorf("the server sends the object with Content-Encoding %s, which was not asked for", foreign(r.encoded())))
+}
+
+// expand makes the body of a whole object that the server has compressed by gzip unasked that of the object itself. Its size is not
+// known, and since a part of it would be one of the compressed form, nor is its version.
+func (r *response) expand() error {
+	switch e := r.encoded(); {
+	case e == "":
+		return nil
+	case e != "gzip" && e != "x-gzip" || r.StatusCode != http.StatusOK:
+		return r.unasked()
+	}
+	z, err := gzip.NewReader(r.Body)
+	switch {
+	case errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.EOF):
+		return permanent(fmt.Errorf("the server sends the object with Content-Encoding gzip, which was not asked for and which it has not: %w", err))
+	case err != nil:
+		return err
+	}
+	r.Body = &expanded{z, r.Body}
+	r.ContentLength = -1
+	r.Header.Del("ETag")
+	r.Header.Del("Last-Modified")
+	return nil
+}
+
+// expanded reads what a compressed body holds.
+type expanded struct {
+	*gzip.Reader
+	body io.Closer
+}
+
+// Close ends the transfer.
+func (x *expanded) Close() error { return errors.Join(x.Reader.Close(), x.body.Close()) }
 
 // withoutURL removes the address from an error of net/http: the caller names it, without the query. The rest
 // may quote the server.
@@ -178,11 +230,11 @@ func (r *response) close() {
 // failure returns the error that a status means.
 func (r *response) failure() error {
 	err := fmt.Errorf("the server answers %s", foreign(r.Status))
-	switch r.StatusCode {
-	case http.StatusNotFound, http.StatusGone:
+	switch {
+	case r.missing(r.StatusCode):
 		err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		err = fmt.Errorf("%w: %w (some object stores answer so for an absent object when listing is not allowed)", err, fs.ErrPermission)
+	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden:
+		err = fmt.Errorf("%w: %w (some object stores answer so for an absent object when listing is not allowed: --http_absent_codes 403,404 takes it so)", err, fs.ErrPermission)
 	}
 	if r.again(r.StatusCode) {
 		return busyError{err, retryAfter(r.Header.Get("Retry-After"), time.Now())}

@@ -182,9 +182,10 @@ func zipSegment(path string) int {
 	return -1
 }
 
-// rootOf returns key, or, for the root of a zip file that is not a node, its only folder if that is one.
+// rootOf returns key, or, in a zip file whose root is not a node and has only one folder, that is one, the key in that: what is listed
+// below the root is found there.
 func rootOf(z *ZipStore, key string) string {
-	if key != "" || isNode(z, "") {
+	if isNode(z, "") || key != "" && isNode(z, key) {
 		return key
 	}
 	only := ""
@@ -193,14 +194,14 @@ func rootOf(z *ZipStore, key string) string {
 			continue
 		}
 		if only != "" {
-			return ""
+			return key
 		}
 		only = name
 	}
-	if only != "" && isNode(z, only) {
-		return only
+	if only != "" && isNode(z, only) && (key == "" || isNode(z, Join(only, key))) {
+		return Join(only, key)
 	}
-	return ""
+	return key
 }
 
 // isNode reports whether key has the metadata document of a Zarr node.

@@ -152,6 +152,8 @@ func (s *S3Store) meaning(err error) error {
 		return permanent(elsewhere(r.Region))
 	case r.Code == "NoSuchKey":
 		return permanent(fs.ErrNotExist)
+	case s.web.missing(r.StatusCode):
+		return permanent(fmt.Errorf("the server answers %s: %w: %w", code, said, fs.ErrNotExist))
 	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:
 		return permanent(fmt.Errorf("the server answers %s: %w: %w", code, said, fs.ErrPermission))
 	case s.web.again(r.StatusCode) || r.Code == "SlowDown":

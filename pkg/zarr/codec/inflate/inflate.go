@@ -52,6 +52,16 @@ func (d *decoder) atEnd() error {
 	return nil
 }
 
+// padded returns an error if anything but zeros is left of src, which some writers and file systems add.
+func (d *decoder) padded() error {
+	for _, b := range d.src[d.in:] {
+		if b != 0 {
+			return d.atEnd()
+		}
+	}
+	return nil
+}
+
 // corrupt returns the error of a fault just before the current position.
 func (d *decoder) corrupt(format string, args ...any) error {
 	bit := d.in*8 - int(d.count)

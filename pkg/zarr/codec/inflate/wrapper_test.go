@@ -81,7 +81,8 @@ func TestGzip(t *testing.T) {
 		{"empty members", append(append(bytes.Clone(none), plain...), none...), data, nil, ""},
 		{"nothing", nil, nil, ErrTruncated, ""},
 		{"garbage after the member", append(bytes.Clone(plain), "garbage"...), nil, ErrCorrupt, "7 bytes follow"},
-		{"zeros after the member", append(bytes.Clone(plain), 0, 0), nil, ErrCorrupt, "2 bytes follow"},
+		{"zeros after the member", append(bytes.Clone(plain), 0, 0), data, nil, ""},
+		{"zeros and a byte after the member", append(bytes.Clone(plain), 0, 0, 1), nil, ErrCorrupt, "3 bytes follow"},
 		{"half a member after the member", two[:len(two)-1], nil, ErrTruncated, ""},
 		{"one byte of a member after the member", two[:len(plain)+1], nil, ErrTruncated, ""},
 		{"other method", changed(plain, 2, 1), nil, ErrCorrupt, "byte 2, bit 0: no gzip header"},
@@ -151,7 +152,8 @@ func TestZlib(t *testing.T) {
 		{"header check", with(0, 0x78, 0x9d), ErrCorrupt, "multiple of 31"},
 		{"dictionary", with(0, 0x78, 0xbb), ErrCorrupt, "dictionary"},
 		{"checksum", with(-1, s[len(s)-1]+1), ErrChecksum, "adler-32"},
-		{"garbage after it", append(bytes.Clone(s), 0), ErrCorrupt, "1 bytes follow"},
+		{"zeros after it", append(bytes.Clone(s), 0, 0, 0), nil, ""},
+		{"garbage after it", append(bytes.Clone(s), 0, 7), ErrCorrupt, "2 bytes follow"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := guarded(t, Zlib, 7000, c.src)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Zlib decodes a zlib stream (RFC 1950) that fills src, verifies its Adler-32 and returns the number of bytes
+// Zlib decodes a zlib stream (RFC 1950) that fills src, but for zero padding behind it, verifies its Adler-32 and returns the number of bytes
 // written to dst. It refuses streams that need a preset dictionary. With an error, including that of ctx, n
 // is the number of bytes decoded before.
 func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
@@ -15,7 +15,7 @@ func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
 	if err := d.zlib(); err != nil {
 		return d.out, err
 	}
-	return d.out, d.atEnd()
+	return d.out, d.padded()
 }
 
 // ZlibPrefix decodes like Zlib, but ignores what follows the stream in src.
