@@ -101,22 +101,6 @@ func (c *config) number(field string, standard ...float64) float64 {
 	return f
 }
 
-func (c *config) boolean(field string, standard bool) bool {
-	v, ok := c.takeValue(field)
-	if !ok {
-		return standard
-	}
-	var b bool
-	if json.Unmarshal(v, &b) == nil {
-		return b
-	}
-	n, ok := number.Int(v)
-	if !ok || n&^1 != 0 {
-		c.fail("%q is %s (must be true or false)", field, abbreviate(v))
-	}
-	return n == 1
-}
-
 // choice takes one of the given strings.
 func (c *config) choice(field, standard string, choices ...string) string {
 	v, ok := c.takeValue(field)
