@@ -4,12 +4,12 @@
 //	im, err := ngff.OpenPresent(ctx, st, key)
 //
 // It returns a [store.Store] that shows the image as an OME-Zarr hierarchy. Folders, zip files and servers
-// hold such a hierarchy already; packages tiffstore and czistore make one of TIFF and CZI files on the fly.
+// hold such a hierarchy already; packages tiffstore, czistore and volumes make one of TIFF, CZI, NIfTI and NRRD files on the fly.
 // Stages, viewers and tools read [ngff.Image] and zarr.Array and need to know no other format.
 //
 // To add a format, write a package whose store shows its files as a hierarchy (Get, Open and List of metadata
 // documents and chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the
-// table formats below, which recognises the format by the first bytes of a file.
+// table formats below, which recognises the format by the first bytes of a file (and its name, where it is compressed as a whole).
 package images
 
 import (
@@ -27,6 +27,9 @@ import (
 	"strata/pkg/czi/czistore"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/volumes"
+	"strata/pkg/volumes/nifti"
+	"strata/pkg/volumes/nrrd"
 	"strata/pkg/zarr/store"
 )
 
@@ -40,16 +43,40 @@ type file struct {
 
 // format is a format of image files.
 type format struct {
-	is   func(head []byte) bool
+	is   func(head []byte, name string) bool
 	open func(ctx context.Context, f file) (store.Store, error)
 }
 
 // headBytes is the number of bytes that suffices to tell all formats.
-const headBytes = 16
+const headBytes = 352
 
 var formats = []format{
-	{tiff.IsTIFF, openTIFF},
-	{czi.IsCZI, openCZI},
+	{byHead(tiff.IsTIFF), openTIFF},
+	{byHead(czi.IsCZI), openCZI},
+	{byHead(nifti.Is), openNIfTI},
+	{nifti.IsPacked, openNIfTI},
+	{byHead(nrrd.Is), openNRRD},
+}
+
+// byHead tells a format by a file's first bytes alone.
+func byHead(is func(head []byte) bool) func(head []byte, name string) bool {
+	return func(head []byte, _ string) bool { return is(head) }
+}
+
+func openNIfTI(ctx context.Context, f file) (store.Store, error) {
+	return volume(nifti.Open(ctx, f.Object, f.where, f.requests))
+}
+
+func openNRRD(ctx context.Context, f file) (store.Store, error) {
+	return volume(nrrd.Open(ctx, f.Object, f.where, f.requests, f.sibling))
+}
+
+// volume returns no store with an error.
+func volume(st *volumes.Store, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 func openCZI(ctx context.Context, f file) (store.Store, error) {
@@ -95,10 +122,10 @@ func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store,
 	return st, key, err
 }
 
-// formatOf returns the format of a file that begins with these bytes, nil if it is none.
-func formatOf(head []byte) *format {
+// formatOf returns the format of a file of a name that begins with these bytes, nil if it is none.
+func formatOf(head []byte, name string) *format {
 	for i, k := range formats {
-		if k.is(head) {
+		if k.is(head, name) {
 			return &formats[i]
 		}
 	}
@@ -114,7 +141,7 @@ func Is(name string) bool {
 	defer o.Close()
 	head := make([]byte, min(headBytes, o.Size()))
 	n, _ := o.ReadAt(context.Background(), head, 0) // a shorter file is told by what it has
-	return formatOf(head[:n]) != nil
+	return formatOf(head[:n], name) != nil
 }
 
 // Split divides a path that goes through a regular file into the file's path and the key below it; name is ""
@@ -170,7 +197,7 @@ func open(ctx context.Context, f file) (store.Store, error) {
 	if _, err := f.ReadAt(ctx, head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(err, f.Close())
 	}
-	if k := formatOf(head); k != nil {
+	if k := formatOf(head, f.where); k != nil {
 		return k.open(ctx, f)
 	}
 	return nil, f.Close()
@@ -234,7 +261,7 @@ func (o *owner) Close() error { return errors.Join(o.Object.Close(), o.store.Clo
 // path may continue below it.
 var extensions = map[string]bool{
 	".tif": true, ".tiff": true, ".btf": true, ".tf2": true, ".tf8": true, ".svs": true, ".qptiff": true, ".scn": true, ".ndpi": true, ".bif": true,
-	".czi": true,
+	".czi": true, ".nii": true, ".gz": true, ".nrrd": true, ".nhdr": true,
 }
 
 // farFile splits the path of an address behind the first segment that looks like an image file; likely is

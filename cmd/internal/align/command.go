@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct/align"
 	"strata/pkg/registration"
+	"strata/pkg/volumes"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -48,19 +49,30 @@ func Command() *cli.Command {
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas_25um.ome.zarr --input_orientation ILP", Usage: "lay a brain on an atlas"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.tif --initial_rotation 0,0,90 --grid whole", Usage: "start with a quarter turn about z; keep what lies outside the atlas"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.ome.zarr --preview brain_ras.png", Usage: "with a picture to check it by"},
+			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.nii.gz", Usage: "an atlas as NIfTI, which says where its axes run to"},
 			{Command: "align brain.ome.zarr --template atlas.ome.zarr --store_transform_only --out_transform brain.tfm", Usage: "only find the transform, and note it in the volume's metadata"},
 		},
 		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
 }
 
+// statedOrientation returns where the axes z, y and x of an image run to if it says so, as one from NIfTI or NRRD does, or else the usual letters.
+func statedOrientation(im *ngff.Image, usual string) string {
+	w := volumes.WorldOf(im.Group.Attributes())
+	if w == nil {
+		return usual
+	}
+	xyz := w.Affine.Orientation()
+	return string([]byte{xyz[2], xyz[1], xyz[0]})
+}
+
 // flags returns the flags of the options and of files.
 func flags(o *align.Options) []cli.Flag {
 	const letters = "three letters, one of R and L, one of A and P, one of S and I"
 	return slices.Concat([]cli.Flag{
-		{Name: "template", Value: "FILE", Usage: "image to lay the volume on: OME-Zarr, TIFF or CZI"},
-		cli.Bind(&o.Orientation, cli.Flag{Name: "input_orientation", Value: "CODE", Usage: "where the axes z, y and x of IN run to: " + letters}),
-		cli.Bind(&o.TemplateOrientation, cli.Flag{Name: "template_orientation", Value: "CODE", Usage: "where the axes z, y and x of the template run to: " + letters}),
+		{Name: "template", Value: "FILE", Usage: "image to lay the volume on: OME-Zarr, NIfTI, NRRD, TIFF or CZI"},
+		cli.Bind(&o.Orientation, cli.Flag{Name: "input_orientation", Value: "CODE", Usage: "where the axes z, y and x of IN run to, if it does not say: " + letters}),
+		cli.Bind(&o.TemplateOrientation, cli.Flag{Name: "template_orientation", Value: "CODE", Usage: "where the axes z, y and x of the template run to, if it does not say: " + letters}),
 		cli.Bind(&o.Level, cli.Flag{Name: "level", Check: cli.Between(0, 30), Usage: "pyramid level of IN to register; a coarser one if --mem does not hold it"}),
 		{Name: "initial_rotation", Kind: cli.Floats, Value: "DEG", Note: "0,0,0", Check: cli.Between(-360, 360), Usage: "rotation about x, y and z to start with, in degrees, about the centre of the template"},
 		cli.Bind(&o.Iterations, cli.Flag{Name: "max_iterations", Check: cli.Between(1, 1e6), Usage: "maximum number of steps at each of four resolutions"}),
@@ -89,6 +101,12 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	template, err := stage.Open(ctx, r, r.String("template"))
 	if err != nil {
 		return err
+	}
+	if !r.IsSet("input_orientation") {
+		o.Orientation = statedOrientation(in, o.Orientation)
+	}
+	if !r.IsSet("template_orientation") {
+		o.TemplateOrientation = statedOrientation(template, o.TemplateOrientation)
 	}
 	to, err := start(ctx, r, only)
 	if err != nil {

@@ -17,13 +17,17 @@ import (
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
-		Usage: "write an image as a pyramidal OME-TIFF file",
-		Description: "Writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
+		Usage: "write an image as a pyramidal OME-TIFF file, or a volume as NIfTI or NRRD",
+		Description: "OUT's name says the format: .nii, .nii.gz and .nrrd are volumes, others TIFF.\n\n" +
+			"As TIFF, writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
 			"channels and name become OME-XML. Channels that are red, green and blue become the samples of RGB pixels. Files\n" +
-			"that may exceed 4 GiB are written as BigTIFF.",
+			"that may exceed 4 GiB are written as BigTIFF.\n\n" +
+			"As NIfTI or NRRD, writes one level with its place in space, in mm along right, anterior and superior: the place that\n" +
+			"IN was imported with, or else that of its voxel size and translation, with x, y and z running as --orientation says.\n" +
+			"An axis of more than 32,767 voxels makes it NIfTI-2.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr image or TIFF file: folder, .zip file, file or URL"},
-			{Name: "OUT", Usage: "TIFF file to write, such as image.ome.tif"},
+			{Name: "OUT", Usage: "file to write, such as image.ome.tif, volume.nii.gz or volume.nrrd"},
 		},
 		Flags: []cli.Flag{
 			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
@@ -31,12 +35,17 @@ func exportCommand() *cli.Command {
 			{Name: "predictor", Kind: cli.Bool, Default: "true", Usage: "store differences of neighbouring pixels where that helps the compression"},
 			{Name: "n_levels", Kind: cli.Int, Note: "until a level fits into one tile", Check: cli.Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
 			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto does so if they are red, green and blue"},
-			{Name: "name", Note: "the image's", Usage: "name of the image in the OME-XML"},
+			{Name: "name", Note: "the image's", Usage: "name of the image in the OME-XML, or in the header of NIfTI"},
+			{Name: "level", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pyramid level to write as NIfTI or NRRD"},
+			{Name: "resolution", Kind: cli.Float, Value: "UM", Check: cli.VoxelSize, Usage: "write the pyramid level whose voxels are closest to this size in µm as NIfTI or NRRD"},
+			{Name: "orientation", Default: "RAS", Value: "CODE", Usage: "where x, y and z of IN run to, if it does not say: right or left, anterior or posterior, superior or inferior"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "zarr-tool export scan.ome.zarr scan.ome.tif --compression jpeg:90", Usage: "a slide for QuPath"},
 			{Command: "zarr-tool export volume.ome.zarr volume.ome.tif --compression deflate", Usage: "a volume that any program reads"},
+			{Command: "zarr-tool export volume.ome.zarr brain.nii.gz --resolution 25", Usage: "the level of about 25 µm for FSL, ANTs, 3D Slicer"},
+			{Command: "zarr-tool export volume.ome.zarr brain.nrrd --orientation LPS", Usage: "x runs to the left, y to posterior, z to superior"},
 		},
 		Run: cli.Do(runExport),
 	}
@@ -50,6 +59,14 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
 	if err != nil {
 		return cli.BadInput(err)
+	}
+	if format := volumeFormat(r.Arg("OUT")); format != nil {
+		return exportVolume(ctx, r, in, im, format)
+	}
+	for _, flag := range []string{"level", "resolution", "orientation"} {
+		if r.IsSet(flag) {
+			return cli.Usage("--%s is for NIfTI and NRRD: %s is written as TIFF, with all levels", flag, r.Arg("OUT"))
+		}
 	}
 	x, err := newExport(r, in, im)
 	if err != nil {

@@ -27,14 +27,15 @@ import (
 func importCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "import",
-		Usage: "convert TIFF or CZI to an OME-Zarr image, or .npy or raw bytes to a Zarr array",
+		Usage: "convert TIFF, CZI, NIfTI or NRRD to an OME-Zarr image, or .npy or raw bytes to a Zarr array",
 		Description: "Recognises IN by its content, not its name. A TIFF file (OME-TIFF, Aperio SVS, ImageJ stack, pyramid of any\n" +
 			"kind) becomes an OME-Zarr image with pyramid, pixel size, channels and colours. IN/label and the like are\n" +
 			"further images in the file; zarr-tool info lists them.\n\n" +
 			"A CZI file becomes an OME-Zarr image, too: the tiles of a scene are put together, later ones on top. Several\n" +
-			"scenes become a group of images, unless IN/N names one.",
+			"scenes become a group of images, unless IN/N names one.\n\n" +
+			"A volume in NIfTI (.nii, .nii.gz) or NRRD (.nrrd, .nhdr) keeps its place in space, which export gives back.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "TIFF or CZI file (or its http(s):// or s3:// URL), .npy file, file of raw elements, or - for standard input"},
+			{Name: "IN", Usage: "TIFF, CZI, NIfTI or NRRD file (or its http(s):// or s3:// URL), .npy file, file of raw elements, or - for standard input"},
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags: []cli.Flag{
@@ -58,6 +59,7 @@ func importCommand() *cli.Command {
 			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, keeping its pyramid"},
 			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, all scenes in one image"},
 			{Command: "zarr-tool import scan.czi tiles.ome.zarr --tiles", Usage: "its tiles, to be stitched by: stitch tiles.ome.zarr OUT --positions tiles_positions.json"},
+			{Command: "zarr-tool import atlas.nii.gz atlas.ome.zarr", Usage: "a volume, with its place in space"},
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "a file written by numpy.save"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "the raw file of a camera"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
@@ -76,7 +78,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	}
 	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "name", "n_levels"} {
 		if r.IsSet(flag) {
-			return cli.Usage("--%s is for images, and %s is not a TIFF or CZI file", flag, name)
+			return cli.Usage("--%s is for images, and %s is not a TIFF, CZI, NIfTI or NRRD file", flag, name)
 		}
 	}
 	in, err := openImport(ctx, r, name)

@@ -142,8 +142,10 @@ func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missin
 	level := im.Levels[0]
 	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero,
 		Attributes: rawMap(im.Group.Attributes())}
-	for d := range spec.Axes {
-		spec.Axes[d].Unit = im.Unit[d]
+	for d, unit := range im.Unit {
+		if unit != "" { // of space; a time keeps what it states
+			spec.Axes[d].Unit = unit
+		}
 	}
 	return spec, level.Array, nil
 }
