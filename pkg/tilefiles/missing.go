@@ -38,7 +38,7 @@ func (s *Set) warnMissing() {
 			for _, p := range places {
 				names = append(names, fmt.Sprintf("row %d column %d", p[0], p[1]))
 			}
-			s.warnf("%s%d of %d places have no tile and become 0 (counted from 0): %s%s", of, n, sl.Grid[0]*sl.Grid[1], strings.Join(names, ", "), more(n, len(names)))
+			sl.warnf("%s%d of %d places have no tile and become 0 (counted from 0): %s%s", of, n, sl.Grid[0]*sl.Grid[1], strings.Join(names, ", "), more(n, len(names)))
 		}
 		var names []string
 		n, files := 0, 0
@@ -54,7 +54,7 @@ func (s *Set) warnMissing() {
 			}
 		}
 		if n > 0 {
-			s.warnf("%s%d of %d files are missing and become 0: %s%s", of, n, files, strings.Join(names, ", "), more(n, len(names)))
+			sl.warnf("%s%d of %d files are missing and become 0: %s%s", of, n, files, strings.Join(names, ", "), more(n, len(names)))
 		}
 	}
 }
@@ -83,6 +83,6 @@ func (s *Set) frameName(f int) string {
 	return strings.Join(parts, " ")
 }
 
-func (s *Set) warnf(format string, args ...any) {
+func (s *Slice) warnf(format string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }

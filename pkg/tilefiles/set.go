@@ -58,9 +58,8 @@ type Set struct {
 	// token. Numbers of times and planes are equally spaced: those that no file has are there, too.
 	Times, Channels, Planes []int64
 
-	Slices   []Slice // by ID; without {slice} there is one of ID 0
-	Header   *Header // of the first file
-	Warnings []string
+	Slices []Slice // by ID; without {slice} there is one of ID 0
+	Header *Header // of the first file
 }
 
 // Slice is the tiles of a slice.
@@ -68,6 +67,8 @@ type Slice struct {
 	ID    int64  // the number of {slice}
 	Grid  [2]int // rows and columns
 	Tiles []Tile // by place, row by row, without places that have no tile
+
+	Warnings []string // about tiles and files that are missing
 }
 
 // Tile is a tile of a slice.

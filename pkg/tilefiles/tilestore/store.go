@@ -84,7 +84,7 @@ func Open(ctx context.Context, set *tilefiles.Set, slice *tilefiles.Slice, opt O
 func (s *Store) Header() *tilefiles.Header { return s.header }
 
 // Warnings returns what was noticed when the files were found.
-func (s *Store) Warnings() []string { return s.set.Warnings }
+func (s *Store) Warnings() []string { return s.slice.Warnings }
 
 // Close closes the files that are open.
 func (s *Store) Close() error { return s.open.close() }
