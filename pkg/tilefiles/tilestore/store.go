@@ -83,6 +83,19 @@ func Open(ctx context.Context, set *tilefiles.Set, slice *tilefiles.Slice, opt O
 // Header returns the header of the slice's first file.
 func (s *Store) Header() *tilefiles.Header { return s.header }
 
+// Bytes returns the size of all files of the slice, decoded.
+func (s *Store) Bytes() int64 {
+	h, n := s.header, 0
+	for _, t := range s.slice.Tiles {
+		for _, f := range t.Files {
+			if f != "" {
+				n++
+			}
+		}
+	}
+	return int64(n) * int64(mem.Product(h.Times, h.Channels, h.Planes, h.Height, h.Width, h.Type.Size()))
+}
+
 // Warnings returns what was noticed when the files were found.
 func (s *Store) Warnings() []string { return s.slice.Warnings }
 

@@ -1,0 +1,57 @@
+package stitch
+
+import (
+	"context"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+	"strata/pkg/ngff"
+	"strata/pkg/oct/stitch"
+	"strata/pkg/tilefiles/tilestore"
+	"strata/pkg/tilegrid"
+)
+
+// tileFlags returns the flags for tiles in files.
+func tileFlags() []cli.Flag {
+	return append(stage.TileFlags(), cli.Flag{Name: "slice", Short: "z", Kind: cli.Int, Value: "N", Note: "the only one", Usage: "number of the slice of --pattern to stitch"})
+}
+
+// open opens the mosaic grid that IN is, or that the files of --pattern in it make.
+func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, error) {
+	if !r.IsSet("pattern") {
+		in, err := stage.Open(ctx, r, r.Arg("IN"))
+		if err == nil {
+			recorded(r, in, opt)
+		}
+		return in, err
+	}
+	set, err := stage.FindTiles(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := stage.ChooseTiles(r, set, false)
+	if err != nil {
+		return nil, err
+	}
+	in, err := stage.OpenTiles(ctx, r, set, &chosen[0], tilestore.Options{Name: stage.Stem(r.Arg("OUT"))})
+	if err != nil {
+		return nil, err
+	}
+	placed := r.IsSet("overlap") || r.IsSet("transform") || r.IsSet("input_transform") || opt.Estimate || opt.Positions != nil || r.Float("max_refinement_px") > 0
+	if p := set.Positions(&chosen[0]); p != nil && !placed {
+		p.Name, opt.Positions = set.Root, p
+		r.Decided("tiles lie where names or files record their positions")
+	}
+	return in, nil
+}
+
+// recorded takes the overlap that a mosaic grid states, unless a flag says otherwise.
+func recorded(r *cli.Run, in *ngff.Image, opt *stitch.Options) {
+	if r.IsSet("overlap") || r.IsSet("transform") || opt.Positions != nil {
+		return
+	}
+	if overlap, ok := tilegrid.Overlap(in.Group.Attributes()); ok {
+		opt.Overlap = overlap
+		r.Decided("overlap %g, as %s states it", overlap, r.Arg("IN"))
+	}
+}
