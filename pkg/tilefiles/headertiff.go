@@ -1,6 +1,7 @@
 package tilefiles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -55,7 +56,7 @@ func HeaderOfTIFF(ctx context.Context, f *tiff.File, axes string) (*Header, erro
 	if err := h.axes(axes); err != nil {
 		return nil, err
 	}
-	h.measure(ctx, im)
+	h.measure(im)
 	return h, h.check()
 }
 
@@ -95,12 +96,12 @@ func whole(ctx context.Context, p *tiff.Page) error {
 }
 
 // measure takes the size of voxels and the position of the stage from an image's metadata.
-func (h *Header) measure(ctx context.Context, im *tiff.Image) {
+func (h *Header) measure(im *tiff.Image) {
 	h.Voxel = im.VoxelUM
 	if h.Voxel != [3]float64{} {
-		h.VoxelFrom = map[string]string{"ome": "OME-XML", "imagej": "ImageJ"}[im.Kind]
-		if h.VoxelFrom == "" {
-			h.VoxelFrom = "TIFF resolution"
-		}
+		h.VoxelFrom = cmp.Or(im.VoxelFrom, map[string]string{"ome": "OME-XML", "imagej": "ImageJ"}[im.Kind], "TIFF resolution")
+	}
+	if im.Stage != nil {
+		h.Stage, h.StageFrom = &im.Stage.YX, im.Stage.From
 	}
 }

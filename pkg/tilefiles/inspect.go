@@ -106,7 +106,43 @@ func (s *Set) Inspect(ctx context.Context, sl *Slice, workers int) error {
 			t.Position = h.Stage
 		}
 	}
+	if s.Pattern.Has(Row) || s.Options.Grid != [2]int{} {
+		sl.orient()
+	}
 	return faulty(s.Root, faults)
+}
+
+// orient reverses positions that decrease along rows or columns, as those of a stage whose axis runs against that of the
+// images do.
+func (s *Slice) orient() {
+	for d, axis := range [2][2]string{{"rows", "y"}, {"columns", "x"}} {
+		var place, position float64 // means
+		n := 0
+		for _, t := range s.Tiles {
+			if t.Position == nil {
+				continue
+			}
+			place, position, n = place+float64(t.Place[d]), position+t.Position[d], n+1
+		}
+		place, position = place/float64(max(n, 1)), position/float64(max(n, 1))
+		together := 0.0
+		for _, t := range s.Tiles {
+			if t.Position != nil {
+				together += float64((float64(t.Place[d]) - place) * (t.Position[d] - position))
+			}
+		}
+		if together >= 0 {
+			continue
+		}
+		for k, t := range s.Tiles {
+			if t.Position != nil {
+				at := *t.Position
+				at[d] = -at[d]
+				s.Tiles[k].Position = &at
+			}
+		}
+		s.warnf("recorded positions decrease along the %s: the axis %s of the stage is taken for reversed", axis[0], axis[1])
+	}
 }
 
 // mostFaults limits the files that an error names.
