@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // file is a file that the pattern matches.
@@ -60,6 +61,9 @@ func (w *walk) folder(depth int, at string, f Fields) error {
 			folder = info.IsDir()
 		}
 		inside := path.Join(at, name)
+		if ok && strings.ContainsFunc(name, unicode.IsControl) {
+			return fmt.Errorf("%s: the name %q has a control character: rename it", dir, name)
+		}
 		switch {
 		case ok && last && !folder:
 			w.files = append(w.files, file{inside, g})
