@@ -38,6 +38,9 @@ const (
 func isPNG(head []byte) bool   { return bytes.HasPrefix(head, []byte(pngMagic)) }
 func isNumPy(head []byte) bool { return bytes.HasPrefix(head, []byte(npyMagic)) }
 
+// mostDeflated is about how many bytes one byte of a deflated stream can become.
+const mostDeflated = 1032
+
 // pngEnd is the last chunk of a PNG file (PNG specification, 11.2.5 IEND).
 const pngEnd = "\x00\x00\x00\x00IEND\xaeB`\x82"
 
@@ -64,6 +67,13 @@ func headerOfPNG(ctx context.Context, o store.Object, head []byte, path, axes st
 	h.Samples = h.Channels
 	if err := h.check(); err != nil {
 		return nil, err
+	}
+	stored := h.Channels // of a pixel
+	if head[25] == 3 {
+		stored = 1
+	}
+	if packed := int64(h.Height) * (int64(h.Width) * int64(stored) * int64(head[24]) / 8); packed > mostDeflated*o.Size() {
+		return nil, fmt.Errorf("%s: %d × %d pixels cannot lie in %d bytes", path, h.Height, h.Width, o.Size())
 	}
 	end := make([]byte, len(pngEnd))
 	if _, err := o.ReadAt(ctx, end, o.Size()-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
