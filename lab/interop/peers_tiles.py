@@ -10,6 +10,7 @@ import collections
 import itertools
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -253,6 +254,33 @@ def missing():
 
 
 
+def metamorph_stack(path, a, y, x, um=0.5, step=2.0):
+    """Writes a MetaMorph stack: one directory, whose private tags say how many planes follow the first."""
+    planes, h, w = a.shape
+    pixels = a.astype("<u2").tobytes()
+    units = b"um\0"
+    at = 8
+    parts, place = [pixels], {}
+
+    def add(name, data):
+        place[name] = at + sum(map(len, parts))
+        parts.append(data + b"\0" * (len(data) % 2))
+
+    add("x", struct.pack("<2I", int(um * 1000), 1000))
+    add("units", struct.pack("<I", len(units)) + units)
+    add("uic1", struct.pack("<8I", 3, 1, 4, place["x"], 5, place["x"], 6, place["units"]))
+    add("uic2", struct.pack("<6I", int(step * 1000), 1000, 2451545, 0, 2451545, 0) * planes)
+    add("uic3", struct.pack("<2I", 488, 1) * planes)
+    stage = struct.pack("<4i", round(x * 1000), 1000, round(y * 1000), 1000)
+    add("uic4", struct.pack("<H", 28) + stage * planes + struct.pack("<H", 0))
+    entries = [(256, 4, 1, w), (257, 4, 1, h), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, at), (277, 3, 1, 1), (278, 4, 1, h), (279, 4, 1, h * w * 2),
+        (33628, 4, 4, place["uic1"]), (33629, 5, planes, place["uic2"]), (33630, 5, planes, place["uic3"]), (33631, 4, planes, place["uic4"])]  # fmt: skip
+    directory = struct.pack("<H", len(entries)) + b"".join(struct.pack("<HHII", *e) for e in entries) + b"\0" * 4
+    body = b"".join(parts)
+    with open(path, "wb") as f:
+        f.write(b"II*\0" + struct.pack("<I", at + len(body)) + body + directory)
+
+
 def metadata():
     """Voxel sizes and positions where microscopes write them."""
     at = {(i, j): (15.0 * i + RNG.normal(), 20.5 * j + RNG.normal()) for i, j in PLACES}  # µm
@@ -293,6 +321,18 @@ def metadata():
 
     path, tiles = write("metamorph", meta_xml)
     case("metadata: MetaMorph", lambda: compare(path, {p: t[0] for p, t in tiles.items()}, "t{index}.tif", (0.5, 0.5)))
+
+    def stack():
+        path, tiles = write("stk", metamorph_stack)
+        with tifffile.TiffFile(f"{path}/t00.tif") as f:  # it is one for tifffile, too
+            assert f.is_stk and f.series[0].shape == (2, 40, 48) and np.array_equal(f.asarray(), tiles[0, 0])
+            stk = f.stk_metadata
+            assert abs(stk["XCalibration"] - 0.5) < 1e-9 and abs(stk["ZDistance"][0] - 2) < 1e-9 and stk["CalibrationUnits"] == "um"
+            if at[0, 0][0] > 0 < at[0, 0][1]:
+                assert np.allclose(stk["StagePosition"][0], (at[0, 0][1], at[0, 0][0]), atol=1e-3)
+        compare(path, tiles, "t{index}.tif", (2, 0.5, 0.5))
+
+    case("metadata: MetaMorph stack", stack)
 
     def resolution():
         path, tiles = write("resolution", lambda p, a, y, x: tifffile.imwrite(p, a[0], **TIFF, resolution=(20000, 40000), resolutionunit="CENTIMETER"))

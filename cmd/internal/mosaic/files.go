@@ -53,7 +53,7 @@ func runFiles(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := stage.ChooseTiles(r, set, r.Bool("all") || r.Bool("list"))
+	chosen, err := stage.ChooseTiles(r, set, r.Bool("all") || r.Bool("list"), "--slice N, or --all")
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func together(r *cli.Run) error {
 		return cli.Usage("flag --estimate_rules needs --estimate or --estimate_only FILE")
 	}
 	if !r.IsSet("positions") {
-		if r.IsSet("position_tolerance") {
+		if r.IsSet("position_tolerance") && !r.IsSet("pattern") {
 			return cli.Usage("flag --position_tolerance needs --positions FILE")
 		}
 		return nil

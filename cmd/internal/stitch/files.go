@@ -29,7 +29,7 @@ func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, er
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := stage.ChooseTiles(r, set, false)
+	chosen, err := stage.ChooseTiles(r, set, false, "--slice N")
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +41,9 @@ func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, er
 	if p := set.Positions(&chosen[0]); p != nil && !placed {
 		p.Name, opt.Positions = set.Root, p
 		r.Decided("tiles lie where names or files record their positions")
+	}
+	if r.IsSet("position_tolerance") && opt.Positions == nil {
+		return nil, cli.Usage("flag --position_tolerance needs positions: give --positions FILE, or files of --pattern that record them and no other flag that places tiles")
 	}
 	return in, nil
 }

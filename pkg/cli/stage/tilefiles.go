@@ -97,8 +97,9 @@ func tilesFailed(err error) error {
 // mostNumbers limits the slices that a message lists.
 const mostNumbers = 10
 
-// ChooseTiles returns the slices of a set that --slice and --all ask for; many is true if all are without --all, too.
-func ChooseTiles(r *cli.Run, set *tilefiles.Set, many bool) ([]tilefiles.Slice, error) {
+// ChooseTiles returns the slice of a set that --slice asks for, or all, of which there may be several if many is true.
+// hint names the flags that choose.
+func ChooseTiles(r *cli.Run, set *tilefiles.Set, many bool, hint string) ([]tilefiles.Slice, error) {
 	var list []string
 	for _, s := range set.Slices[:min(len(set.Slices), mostNumbers)] {
 		list = append(list, fmt.Sprint(s.ID))
@@ -118,7 +119,7 @@ func ChooseTiles(r *cli.Run, set *tilefiles.Set, many bool) ([]tilefiles.Slice, 
 		}
 		return set.Slices[k : k+1], nil
 	case len(set.Slices) > 1 && !many:
-		return nil, cli.Usage("%s has tiles of slices %s: give --slice N, or --all", set.Root, numbers)
+		return nil, cli.Usage("%s has tiles of slices %s: give %s", set.Root, numbers, hint)
 	}
 	return set.Slices, nil
 }
