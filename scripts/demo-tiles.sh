@@ -13,12 +13,16 @@ mkdir -p "$out"
 PATH=$PWD/bin:$PATH
 
 run() {
-  printf '%s' "$1"
-  printf ' %q' "${@:2}"
-  echo
+  local word line=
+  for word; do
+    [[ $word != *[{}]* ]] || word="'$word'" # as one types it
+    line+="$word "
+  done
+  echo "$line"
   "$@"
 }
-phantom "$out/phantom" --tiles 4,5 --tile 6,320,320 --voxel 3.5,2,2 --unit micrometer --dtype uint16 --overlap 0.12 --jitter 3 --quiet
+phantom "$out/phantom" --tiles 4,5 --tile 6,320,320 --voxel 3.5,2,2 --unit micrometer --dtype uint16 --overlap 0.12 --jitter 3 \
+  --speckle 0.02 --water 0 --relief 0 --curvature 0 --quiet # as phantom --czi does
 "$python" scripts/demo_tiles.py "$out/phantom/mosaic_grid_3d_z00.ome.zarr" "$out/scan"
 cd "$out"
 echo "scan: $(find scan -name '*.tif' | wc -l) files, the first: $(find scan -name '*.tif' | sort | head -n 1)"
