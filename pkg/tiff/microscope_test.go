@@ -135,4 +135,3 @@ func TestStage(t *testing.T) {
 		}
 	}
 }
-

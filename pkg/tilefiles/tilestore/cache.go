@@ -9,7 +9,7 @@ import (
 )
 
 // mostOpen is the number of files that stay open when nobody reads them: those of which a chunk is a part.
-const mostOpen = 64
+const mostOpen = 16
 
 // cache holds open files.
 type cache struct {

@@ -22,17 +22,17 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Cut is a program of scripts: cut MOSAIC DIR NAME [STEP] writes each tile of a mosaic grid (z, y, x) to a file of its own,
+// CutTiles is a program of scripts: cuttiles MOSAIC DIR NAME [STEP] writes each tile of a mosaic grid (z, y, x) to a file of its own,
 // as a microscope does. NAME says how it is called, with {row} {col} {index} {x_um} {y_um}, and in which format: .tif, .npy,
 // or .png, which takes the first plane. STEP is the distance of tiles as a fraction of their length, 1 by default.
-func Cut() {
-	if err := cut(context.Background(), os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "cut:", err)
+func CutTiles() {
+	if err := cutTiles(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "cuttiles:", err)
 		os.Exit(1)
 	}
 }
 
-func cut(ctx context.Context, args []string) error {
+func cutTiles(ctx context.Context, args []string) error {
 	im, err := ngff.Open(ctx, store.Folder(args[0]), "")
 	if err != nil {
 		return err
