@@ -59,7 +59,7 @@ const mostPattern = 4096
 //
 //	{row} {col} {index} {slice} {z} {c} {t}   is a whole number, with or without leading zeros and sign
 //	{x_um} {y_um}                             is a position in µm, with or without sign and decimals
-//	*                                         is any text in a name
+//	*                                         is any text in a name; at its beginning none with a dot, as for a shell
 //
 // A number is a whole run of digits, never a part of one. Behind a star it has no sign: that belongs to the star. A
 // token may appear twice, as in 'sl{slice}/sl{slice}_{index}.tif', and must then have one value. A pattern has {row} and
@@ -189,6 +189,9 @@ func (p *Pattern) Match(path string) (f Fields, ok bool) {
 
 // matchLevel matches a name and adds its numbers to f. far is the number of parts that matched at most.
 func matchLevel(parts []part, name string, f *Fields) (far int, ok bool) {
+	if strings.HasPrefix(name, ".") && len(parts) > 0 && parts[0].kind == star { // as for a shell, it is hidden
+		return 0, false
+	}
 	m := matcher{parts: parts, name: name, f: f}
 	ok = m.match(0, 0) && !f.twice
 	if ok {

@@ -35,6 +35,8 @@ func TestMatch(t *testing.T) {
 		{"sl{slice}/{index}.tif", "1.tif", ""},
 		{"层{slice} タイル{index}.tif", "层3 タイル04.tif", "index=4 slice=3"},
 		{"t{row},{col} [c{c} t{t} z{z}].tif", "t1,2 [c3 t4 z5].tif", "row=1 col=2 z=5 c=3 t=4"},
+		{"*{index}.tif", "._img1.tif", ""},
+		{".*{index}.tif", "._img1.tif", "index=1 *_img"},
 		{"**{index}**.tif", "a1b.tif", "index=1 *a *b"},
 	} {
 		p, err := ParsePattern(c.pattern)

@@ -249,6 +249,9 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err != nil {
 		return err
 	}
+	if !r.IsSet("transform") {
+		recorded(r, all[0], &opt)
+	}
 	out, err := r.OutputFile(r.String("estimate_only"))
 	if err != nil {
 		return err

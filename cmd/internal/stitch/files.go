@@ -2,6 +2,7 @@ package stitch
 
 import (
 	"context"
+	"path/filepath"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
@@ -20,7 +21,7 @@ func tileFlags() []cli.Flag {
 func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, error) {
 	if !r.IsSet("pattern") {
 		in, err := stage.Open(ctx, r, r.Arg("IN"))
-		if err == nil {
+		if err == nil && !r.IsSet("transform") && opt.Positions == nil {
 			recorded(r, in, opt)
 		}
 		return in, err
@@ -33,7 +34,7 @@ func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, er
 	if err != nil {
 		return nil, err
 	}
-	in, err := stage.OpenTiles(ctx, r, set, &chosen[0], tilestore.Options{Name: stage.Stem(r.Arg("OUT"))})
+	in, err := stage.OpenTiles(ctx, r, set, &chosen[0], tilestore.Options{Name: filepath.Base(stage.Stem(r.Args("OUT")[0]))})
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +51,8 @@ func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, er
 
 // recorded takes the overlap that a mosaic grid states, unless a flag says otherwise.
 func recorded(r *cli.Run, in *ngff.Image, opt *stitch.Options) {
-	if r.IsSet("overlap") || r.IsSet("transform") || opt.Positions != nil {
-		return
-	}
-	if overlap, ok := tilegrid.Overlap(in.Group.Attributes()); ok {
+	if overlap, ok := tilegrid.Overlap(in.Group.Attributes()); ok && !r.IsSet("overlap") {
 		opt.Overlap = overlap
-		r.Decided("overlap %g, as %s states it", overlap, r.Arg("IN"))
+		r.Decided("overlap %g, as %s states it", overlap, in.Levels[0].Array.Location())
 	}
 }
