@@ -2,6 +2,7 @@
 package stitch
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -95,18 +96,8 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		opt.MaxRefinement = math.Inf(1)
 	}
 	refine(r, &opt)
-	if err := together(r); err != nil {
+	if err := cmp.Or(together(r), checkTiles(r)); err != nil {
 		return err
-	}
-	if !r.IsSet("pattern") {
-		if err := stage.NoTiles(r); err != nil {
-			return err
-		}
-		if r.IsSet("slice") {
-			return cli.Usage("--slice is for tiles in files: give --pattern as well")
-		}
-	} else if r.IsSet("estimate_only") {
-		return cli.Usage("--estimate_only contradicts --pattern: make mosaics first")
 	}
 	given, err := transformOf(ctx, r, &opt)
 	if err != nil {
@@ -115,12 +106,8 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if r.IsSet("estimate_only") {
 		return estimate(ctx, r, opt)
 	}
-	switch paths := r.Args("OUT"); len(paths) {
-	case 0:
-		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
-	case 1:
-	default:
-		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
+	if err := oneOutput(r); err != nil {
+		return err
 	}
 	if name := r.String("positions"); name != "" {
 		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
@@ -184,6 +171,18 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
+}
+
+// oneOutput returns an error unless there is one output.
+func oneOutput(r *cli.Run) error {
+	switch paths := r.Args("OUT"); len(paths) {
+	case 0:
+		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
+	case 1:
+		return nil
+	default:
+		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
+	}
 }
 
 // transformOf reads the file of --transform into the options.

@@ -17,6 +17,19 @@ func tileFlags() []cli.Flag {
 	return append(stage.TileFlags(), cli.Flag{Name: "slice", Short: "z", Kind: cli.Int, Value: "N", Note: "the only one", Usage: "number of the slice of --pattern to stitch"})
 }
 
+// checkTiles returns an error for flags of tiles in files that are not given together.
+func checkTiles(r *cli.Run) error {
+	switch {
+	case r.IsSet("pattern") && r.IsSet("estimate_only"):
+		return cli.Usage("--estimate_only contradicts --pattern: make mosaics first")
+	case r.IsSet("pattern"):
+		return nil
+	case r.IsSet("slice"):
+		return cli.Usage("--slice is for tiles in files: give --pattern as well")
+	}
+	return stage.NoTiles(r)
+}
+
 // open opens the mosaic grid that IN is, or that the files of --pattern in it make.
 func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, error) {
 	if !r.IsSet("pattern") {
