@@ -41,7 +41,7 @@ import (
 
 // members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test compares it.
 var members = []cli.Member{
-	{Name: "mosaic", Usage: "make mosaic grids of the raw tiles that the microscope writes", Aliases: []string{"linum-create-mosaic-grid-3d"}, Command: mosaic.Command},
+	{Name: "mosaic", Usage: "make mosaic grids of the tiles that a microscope writes", Aliases: []string{"linum-create-mosaic-grid-3d"}, Command: mosaic.Command},
 	{Name: "aip", Usage: "compute the average intensity projection of a mosaic grid", Aliases: []string{"linum-aip"}, Command: aip.Command},
 	{Name: "resample", Usage: "resample a mosaic grid to another voxel size", Aliases: []string{"linum-resample-mosaic-grid"}, Command: resample.Command},
 	{Name: "focal", Usage: "correct the focal-plane curvature of a mosaic grid", Aliases: []string{"linum-detect-focal-curvature"}, Command: focal.Command},

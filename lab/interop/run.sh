@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: lab/interop/run.sh [DIR]   What we write must be read as equal by
-# zarr-python, tensorstore, zarrs and ome-zarr-py, TIFF by tifffile, libtiff and OpenSlide, NIfTI and NRRD by
-# nibabel, SimpleITK and pynrrd, and CZI by libCZI, aicspylibczi and czifile, and the other way
-# round, also over HTTP. Makes its Python environment (tests/requirements.txt) at the first
+# zarr-python, tensorstore, zarrs and ome-zarr-py, TIFF by tifffile, libtiff and OpenSlide, NIfTI and NRRD by nibabel, SimpleITK and pynrrd,
+# and CZI by libCZI, aicspylibczi and czifile, and the other way round, also over HTTP; tiles in files of tifffile, Pillow and numpy become the
+# same mosaics. Makes its Python environment (tests/requirements.txt) at the first
 # run, and needs the programs in bin (make interop builds them). DIR keeps what was written; without it, it is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -53,6 +53,8 @@ mkdir -p "$dir/tiff"
 part "TIFF, both ways" "$python" lab/interop/peers_tiff.py "$dir/tiff" bin
 mkdir -p "$dir/volumes"
 part "NIfTI and NRRD, both ways" "$python" lab/interop/peers_volumes.py "$dir/volumes" bin
+mkdir -p "$dir/tiles"
+part "tiles in files" "$python" lab/interop/peers_tiles.py "$dir/tiles" bin
 mkdir -p "$dir/czi"
 part "CZI, both ways" "$python" lab/interop/peers_czi.py "$dir/czi" bin
 wait "$ours" || failed=1

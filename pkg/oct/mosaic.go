@@ -7,6 +7,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/registration"
+	"strata/pkg/tilegrid"
 )
 
 // A Mosaic is a mosaic grid: an image whose chunk grid along Y and X is the grid of microscope tiles (stages
@@ -88,6 +89,15 @@ func ImageAxes(im *ngff.Image) []ngff.Axis {
 		axes[d].Unit = im.Unit[d]
 	}
 	return axes
+}
+
+// ScanAttributes returns the attributes of an image that describe the scan of its tiles, such as their overlap, which a
+// stage that keeps the tiles passes on; nil if there are none.
+func ScanAttributes(im *ngff.Image) map[string]any {
+	if overlap, ok := tilegrid.Overlap(im.Group.Attributes()); ok {
+		return tilegrid.Attributes(overlap)
+	}
+	return nil
 }
 
 // Tile returns the shape (z, y, x) of a whole tile in its full depth.

@@ -9,7 +9,7 @@ import (
 // Image is an image as users see it: planes along time, channel and depth, at one or several resolutions.
 type Image struct {
 	Name string // "" where the file has none
-	Kind string // origin of the grouping: "ome", "aperio", "imagej" or "pages"
+	Kind string // origin of the grouping: "ome", "aperio", "imagej", "metamorph" or "pages"
 
 	Times, Channels, Depths int // planes along each; samples of a pixel are not counted as channels
 	Levels                  []Level
@@ -18,6 +18,9 @@ type Image struct {
 	// 0: unknown.
 	VoxelUM  [3]float64
 	Interval float64
+	// VoxelFrom says where a size along y and x was read if not in what Kind names: "Micro-Manager", "MetaMorph"; "": there.
+	VoxelFrom string
+	Stage     *Stage // nil: not recorded
 
 	ChannelInfo   []Channel // of channels and samples, or nil
 	Magnification float64   // of the objective; 0: unknown
@@ -60,13 +63,10 @@ func (f *File) findImages(ctx context.Context, o *opener) error {
 	if err != nil {
 		return err
 	}
-	if found {
-		return nil
+	if !found && !f.aperio(ctx) && !f.imageJ(ctx) && !f.metaMorphStack(ctx) {
+		f.plainImages()
 	}
-	if f.aperio(ctx) || f.imageJ(ctx) {
-		return nil
-	}
-	f.plainImages()
+	f.microscope(ctx)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"strings"
 )
@@ -28,6 +29,12 @@ type omeXML struct {
 			ID string `xml:"ID,attr"`
 		} `xml:"ObjectiveSettings"`
 		Pixels omePixels `xml:"Pixels"`
+		Label  *struct {
+			X     *float64 `xml:"X,attr"`
+			Y     *float64 `xml:"Y,attr"`
+			XUnit *string  `xml:"XUnit,attr"`
+			YUnit *string  `xml:"YUnit,attr"`
+		} `xml:"StageLabel"`
 	} `xml:"Image"`
 }
 
@@ -50,7 +57,38 @@ type omePixels struct {
 		Color   *int64 `xml:"Color,attr"`
 		Samples int    `xml:"SamplesPerPixel,attr"`
 	} `xml:"Channel"`
-	Data []omeData `xml:"TiffData"`
+	Data   []omeData  `xml:"TiffData"`
+	Planes []omePlane `xml:"Plane"`
+}
+
+// omePlane holds where the stage stood.
+type omePlane struct {
+	X     *float64 `xml:"PositionX,attr"`
+	Y     *float64 `xml:"PositionY,attr"`
+	XUnit *string  `xml:"PositionXUnit,attr"`
+	YUnit *string  `xml:"PositionYUnit,attr"`
+}
+
+// stage returns the position of the first plane that has one. Without a unit, and in that of a "reference frame", which
+// is the schema's default, it is taken for µm, as microscopes mean it.
+func (px *omePixels) stage() *Stage {
+	for _, p := range px.Planes {
+		if p.X != nil && p.Y != nil {
+			return stage(positionUM(*p.Y, p.YUnit), positionUM(*p.X, p.XUnit), fromOME)
+		}
+	}
+	return nil
+}
+
+// positionUM returns a position in µm, NaN for a unit that is no length.
+func positionUM(x float64, unit *string) float64 {
+	if unit == nil || *unit == "" || *unit == "reference frame" {
+		return x
+	}
+	if per := micrometres(*unit); per > 0 {
+		return x * per
+	}
+	return math.NaN()
 }
 
 // omeData maps pages, beginning with IFD, to planes.
@@ -97,6 +135,10 @@ func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 			continue
 		}
 		im.Name, im.Magnification = doc.Images[i].Name, magnification[doc.Images[i].Objective.ID]
+		im.Stage = doc.Images[i].Pixels.stage()
+		if l := doc.Images[i].Label; im.Stage == nil && l != nil && l.X != nil && l.Y != nil {
+			im.Stage = stage(positionUM(*l.Y, l.YUnit), positionUM(*l.X, l.XUnit), fromOME)
+		}
 		f.Images = append(f.Images, im)
 	}
 	return len(f.Images) > 0, nil

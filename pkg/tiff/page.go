@@ -32,6 +32,7 @@ type Page struct {
 	software        field
 	tables, colors  field
 	subOffsets      []uint64
+	private         bool // it has tags of MetaMorph or Micro-Manager
 }
 
 // Layout holds the properties that the pages of an image share.
@@ -83,6 +84,10 @@ func (d *directory) page(ctx context.Context) *Page {
 	p.SubfileType, p.Reduced = int(kind&math.MaxUint32), kind&reducedImage != 0
 	p.description, p.software, p.tables, p.colors = d.fields[tagImageDescription], d.fields[tagSoftware], d.fields[tagJPEGTables], d.fields[tagColorMap]
 	p.XUM, p.YUM = d.pixelSize(ctx)
+	for _, tag := range []uint16{tagUIC1, tagUIC2, tagUIC4, tagMicroManager} {
+		_, has := d.fields[tag]
+		p.private = p.private || has
+	}
 	var err error
 	if p.subOffsets, err = d.integers(ctx, tagSubIFDs, 1<<16); err != nil {
 		d.f.Warnings = append(d.f.Warnings, err.Error())

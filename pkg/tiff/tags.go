@@ -34,6 +34,10 @@ const (
 	tagYCbCrSubSampling          = 530
 	tagImageDepth                = 32997 // SGI's volumetric tiles
 	tagTileDepth                 = 32998
+	tagUIC1                      = 33628 // MetaMorph
+	tagUIC2                      = 33629
+	tagUIC4                      = 33631
+	tagMicroManager              = 51123
 )
 
 // tagNames maps tags to their names in messages.
@@ -46,6 +50,7 @@ var tagNames = map[uint16]string{
 	tagColorMap: "ColorMap", tagTileWidth: "TileWidth", tagTileLength: "TileLength", tagTileOffsets: "TileOffsets",
 	tagTileByteCounts: "TileByteCounts", tagSubIFDs: "SubIFDs", tagExtraSamples: "ExtraSamples", tagSampleFormat: "SampleFormat",
 	tagJPEGTables: "JPEGTables", tagYCbCrSubSampling: "YCbCrSubSampling", tagImageDepth: "ImageDepth", tagTileDepth: "TileDepth",
+	tagUIC1: "UIC1", tagUIC2: "UIC2", tagUIC4: "UIC4", tagMicroManager: "MicroManagerMetadata",
 }
 
 // fieldSizes are the bytes of a value of each field type: BYTE, ASCII, SHORT, LONG, RATIONAL, SBYTE,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"strata/pkg/address"
@@ -18,7 +19,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "mosaic",
-		Usage: "make mosaic grids of the raw tiles that the microscope writes",
+		Usage: "make mosaic grids of the tiles that a microscope writes",
 		Description: "Reads the folders tile_x<XX>_y<YY>_z<NN> anywhere below RAW: info.txt and image_*.bin (float32 A-lines). Writes the\n" +
 			"tiles of a slice z<NN> as a float32 OME-Zarr mosaic grid (z, y, x) whose chunks are the tiles. A-lines follow each\n" +
 			"other along y, frames along x. Places without a tile become 0, with a warning. NaN voxels stay NaN, and are counted.\n\n" +
@@ -27,16 +28,19 @@ func Command() *cli.Command {
 			"A tile always becomes a whole number of voxels, rounded down, so the voxel size of OUT can differ slightly from\n" +
 			"--resolution. OUT records its true voxel size: a tile of 36 voxels of 3 µm becomes 21 voxels of 5.14 µm at 5 µm.\n\n" +
 			"--aip and --resampled also write what the programs aip and resample make of the mosaic, with the same voxels, in one\n" +
-			"pass over RAW: the mosaic is not read again, and with --no-keep_mosaic it is not even written.",
+			"pass over RAW: the mosaic is not read again, and with --no-keep_mosaic it is not even written.\n\n" +
+			"With --pattern, RAW has tiles of any microscope as TIFF, PNG or .npy files, whose names the pattern describes. OUT has\n" +
+			"their voxels and data type, and is resampled only if --resolution is given. Places without a file become 0, with a\n" +
+			"warning. Positions of the stage that names or files record are written beside OUT, for stitch --positions.",
 		Args: []cli.Arg{
-			{Name: "RAW", Usage: "folder with the tiles of one or more slices; with --tiles, OUT comes first"},
+			{Name: "RAW", Usage: "folder with the tiles of one or more slices: folders tile_x<XX>_y<YY>_z<NN>, or files of --pattern; with --tiles, OUT comes first"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --all, a folder for images mosaic_grid_3d_z<NN>.ome.zarr; not with --no-keep_mosaic", Optional: true},
 			{Name: "TILE", Usage: "further folders of --tiles", Optional: true, Many: true},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
 		Hints:    cli.Hints{"chunks": {Note: "the tile; without resampling, at most 64 MiB of it along z"}},
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			{Name: "slice", Short: "z", Kind: cli.Int, Value: "N", Note: "the only one", Check: cli.AtLeast(0), Usage: "number of the slice to make, as in the names of its tiles"},
 			{Name: "all", Kind: cli.Bool, Usage: "make all slices; OUT is a folder"},
 			{Name: "list", Kind: cli.Bool, Usage: "write no image; print slices, grids of tiles, voxel sizes and stage positions"},
@@ -55,7 +59,7 @@ func Command() *cli.Command {
 			{Name: "preprocess", Kind: cli.Bool, Usage: "exchange and reverse the axes y and x of tiles, for old data"},
 			{Name: "whole_tiles", Kind: cli.Bool, Usage: "store a tile as one chunk, however large it is, as linumpy's programs need it; otherwise tiles that are not resampled have chunks of at most 64 MiB"},
 			{Name: "sharding_factor", Kind: cli.Int, Default: "1", Check: cli.Between(1, 1024), Usage: "number of tiles along y and x that share a file, 1 to 1024; more than 1 needs Zarr format 3"},
-		}, productFlags()...),
+		}, productFlags(), fileFlags()),
 		Examples: []cli.Example{
 			{Command: "mosaic raw mosaic_grid_3d_z04.ome.zarr --slice 4", Usage: "slice 4, at 10 µm"},
 			{Command: "mosaic raw mosaics --all --resolution -1 --axial_resolution 2.5", Usage: "all slices with the voxels of the tiles, 2.5 µm deep"},
@@ -63,6 +67,8 @@ func Command() *cli.Command {
 			{Command: "mosaic raw -z 4 -r -1 --no-keep_mosaic --resampled mosaic_10um.ome.zarr", Usage: "only the mosaic at 10 µm, blurred like by resample"},
 			{Command: "mosaic raw --list", Usage: "what there is: slices, grids, voxel sizes, positions"},
 			{Command: "mosaic raw --list --json --slice 4 | jq '.slices[0].positions'", Usage: "stage positions of the tiles of slice 4"},
+			{Command: "mosaic scan tiles.ome.zarr --pattern 'tile_{row}_{col}.tif' --overlap 0.1", Usage: "TIFF tiles of any microscope"},
+			{Command: "mosaic scan mosaics --all --pattern 'sl{slice}/t{index}_c{c}.tif' --grid 4,6 --snake --voxel_size 2,0.5,0.5", Usage: "numbered tiles of several slices and channels, scanned to and fro"},
 			{Command: "mosaic part.ome.zarr --tiles raw/z04/tile_x00_y00_z04,raw/z04/tile_x00_y01_z04", Usage: "two tiles"},
 		},
 		Aliases: []cli.Alias{{
@@ -97,6 +103,17 @@ func options(r *cli.Run) mosaic.Options {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
+	if r.IsSet("pattern") {
+		return runFiles(ctx, r)
+	}
+	if err := stage.NoTiles(r); err != nil {
+		return err
+	}
+	for _, name := range []string{"overlap", "save_positions"} {
+		if r.IsSet(name) {
+			return cli.Usage("--%s is for tiles in files: give --pattern as well", name)
+		}
+	}
 	in, err := inputs(ctx, r)
 	if err != nil {
 		return err

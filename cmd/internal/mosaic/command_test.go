@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
 		"mosaic": clitest.Of(Command), "linum-create-mosaic-grid-3d": clitest.Of(Command), "aip": clitest.Of(aip.Command),
-		"resample": clitest.Of(resample.Command), "phantom": clitest.Of(phantom.Command), "zarr-tool": clitest.Of(zarrtool.Command),
+		"resample": clitest.Of(resample.Command), "phantom": clitest.Of(phantom.Command), "zarr-tool": clitest.Of(zarrtool.Command), "cuttiles": clitest.CutTiles,
 	})
 }
 

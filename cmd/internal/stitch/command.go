@@ -2,6 +2,7 @@
 package stitch
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -32,17 +33,20 @@ func Command() *cli.Command {
 			"pair may correct that by up to --position_tolerance.\n\n" +
 			"OUT has the depth, voxel size, data type, channels and time points of IN. Positions are measured on one channel\n" +
 			"and hold for all. Tiles are read once or more to measure and once to stitch; the mosaic can be larger than\n" +
-			"memory.",
+			"memory.\n\n" +
+			"With --pattern, IN is a folder with tiles as TIFF, PNG or .npy files, and OUT what stitch makes of the mosaic grid that\n" +
+			"the program mosaic makes of them. Tiles lie where names or files record their positions, unless --overlap or\n" +
+			"another flag says otherwise.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid with the axes z, y, x (c and t may precede them, z may be missing): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid with the axes z, y, x (c and t may precede them, z may be missing): folder, .zip file, TIFF file, or http(s):// or s3:// URL; with --pattern, a folder of files"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --estimate_only, further mosaics to read", Optional: true, Many: true},
 		},
 		Shared: cli.Stage,
 		Hints: cli.Hints{
 			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or 512,512 for one plane; the slice's size where that is smaller"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 		},
-		Flags: []cli.Flag{
-			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
+		Flags: append([]cli.Flag{
+			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: stage.CheckOverlap, Note: "as IN states it, or else 0.2", Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
 			{Name: "transform", Value: "FILE", Usage: "read the 2×2 matrix that maps nominal tile positions (y, x) to true ones, from JSON or .npy; with --estimate it is the first guess"},
 			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate the 2×2 matrix of the tile positions from the overlaps of the mosaic"}),
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate the 2×2 matrix of the tile positions from all mosaics given, write it to FILE as JSON, and stitch nothing"},
@@ -61,13 +65,14 @@ func Command() *cli.Command {
 			{Name: "output_refinements", Value: "FILE", Usage: "also write how far pairs of tiles lie from where the matrix puts them to FILE, as JSON in linumpy's form"},
 			{Name: "metrics", Kind: cli.Bool, Usage: "also write the metrics that linumpy's report reads, beside OUT as NAME_metrics.json"},
 			{Name: "save_positions", Value: "FILE", Usage: "also write tile positions, and how well tiles agree at their seams, to FILE, as JSON"},
-		},
+		}, tileFlags()...),
 		Examples: []cli.Example{
 			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, at their nominal positions"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --save_positions pos.json", Usage: "measure the positions, and write them down"},
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
+			{Command: "stitch scan out.ome.zarr --pattern 'tile_{row}_{col}.tif' --overlap 0.1 --estimate", Usage: "TIFF tiles of any microscope, without a mosaic between"},
 		},
 		Commands: []*cli.Command{folderCommand()},
 		Aliases: []cli.Alias{
@@ -85,24 +90,13 @@ func rules(opt *stitch.Options) cli.Flag {
 		Usage: "how to estimate the 2×2 matrix: by a consensus of all pairs of tiles, wherever they overlap, or by linumpy's rules (reference), which take the overlap from --overlap and average all pairs"})
 }
 
-// overlap returns an error for an overlap that is not below 1, at which tiles would coincide.
-func overlap(v any) error {
-	if err := cli.Between(0, 1)(v); err != nil {
-		return err
-	}
-	if v.(float64) == 1 {
-		return cli.Usage("must be below 1")
-	}
-	return nil
-}
-
 func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	opt.Seams, opt.Check = r.IsSet("save_positions"), true
 	if opt.Estimate && opt.Rules == affine.RulesConsensus && opt.MaxRefinement == 0 && !r.IsSet("max_refinement_px") {
 		opt.MaxRefinement = math.Inf(1)
 	}
 	refine(r, &opt)
-	if err := together(r); err != nil {
+	if err := cmp.Or(together(r), checkTiles(r)); err != nil {
 		return err
 	}
 	given, err := transformOf(ctx, r, &opt)
@@ -112,19 +106,15 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if r.IsSet("estimate_only") {
 		return estimate(ctx, r, opt)
 	}
-	switch paths := r.Args("OUT"); len(paths) {
-	case 0:
-		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
-	case 1:
-	default:
-		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
+	if err := oneOutput(r); err != nil {
+		return err
 	}
 	if name := r.String("positions"); name != "" {
 		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
 			return err
 		}
 	}
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	in, err := open(ctx, r, &opt)
 	if err != nil {
 		return err
 	}
@@ -183,6 +173,18 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	return nil
 }
 
+// oneOutput returns an error unless there is one output.
+func oneOutput(r *cli.Run) error {
+	switch paths := r.Args("OUT"); len(paths) {
+	case 0:
+		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
+	case 1:
+		return nil
+	default:
+		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
+	}
+}
+
 // transformOf reads the file of --transform into the options.
 func transformOf(ctx context.Context, r *cli.Run, opt *stitch.Options) (given affine.Transform, err error) {
 	name := r.String("transform")
@@ -213,7 +215,7 @@ func together(r *cli.Run) error {
 		return cli.Usage("flag --estimate_rules needs --estimate or --estimate_only FILE")
 	}
 	if !r.IsSet("positions") {
-		if r.IsSet("position_tolerance") {
+		if r.IsSet("position_tolerance") && !r.IsSet("pattern") {
 			return cli.Usage("flag --position_tolerance needs --positions FILE")
 		}
 		return nil
@@ -245,6 +247,9 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	all, err := openAll(ctx, r, append([]string{r.Arg("IN")}, r.Args("OUT")...))
 	if err != nil {
 		return err
+	}
+	if !r.IsSet("transform") {
+		recorded(r, all[0], &opt)
 	}
 	out, err := r.OutputFile(r.String("estimate_only"))
 	if err != nil {

@@ -104,7 +104,7 @@ func folderCommand() *cli.Command {
 		},
 		Shared: cli.GPU | cli.Resources | cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
-			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
+			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: stage.CheckOverlap, Note: "as the first mosaic states it, or else 0.2", Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
 			rules(&opt),
 			{Name: "pattern", Default: "mosaic_grid*_z*.ome.zarr", Value: "GLOB", Usage: "names of the mosaics in DIR, with * and ?; the digits after the last z are the slice's number"},
 			{Name: "slice_config", Value: "FILE", Usage: "CSV with the columns slice_id, use: leave out all slices that it does not use"},
@@ -132,6 +132,7 @@ func runFolder(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	if err != nil {
 		return err
 	}
+	recorded(r, all[0], &opt)
 	out, err := r.OutputFile(r.Arg("OUT"))
 	if err != nil {
 		return err

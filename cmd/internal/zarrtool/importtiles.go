@@ -1,10 +1,9 @@
 package zarrtool
 
 import (
+	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
@@ -55,7 +54,7 @@ func importTiles(ctx context.Context, r *cli.Run, in *node) error {
 	if err != nil {
 		return err
 	}
-	file, err := r.OutputFile(positionsName(r))
+	file, err := r.OutputFile(cmp.Or(r.String("save_positions"), stage.PositionsName(r.Arg("OUT"))))
 	if err != nil {
 		return err
 	}
@@ -87,16 +86,4 @@ func sceneOf(st *czistore.Store, key string) (int, error) {
 		return scenes[k].Index, nil
 	}
 	return 0, cli.Usage("--tiles: %s is not a scene", st.Location(key))
-}
-
-// positionsName returns the file for the tiles' positions: the named one, or one beside OUT.
-func positionsName(r *cli.Run) string {
-	if name := r.String("save_positions"); name != "" {
-		return name
-	}
-	out := r.Arg("OUT")
-	for _, suffix := range []string{".zarr", ".ome"} {
-		out = strings.TrimSuffix(filepath.Clean(out), suffix)
-	}
-	return out + "_positions.json"
 }

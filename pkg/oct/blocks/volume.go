@@ -157,6 +157,7 @@ func (v *Volume) Spec(t dtype.Type) ngff.ImageSpec {
 	spec := ngff.ImageSpec{
 		Format: v.Array.Format(), Name: v.Image.Name, Shape: v.Shape[:], DType: t, Chunks: v.Chunk[:],
 		Axes: oct.ImageAxes(v.Image), Scale: level.Scale, Translation: level.Translation,
+		Attributes: oct.ScanAttributes(v.Image),
 	}
 	spec.Omero = v.Image.Omero.WithoutWindows()
 	return spec

@@ -299,6 +299,7 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	if r.plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[:], DType: m.DType,
 		Axes: m.Axes(), Scale: level.Scale, Translation: level.Translation, Chunks: m.Chunk[:], Budget: pyramid, Omero: m.Image.Omero.WithoutWindows(),
+		Attributes: oct.ScanAttributes(m.Image),
 	}, piece, res); err != nil || res.Device == nil {
 		return r, err
 	}

@@ -126,6 +126,7 @@ func (p *resampler) create(ctx context.Context, plan *machine.Plan, layout oct.L
 	plan.Output, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
 		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: p.res.Mem - plan.Mem, Omero: m.Image.Omero.WithoutWindows(),
+		Attributes: oct.ScanAttributes(m.Image),
 	}, g.tile(), p.res)
 	return err
 }
