@@ -35,6 +35,7 @@ var withoutParameter = map[string]string{
 	"* --http_max_attempts": "of a server: STRATA_HTTP_MAX_ATTEMPTS",
 	"* --http_timeout":      "of a server: STRATA_HTTP_TIMEOUT",
 	"* --http_min_rate":     "of a server: STRATA_HTTP_MIN_RATE",
+	"* --http_absent_codes": "of a server: STRATA_HTTP_ABSENT_CODES",
 
 	"* --report":     "always given",
 	"* --progress":   "nobody watches a task",
@@ -94,6 +95,25 @@ var withoutParameter = map[string]string{
 	"mosaic --list":        "makes nothing",
 	"mosaic --json":        "goes with --list",
 	"mosaic --tiles":       "a task has the tiles of one slice",
+
+	"mosaic --pattern":        "of a folder of tiles, which comes before the chain",
+	"mosaic --axes":           "goes with --pattern",
+	"mosaic --grid":           "goes with --pattern",
+	"mosaic --order":          "goes with --pattern",
+	"mosaic --snake":          "goes with --pattern",
+	"mosaic --start":          "goes with --pattern",
+	"mosaic --overlap":        "goes with --pattern",
+	"mosaic --voxel_size":     "goes with --pattern",
+	"mosaic --save_positions": "goes with --pattern",
+
+	"stitch --pattern":    "of a folder of tiles, which comes before the chain",
+	"stitch --axes":       "goes with --pattern",
+	"stitch --grid":       "goes with --pattern",
+	"stitch --order":      "goes with --pattern",
+	"stitch --snake":      "goes with --pattern",
+	"stitch --start":      "goes with --pattern",
+	"stitch --slice":      "goes with --pattern",
+	"stitch --voxel_size": "goes with --pattern",
 
 	"common-space --no_center_drift": "has no effect",
 	"common-space --slice_config":    "given where there is a table of slices",
@@ -244,6 +264,7 @@ var otherwise = map[string]string{
 var otherDefault = map[string]string{
 	"crop_before_interface":                 "the stack expects slices that begin at the interface",
 	"zarr_format":                           "raw frames have none: theirs is 3",
+	"stitch_overlap":                        "mosaics of the workflow state none",
 	"mosaic_resolution":                     "resample brings them to another",
 	"bias_field_histogram_match_per_zplane": "as linumpy's workflow",
 	"bias_field_tissue_threshold":           "as linumpy's workflow",

@@ -24,7 +24,7 @@ long lz4_decode(uint8_t* out, size_t room, const uint8_t* in, size_t n) {
         memcpy(out + at, in, literals);
         at += literals;
         in += literals;
-        if (in == end) return (token & 15) == 0 ? (long)at : FAILED; // the last sequence has no match
+        if (in == end) return (long)at; // the last sequence ends here, whatever match its token has
         if (end - in < 2) return FAILED;
         const size_t distance = in[0] | in[1] << 8;
         in += 2;
@@ -34,7 +34,7 @@ long lz4_decode(uint8_t* out, size_t room, const uint8_t* in, size_t n) {
         if (!distance || distance > at || match > room - at) return FAILED;
         for (size_t i = 0; i < match; i++, at++) out[at] = out[at - distance];
     }
-    return FAILED; // no last sequence
+    return n ? (long)at : FAILED; // or with its match
 }
 
 size_t lz4_bound(size_t n) { return n + n / 255 + 16; }
