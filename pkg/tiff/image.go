@@ -64,7 +64,10 @@ func (f *File) findImages(ctx context.Context, o *opener) error {
 		return err
 	}
 	if !found && !f.aperio(ctx) && !f.imageJ(ctx) && !f.metaMorphStack(ctx) {
-		f.plainImages()
+		if !f.slide() {
+			f.plainImages()
+		}
+		f.mainFirst()
 	}
 	f.microscope(ctx)
 	return nil

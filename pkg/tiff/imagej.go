@@ -6,6 +6,16 @@ import (
 	"strings"
 )
 
+// alike returns how many pages from the first on are stored as it is.
+func (f *File) alike(pages []*Page) int {
+	for i, p := range pages {
+		if p.Err != nil || p.Layout != pages[0].Layout {
+			return i
+		}
+	}
+	return len(pages)
+}
+
 // imageJ finds the stack or hyperstack that ImageJ saved. The first page's description gives the number of
 // planes along channel, depth and time, in that order. A stack of more than 4 GiB has one directory, and the
 // other planes follow the first.
@@ -43,6 +53,13 @@ func (f *File) imageJ(ctx context.Context) bool {
 	if len(pages) < planes {
 		f.warn("ImageJ's description tells of %d planes, the file has %d pages", planes, len(pages))
 		return false
+	}
+	if n := f.alike(pages); n > planes && planes > 0 {
+		f.warn("ImageJ's description tells of %d planes, the file has %d: all are read", planes, n)
+		if im.Depths = n / (im.Channels * im.Times); im.Depths*im.Channels*im.Times != n {
+			im.Channels, im.Times, im.Depths = 1, 1, n
+		}
+		planes = n
 	}
 	for _, p := range pages[:planes] {
 		if p.Err != nil || p.Layout != first.Layout {

@@ -98,6 +98,7 @@ type omeData struct {
 	C     int  `xml:"FirstC,attr"`
 	T     int  `xml:"FirstT,attr"`
 	Count *int `xml:"PlaneCount,attr"`
+	Old   *int `xml:"NumPlanes,attr"` // PlaneCount, in schemas before 2010
 	UUID  *struct {
 		FileName string `xml:"FileName,attr"`
 	} `xml:"UUID"`
@@ -372,8 +373,11 @@ func (s *omeFiles) planes(ctx context.Context, px *omePixels, im *Image) ([]*Pag
 		if d.IFD != nil {
 			ifd, count = *d.IFD, 1
 		}
-		if d.Count != nil {
+		switch {
+		case d.Count != nil:
 			count = *d.Count
+		case d.Old != nil:
+			count = *d.Old
 		}
 		if ifd < 0 || count < 0 || ifd > len(f.Pages) || d.IFD != nil && ifd == len(f.Pages) && count > 0 {
 			return nil, fmt.Errorf("TiffData names IFD %d of a file of %d", ifd, len(f.Pages))

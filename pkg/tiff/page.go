@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
+	"strings"
 
 	"strata/pkg/dtype"
 )
@@ -31,6 +33,7 @@ type Page struct {
 	description     field
 	software        field
 	tables, colors  field
+	nodata          field
 	subOffsets      []uint64
 	private         bool // it has tags of MetaMorph or Micro-Manager
 }
@@ -83,6 +86,7 @@ func (d *directory) page(ctx context.Context) *Page {
 	kind, _ := d.number(ctx, tagNewSubfileType, 0)
 	p.SubfileType, p.Reduced = int(kind&math.MaxUint32), kind&reducedImage != 0
 	p.description, p.software, p.tables, p.colors = d.fields[tagImageDescription], d.fields[tagSoftware], d.fields[tagJPEGTables], d.fields[tagColorMap]
+	p.nodata = d.fields[tagGDALNoData]
 	p.XUM, p.YUM = d.pixelSize(ctx)
 	for _, tag := range []uint16{tagUIC1, tagUIC2, tagUIC4, tagMicroManager} {
 		_, has := d.fields[tag]
@@ -120,9 +124,9 @@ func (d *directory) layout(ctx context.Context, l *Layout) error {
 	l.Separate = get(tagPlanarConfiguration, 1) == 2 && l.Samples > 1
 	l.TileWidth, l.TileHeight, l.TileDepth = get(tagTileWidth, 0), get(tagTileLength, 0), get(tagTileDepth, 1)
 	if _, l.Tiled = d.fields[tagTileOffsets]; !l.Tiled {
-		_, l.Tiled = d.fields[tagTileWidth]
-		_, strips := d.fields[tagStripOffsets]
-		l.Tiled = l.Tiled && !strips
+		_, wide := d.fields[tagTileWidth]
+		_, high := d.fields[tagTileLength]
+		l.Tiled = wide && high // whose places may stand in the tags of strips, as libtiff writes old files
 	}
 	if !l.Tiled {
 		l.TileWidth, l.TileHeight, l.TileDepth = l.Width, min(get(tagRowsPerStrip, math.MaxInt32), l.Height), 1
@@ -278,7 +282,7 @@ func (d *directory) segments(p *Page, l *Layout) error {
 }
 
 // Segment returns the place of tile or strip number i in the file. A tile that is not stored has 0 bytes and
-// reads as 0. Tiles are numbered in grid order, planes of samples first.
+// reads as Fill. Tiles are numbered in grid order, planes of samples first.
 func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err error) {
 	if p.Err != nil {
 		return 0, 0, p.Err
@@ -295,6 +299,9 @@ func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err e
 			return 0, 0, p.errorf("%s %d: byte count: %w", p.segmentName(), i, err)
 		}
 	}
+	if bytes, err = p.counted(ctx, i, offset, bytes); err != nil {
+		return 0, 0, p.errorf("%s %d: offset of the next one: %w", p.segmentName(), i, err)
+	}
 	if offset == 0 || bytes == 0 {
 		return 0, 0, nil
 	}
@@ -303,6 +310,44 @@ func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err e
 		return 0, 0, p.errorf("%s %d: %d bytes at %d lie beyond the file's end at %d", p.segmentName(), i, bytes, offset, size)
 	}
 	return offset, bytes, nil
+}
+
+// counted returns the bytes of a tile or strip by its byte count and what is there. A strip without bytes reaches to the next one, or to the
+// file's end, as for libtiff; a tile without bytes is not stored, as in slides. Of uncompressed samples no more than there are is needed.
+func (p *Page) counted(ctx context.Context, i, offset, bytes int64) (int64, error) {
+	room, whole := p.f.blocks.src.Size()-offset-p.shift, p.Packed(p.SegmentRows(i))
+	switch {
+	case offset == 0:
+		return 0, nil
+	case bytes == 0 && p.Tiled:
+		return 0, nil
+	case bytes == 0:
+		bytes = max(room, 0)
+		if i+1 < p.segments {
+			next, err := p.entry(ctx, p.offsets, i+1)
+			if err != nil {
+				return 0, err
+			}
+			if next > offset {
+				bytes = min(bytes, next-offset)
+			}
+		}
+		if p.Compression == compressionNone {
+			bytes = min(bytes, whole)
+		}
+	case p.Compression == compressionNone && bytes > room && room >= whole:
+		bytes = whole
+	}
+	return bytes, nil
+}
+
+// Uncounted reports whether the page does not say how long its first strip is, whose data may then be followed by other data.
+func (p *Page) Uncounted(ctx context.Context) bool {
+	if p.Tiled {
+		return false
+	}
+	n, err := p.entry(ctx, p.counts, 0)
+	return err == nil && n == 0
 }
 
 func (p *Page) segmentName() string {
@@ -396,12 +441,44 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 // SegmentName returns the name of a tile or strip in messages.
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
-// SegmentRows returns the number of image rows in a tile or strip. The last strip of an image has fewer than
-// the others; tiles are whole.
+// SegmentRows returns the number of image rows in a tile or strip: fewer than in the others at the bottom of an image. Tiles are stored
+// whole there, but for some writers.
 func (p *Page) SegmentRows(i int64) int {
-	if p.Tiled {
+	if p.TileDepth > 1 { // rows lie in several planes
 		return p.TileHeight
+	}
+	if p.Tiled {
+		i /= int64(ceilDiv(p.Width, p.TileWidth))
 	}
 	row := int(i % int64(ceilDiv(p.Height, p.TileHeight)))
 	return min(p.TileHeight, p.Height-row*p.TileHeight)
+}
+
+// SegmentColumns returns the number of image columns in a tile or strip: fewer than in the others at the right of an image.
+func (p *Page) SegmentColumns(i int64) int {
+	if !p.Tiled {
+		return p.Width
+	}
+	column := int(i % int64(ceilDiv(p.Width, p.TileWidth)))
+	return min(p.TileWidth, p.Width-column*p.TileWidth)
+}
+
+// Fill returns the value of what is not stored, as GDAL notes it (tag 42113); ok is false if the page has none that its samples can have.
+func (p *Page) Fill(ctx context.Context) (v float64, ok bool) {
+	text, err := p.text(ctx, tagGDALNoData, p.nodata)
+	if err != nil || text == "" {
+		return 0, false
+	}
+	if v, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil {
+		return 0, false
+	}
+	if p.Type.IsFloat() {
+		return v, true
+	}
+	bits := 8 * p.Type.Size()
+	low, high := 0.0, math.Ldexp(1, bits)-1
+	if p.Type < dtype.Uint8 {
+		low, high = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)-1
+	}
+	return v, p.Type.IsInteger() && v == math.Trunc(v) && v >= low && v <= high && math.Abs(v) <= 1<<53
 }

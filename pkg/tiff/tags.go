@@ -37,6 +37,7 @@ const (
 	tagUIC1                      = 33628 // MetaMorph
 	tagUIC2                      = 33629
 	tagUIC4                      = 33631
+	tagGDALNoData                = 42113
 	tagMicroManager              = 51123
 )
 
@@ -50,7 +51,7 @@ var tagNames = map[uint16]string{
 	tagColorMap: "ColorMap", tagTileWidth: "TileWidth", tagTileLength: "TileLength", tagTileOffsets: "TileOffsets",
 	tagTileByteCounts: "TileByteCounts", tagSubIFDs: "SubIFDs", tagExtraSamples: "ExtraSamples", tagSampleFormat: "SampleFormat",
 	tagJPEGTables: "JPEGTables", tagYCbCrSubSampling: "YCbCrSubSampling", tagImageDepth: "ImageDepth", tagTileDepth: "TileDepth",
-	tagUIC1: "UIC1", tagUIC2: "UIC2", tagUIC4: "UIC4", tagMicroManager: "MicroManagerMetadata",
+	tagUIC1: "UIC1", tagUIC2: "UIC2", tagUIC4: "UIC4", tagGDALNoData: "GDAL_NODATA", tagMicroManager: "MicroManagerMetadata",
 }
 
 // fieldSizes are the bytes of a value of each field type: BYTE, ASCII, SHORT, LONG, RATIONAL, SBYTE,

@@ -2,7 +2,10 @@ package tiffstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 
 	"strata/pkg/dtype"
@@ -26,6 +29,7 @@ type array struct {
 	codecs []any
 	format *tilecodec.Format // of chunks that this package decodes
 	bytes  int64             // of a decoded chunk
+	fill   any               // what is not stored
 	colors []uint16          // of a palette image that is shown in them: red, then green, then blue of each index
 }
 
@@ -157,6 +161,7 @@ func (a *array) paint(dst, indices []byte) {
 // store decides how chunks are read.
 func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	l := a.layout
+	a.fill = a.fillOf(ctx)
 	whole := l.Bits == 8*l.Type.Size() && l.FillOrder != 2 && (l.Photometric != tiff.YCbCr || l.Subsampling == [2]int{1, 1} || l.Samples != 3)
 	whole = whole && a.colors == nil
 	a.raw = l.Compression == tilecodec.None && whole
@@ -183,7 +188,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	switch {
 	case a.raw:
 		a.codecs = append(a.codecs, a.bytesCodec())
-	case whole && l.Predictor <= 1 && (l.Tiled || l.Height%l.TileHeight == 0) && zarrCodec(l.Compression) != nil:
+	case whole && l.Predictor <= 1 && (l.Tiled || l.Height%l.TileHeight == 0) && zarrCodec(l.Compression) != nil && !a.first.Uncounted(ctx) && !a.cropped(ctx):
 		a.codecs = append(a.codecs, a.bytesCodec(), zarrCodec(l.Compression))
 	default:
 		return a.ownCodec(ctx)
@@ -267,4 +272,77 @@ func joined(ctx context.Context, pages []*tiff.Page) bool {
 }
 
 // document returns the array's zarr.json.
-func (a *array) document() ([]byte, error) { return shown.ArrayDocument(a.axes, a.elem(), a.codecs) }
+func (a *array) document() ([]byte, error) {
+	return shown.FilledDocument(a.axes, a.elem(), a.codecs, a.fill)
+}
+
+// fillOf returns the value of what a page does not store, as a document has it.
+func (a *array) fillOf(ctx context.Context) any {
+	v, ok := a.first.Fill(ctx)
+	switch {
+	case !ok || a.colors != nil:
+		return 0
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 0):
+		return map[bool]string{true: "Infinity", false: "-Infinity"}[v > 0]
+	}
+	return v
+}
+
+// cropped reports whether the page's last tile is one that the writer cut at the image's edges: these the store decodes.
+func (a *array) cropped(ctx context.Context) bool {
+	l, g := a.layout, a.layout.Grid()
+	if !l.Tiled || l.Height%l.TileHeight == 0 && l.Width%l.TileWidth == 0 || l.TileDepth > 1 {
+		return false
+	}
+	last := int64(g[0])*int64(g[1])*int64(g[2])*int64(g[3]) - 1
+	off, n, err := a.first.Segment(ctx, last)
+	if err != nil || n == 0 {
+		return false
+	}
+	f := FormatOf(a.first, nil)
+	if _, most := f.EncodedSize(); n > int64(most) {
+		return false
+	}
+	src := make([]byte, n)
+	if _, err := a.first.File().Source().ReadAt(ctx, src, off); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	var c scratch
+	dst := make([]byte, f.Bytes())
+	if f.Decode(ctx, &c.codec, dst, src, l.TileHeight) == nil {
+		return false
+	}
+	return decodeCropped(ctx, &c, f, dst, src, a.first.SegmentColumns(last), a.first.SegmentRows(last)) == nil
+}
+
+// decodeCropped decodes a tile whose rows or columns beyond the image's edges its writer left out; those become 0.
+func decodeCropped(ctx context.Context, c *scratch, f *tilecodec.Format, dst, src []byte, columns, rows int) error {
+	err := errNotCropped
+	for _, size := range [][2]int{{f.Width, rows}, {columns, f.Height}, {columns, rows}} {
+		if size == [2]int{f.Width, f.Height} || f.Depth > 1 {
+			continue
+		}
+		g := *f
+		g.Width, g.Height = size[0], size[1]+1
+		c.part = slices.Grow(c.part[:0], g.Bytes())[:g.Bytes()]
+		if g.Compression != tilecodec.JPEG && g.Decode(ctx, &c.codec, c.part, src, g.Height) == nil {
+			continue // there is more, so that it is something else
+		}
+		g.Height--
+		part := c.part[:g.Bytes()]
+		if err = g.Decode(ctx, &c.codec, part, src, g.Height); err != nil {
+			continue
+		}
+		clear(dst)
+		wide, narrow := len(dst)/f.Height, len(part)/g.Height
+		for y := range g.Height {
+			copy(dst[y*wide:][:narrow], part[y*narrow:])
+		}
+		return nil
+	}
+	return err
+}
+
+var errNotCropped = errors.New("the tile is whole")

@@ -55,6 +55,7 @@ type Store struct {
 type scratch struct {
 	codec   tilecodec.Scratch
 	indices []byte // of a tile of a palette image
+	part    []byte // of a tile that is cut
 }
 
 var (
@@ -394,7 +395,11 @@ func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
 		}
 	}()
 	if a.colors == nil {
-		return f.Decode(ctx, &c.codec, dst, src, p.SegmentRows(segment))
+		err := f.Decode(ctx, &c.codec, dst, src, p.SegmentRows(segment))
+		if err != nil && p.Tiled && decodeCropped(ctx, c, &f, dst, src, p.SegmentColumns(segment), p.SegmentRows(segment)) == nil {
+			return nil
+		}
+		return err
 	}
 	c.indices = slices.Grow(c.indices[:0], f.Bytes())[:f.Bytes()]
 	if err := f.Decode(ctx, &c.codec, c.indices, src, p.SegmentRows(segment)); err != nil {

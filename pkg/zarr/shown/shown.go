@@ -51,15 +51,20 @@ func Number(text string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// ArrayDocument returns the zarr.json of an array.
+// ArrayDocument returns the zarr.json of an array of which 0 is what is not stored.
 func ArrayDocument(axes []Axis, t dtype.Type, codecs []any) ([]byte, error) {
+	return FilledDocument(axes, t, codecs, 0)
+}
+
+// FilledDocument is ArrayDocument for another value of what is not stored.
+func FilledDocument(axes []Axis, t dtype.Type, codecs []any, fill any) ([]byte, error) {
 	var shape, chunks []int
 	var names []string
 	for _, x := range axes {
 		shape, chunks, names = append(shape, x.Size), append(chunks, x.Chunk), append(names, x.Name)
 	}
 	return json.Marshal(map[string]any{
-		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": t.String(), "fill_value": 0,
+		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": t.String(), "fill_value": fill,
 		"chunk_grid":         Object("regular", map[string]any{"chunk_shape": chunks}),
 		"chunk_key_encoding": Object("default", map[string]any{"separator": "/"}),
 		"codecs":             codecs, "dimension_names": names, "attributes": map[string]any{},
