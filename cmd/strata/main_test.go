@@ -22,13 +22,13 @@ func TestAllPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{}
+	want := map[string]bool{"start": true} // has no program of its own: its name would be taken for another's
 	for _, path := range mains {
 		if name := filepath.Base(filepath.Dir(path)); name != "strata" {
 			want[name] = true
 		}
 	}
-	if len(want) == 0 {
+	if len(mains) == 0 {
 		wd, _ := os.Getwd()
 		t.Fatal("no programs beside ", wd)
 	}
