@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"strata": main, "phantom": main, "linum-aip": main, "zarr-tool": main})
+	clitest.Main(m, map[string]func(){"strata": main, "phantom": main, "linum-aip": main, "zarr-tool": main, "cuttiles": clitest.CutTiles})
 }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }

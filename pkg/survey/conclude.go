@@ -49,7 +49,7 @@ func (t *tileSet) verify(ctx context.Context) error {
 func (t *tileSet) turn(ctx context.Context) error {
 	m := t.mosaic()
 	other := newPictures(m.read)
-	other.seen, other.grid, other.at = m.seen, [2]int{m.grid[1], m.grid[0]}, make(map[[2]int]int, len(m.at))
+	other.seen, other.fits, other.grid, other.at = m.seen, m.fits, [2]int{m.grid[1], m.grid[0]}, make(map[[2]int]int, len(m.at))
 	for place, k := range m.at {
 		other.at[[2]int{place[1], place[0]}] = k
 	}

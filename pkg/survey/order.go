@@ -27,23 +27,36 @@ type found struct {
 	pictures int
 }
 
+// search looks for the route of an index.
+type search struct {
+	*pictures
+	n    int // tiles
+	axis int // along which consecutive tiles lie
+	step fit // how most of them lie
+	opt  Options
+}
+
 // samples of consecutive tiles, and of neighbouring lines.
 const (
-	samples     = 12
-	lineSamples = 3
+	samples     = 24
+	lineSamples = 4
 )
 
 // order finds the grid of n tiles, and how their index runs through it, from pictures. Options that are given hold. ok is false if pictures
 // do not show it.
 func (m *pictures) order(ctx context.Context, n int, opt Options) (f found, ok bool, err error) {
-	along, axis, err := m.consecutive(ctx, n, opt)
+	along, step, axis, err := m.consecutive(ctx, n, opt)
+	f.along, f.opt.Columns = along, axis == 0
 	if err != nil || along < fair {
 		return f, false, err
 	}
-	f.along, f.opt.Columns = along, axis == 0
-	best, second, err := m.best(ctx, n, axis, opt)
-	if err != nil {
-		return f, false, err
+	s := &search{pictures: m, n: n, axis: axis, step: step, opt: opt}
+	var best route
+	var second float64
+	if n-1 > 2*samples || opt.Tiles.Grid != [2]int{} || !m.unbroken(ctx, n, axis) {
+		if best, second, err = s.best(ctx); err != nil {
+			return f, false, err
+		}
 	}
 	f.across, f.second, f.pictures = best.score, second, len(m.seen)
 	lines := (n + best.line - 1) / max(1, best.line)
@@ -87,9 +100,9 @@ func corner(axis int, along, across bool) tilefiles.Corner {
 	return tilefiles.BottomRight
 }
 
-// consecutive finds the axis along which consecutive tiles lie, and the mean correlation of the better half of them.
-func (m *pictures) consecutive(ctx context.Context, n int, opt Options) (along float64, axis int, err error) {
-	var scores [2][]float64
+// consecutive finds the axis along which consecutive tiles lie, the mean correlation of the better half of them, and how most of them lie.
+func (m *pictures) consecutive(ctx context.Context, n int, opt Options) (along float64, step fit, axis int, err error) {
+	var fits [2][]fit
 	for _, i := range spread(samples, n-1) {
 		for axis := range 2 {
 			if opt.Ordered && opt.Tiles.Columns != (axis == 0) {
@@ -97,16 +110,29 @@ func (m *pictures) consecutive(ctx context.Context, n int, opt Options) (along f
 			}
 			f, _, err := m.along(ctx, i, i+1, axis)
 			if err != nil {
-				return 0, 0, err
+				return 0, step, 0, err
 			}
-			scores[axis] = append(scores[axis], f.score)
+			fits[axis] = append(fits[axis], f)
 		}
 	}
-	y, x := better(scores[0]), better(scores[1])
+	y, x := agreeing(fits[0]), agreeing(fits[1])
 	if y > x {
-		return y, 0, nil
+		return y, consensus(fits[0]), 0, nil
 	}
-	return x, 1, nil
+	return x, consensus(fits[1]), 1, nil
+}
+
+// agreeing returns the mean score of the better half of fits, those that do not agree with most taken for 0.
+func agreeing(fits []fit) float64 {
+	best := consensus(fits)
+	var v []float64
+	for _, f := range fits {
+		if !f.agree(best) {
+			f.score = 0
+		}
+		v = append(v, f.score)
+	}
+	return better(v)
 }
 
 // better returns the mean of the better half of scores: a part of the tiles may show nothing.
@@ -147,13 +173,19 @@ func lengths(n, axis int, opt Options) (out []int) {
 }
 
 // best returns the route that pictures fit best, and the score of the best of another length or with turns instead of jumps.
-func (m *pictures) best(ctx context.Context, n, axis int, opt Options) (best route, second float64, err error) {
-	for _, line := range lengths(n, axis, opt) {
+func (s *search) best(ctx context.Context) (best route, second float64, err error) {
+	for _, line := range lengths(s.n, s.axis, s.opt) {
+		if s.n%line != 0 && best.score >= fair && s.n%best.line == 0 { // what divides the number of tiles is likelier
+			break
+		}
 		for _, snake := range []bool{false, true} {
-			if opt.Snaked && snake != opt.Tiles.Snake {
+			if s.opt.Snaked && snake != s.opt.Tiles.Snake {
 				continue
 			}
-			r, err := m.try(ctx, n, line, 1-axis, snake)
+			r, err := s.try(ctx, line, snake)
+			if err == nil && r.score >= fair {
+				err = s.contradict(ctx, &r)
+			}
 			if err == errEnough {
 				return best, second, nil
 			}
@@ -166,15 +198,58 @@ func (m *pictures) best(ctx context.Context, n, axis int, opt Options) (best rou
 				second = max(second, r.score)
 			}
 		}
-		if n%line != 0 && best.score >= good && n%best.line == 0 { // what divides the number of tiles is likelier
-			break
-		}
 	}
 	return best, second, nil
 }
 
+// contradict lowers the score of a route by the fraction of consecutive tiles that lie otherwise than it says: side by side where it jumps
+// or turns, or across its lines where it does neither. Multiples and parts of the length of lines differ in nothing else.
+func (s *search) contradict(ctx context.Context, r *route) error {
+	lines := (s.n + r.line - 1) / r.line
+	at := spread(samples/2, s.n-1)
+	for _, k := range spread(2*lineSamples, lines-1) {
+		at = append(at, (k+1)*r.line-1)
+		for _, part := range []int{2, 3, 5, 7} {
+			if r.line%part == 0 && r.line > part {
+				at = append(at, k*r.line+r.line/part-1)
+			}
+		}
+	}
+	slices.Sort(at)
+	tested, bad := 0, 0
+	for _, i := range slices.Compact(at) {
+		along, _, err := s.along(ctx, i, i+1, s.axis)
+		if err != nil {
+			return err
+		}
+		across, _, err := s.along(ctx, i, i+1, 1-s.axis)
+		if err != nil {
+			return err
+		}
+		end := (i+1)%r.line == 0
+		switch {
+		case along.score >= fair && along.score > across.score && along.agree(s.step):
+			tested++
+			if end {
+				bad++
+			}
+		case across.score >= good && across.score > along.score && math.Abs(across.overlap-s.step.overlap) < 2*repeat:
+			tested++
+			if !end || !r.snake {
+				bad++
+			}
+		}
+	}
+	if tested > 0 {
+		right := 1 - float64(bad)/float64(tested)
+		r.score *= float64(right * right)
+	}
+	return nil
+}
+
 // try compares tiles of neighbouring lines along the axis across them: at several places of a line the best of several lines.
-func (m *pictures) try(ctx context.Context, n, line, across int, snake bool) (route, error) {
+func (s *search) try(ctx context.Context, line int, snake bool) (route, error) {
+	m, n, across := s.pictures, s.n, 1-s.axis
 	r := route{line: line, snake: snake}
 	lines := (n + line - 1) / line
 	places := []int{0, line / 3, line - 1}
@@ -182,14 +257,12 @@ func (m *pictures) try(ctx context.Context, n, line, across int, snake bool) (ro
 		places = []int{0, line / 4, line / 3}
 	}
 	slices.Sort(places)
-	votes := 0.0
-	var sum float64
-	count := 0
+	var groups [2][][]fit // by direction and place of a line
 	for _, at := range slices.Compact(places) {
 		if snake && at > 0 && 2*at+1 == line { // in the middle of a line jumps and turns are alike
 			continue
 		}
-		top := 0.0
+		var here [2][]fit
 		for _, k := range spread(lineSamples, lines-1) {
 			a, b := k*line+at, (k+1)*line+at
 			if snake {
@@ -198,17 +271,37 @@ func (m *pictures) try(ctx context.Context, n, line, across int, snake bool) (ro
 			if b >= n {
 				continue
 			}
-			f, d, err := m.along(ctx, a, b, across)
+			forward, err := m.behind(ctx, a, b, across)
 			if err != nil {
 				return r, err
 			}
-			votes += float64(float64(d) * f.score)
-			top = max(top, f.score)
+			back, err := m.behind(ctx, b, a, across)
+			if err != nil {
+				return r, err
+			}
+			here[0], here[1] = append(here[0], forward), append(here[1], back)
 		}
-		sum, count = sum+top, count+1
+		groups[0], groups[1] = append(groups[0], here[0]), append(groups[1], here[1])
 	}
-	r.score, r.forward = sum/float64(max(1, count)), votes >= 0
+	forward, back := together(groups[0]), together(groups[1])
+	r.score, r.forward = max(forward, back), forward >= back
 	return r, nil
+}
+
+// together returns the mean over groups of the better half of their scores, those of fits that do not agree with most taken for 0.
+func together(groups [][]fit) (mean float64) {
+	best := consensus(slices.Concat(groups...))
+	for _, g := range groups {
+		var v []float64
+		for _, f := range g {
+			if !f.agree(best) {
+				f.score = 0
+			}
+			v = append(v, f.score)
+		}
+		mean += better(v) / float64(len(groups))
+	}
+	return mean
 }
 
 // unbroken reports whether all sampled consecutive tiles that show something are neighbours along one axis in one direction.

@@ -10,21 +10,59 @@ import (
 
 const (
 	// good is the correlation of an overlap above which two tiles are neighbours.
-	good = 0.5
+	good = 0.4
 	// fair is the least mean correlation of neighbours from which an order is concluded.
-	fair = 0.4
+	fair = 0.3
 	// leastOverlap and mostSlant bound where neighbours lie: the fraction of a tile that both show, and how far it is to the side.
 	leastOverlap, mostSlant = 0.015, 0.15
+	// repeat is how much the steps of the stage may differ, as a fraction of a tile.
+	repeat = 0.035
+	// surely is the overlap below which correlations count less.
+	surely = 0.06
 )
 
 // fit says how well a tile lies behind another along an axis.
 type fit struct {
 	score   float64 // the correlation of the overlap; 0: none
 	overlap float64 // fraction of a tile
+	slant   float64 // by how much b lies to the side of a, as a fraction of a tile
 }
 
-// behind fits tile b behind tile a along an axis: below it (0) or to its right (1).
+// agree reports whether two fits may be of the same grid: the stage repeats its steps to a few per cent of a tile.
+func (f fit) agree(o fit) bool {
+	return math.Abs(f.overlap-o.overlap) <= repeat && math.Abs(f.slant-o.slant) <= repeat
+}
+
+// consensus returns the fit with which the others agree best, by the sum of their scores.
+func consensus(fits []fit) (best fit) {
+	top := 0.0
+	for _, f := range fits {
+		sum := 0.0
+		for _, o := range fits {
+			if f.agree(o) {
+				sum += o.score
+			}
+		}
+		if sum > top {
+			best, top = f, sum
+		}
+	}
+	return best
+}
+
+// behind fits tile b behind tile a along an axis: below it (0) or to its right (1). It compares two tiles once.
 func (m *pictures) behind(ctx context.Context, a, b, axis int) (fit, error) {
+	if f, ok := m.fits[[3]int{a, b, axis}]; ok {
+		return f, nil
+	}
+	f, err := m.compare(ctx, a, b, axis)
+	if err == nil {
+		m.fits[[3]int{a, b, axis}] = f
+	}
+	return f, err
+}
+
+func (m *pictures) compare(ctx context.Context, a, b, axis int) (fit, error) {
 	p, err := m.picture(ctx, a)
 	if err != nil {
 		return fit{}, err
@@ -40,18 +78,19 @@ func (m *pictures) behind(ctx context.Context, a, b, axis int) (fit, error) {
 	}
 	from := [2]int{}
 	from[axis] = [2]int{p.ny, p.nx}[axis] - half[axis]
-	fixed := filter.Crop(p.pix, p.nx, from, half[0], half[1])
-	moving := filter.Crop(q.pix, q.nx, [2]int{}, half[0], half[1])
+	fixed := filter.Crop(p.detail, p.nx, from, half[0], half[1])
+	moving := filter.Crop(q.detail, q.nx, [2]int{}, half[0], half[1])
 	expected := [2]int{}
 	expected[axis] = half[axis] / 2
 	match := m.phase.MatchNear(fixed, moving, half[0], half[1], expected, half[axis]/2)
 	d := [2]int{match.DY, match.DX}
 	overlap := float64(half[axis]-d[axis]) / float64([2]int{p.ny, p.nx}[axis])
-	slant := math.Abs(float64(d[1-axis])) / float64(half[1-axis])
-	if overlap < leastOverlap || slant > mostSlant || math.IsNaN(match.Correlation) {
+	slant := float64(d[1-axis]) / float64(half[1-axis])
+	if overlap < leastOverlap || math.Abs(slant) > mostSlant || math.IsNaN(match.Correlation) {
 		return fit{}, nil
 	}
-	return fit{max(0, match.Correlation), overlap}, nil
+	// A narrow overlap of smooth tissue correlates by chance.
+	return fit{max(0, match.Correlation) * math.Sqrt(min(1, overlap/surely)), overlap, slant}, nil
 }
 
 // along fits tile b before or behind tile a along an axis, and returns the better with its direction, 1 or −1.
@@ -118,17 +157,15 @@ func (m *pictures) measure(ctx context.Context) (fits [2][]fit, direction [2]int
 	return fits, direction, compared, nil
 }
 
-// overlapOf summarises fits. Those that are far from the median are left out.
+// overlapOf summarises fits. Those that do not agree with most are left out.
 func overlapOf(fits []fit) *Overlap {
 	var v []float64
+	best := consensus(fits)
 	for _, f := range fits {
-		v = append(v, f.overlap)
+		if f.agree(best) {
+			v = append(v, f.overlap)
+		}
 	}
-	if len(v) == 0 {
-		return nil
-	}
-	mid := filter.MedianOf(slices.Clone(v))
-	v = slices.DeleteFunc(v, func(x float64) bool { return math.Abs(x-mid) > 0.05 })
 	if len(v) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strata/pkg/images"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/oct/stitch/overview"
 	"strata/pkg/zarr"
 )
 
@@ -28,6 +29,7 @@ var errEnough = errors.New("enough tiles were read")
 type picture struct {
 	ny, nx int
 	pix    []float32
+	detail []float32 // pix without noise and without shading, for comparisons
 }
 
 // plane is what a mosaic reads pictures of: a tile in the middle plane.
@@ -39,6 +41,7 @@ type pictures struct {
 	at      map[[2]int]int // the tile of a place
 	read    plane
 	seen    map[int]*picture // nil for a tile that cannot be read
+	fits    map[[3]int]fit   // of two tiles along an axis
 	faults  []error
 	phase   *filter.Phase
 	overlap [2]float64 // fractions along y and x, for the preview
@@ -46,7 +49,7 @@ type pictures struct {
 }
 
 func newPictures(read plane) *pictures {
-	return &pictures{read: read, seen: map[int]*picture{}, phase: filter.NewPhase(), limit: mostPictures}
+	return &pictures{read: read, seen: map[int]*picture{}, fits: map[[3]int]fit{}, phase: filter.NewPhase(), limit: mostPictures}
 }
 
 // picture returns the picture of a tile, nil if it cannot be read.
@@ -65,8 +68,26 @@ func (m *pictures) picture(ctx context.Context, tile int) (*picture, error) {
 		m.faults = append(m.faults, err)
 		p = nil
 	}
+	if p != nil {
+		p.detail = detail(p)
+	}
 	m.seen[tile] = p
 	return p, nil
+}
+
+// Radii in pixels of structures that are compared: what is smaller is noise, what is larger is in tiles that are no neighbours, too.
+const (
+	grain   = 1
+	texture = 20
+)
+
+// detail returns the details of a picture.
+func detail(p *picture) []float32 {
+	v := overview.BoxMean(p.pix, [2]int{p.ny, p.nx}, [2]int{grain, grain})
+	for k, wide := range overview.BoxMean(p.pix, [2]int{p.ny, p.nx}, [2]int{min(texture, p.ny-1), min(texture, p.nx-1)}) {
+		v[k] -= wide
+	}
+	return v
 }
 
 // readRegion reads a plane of an array and reduces it.
@@ -94,7 +115,7 @@ func reduce(t dtype.Type, data []byte, ny, nx int) (*picture, error) {
 func shrink(v []float32, ny, nx int) *picture {
 	bin := max(1, (max(ny, nx)+side-1)/side)
 	if bin == 1 {
-		return &picture{ny, nx, v}
+		return &picture{ny: ny, nx: nx, pix: v}
 	}
 	p := &picture{ny: ny / bin, nx: nx / bin}
 	p.pix = filter.Binned(nil, filter.Crop(v, nx, [2]int{0, 0}, p.ny*bin, p.nx*bin), p.ny*bin, p.nx*bin, [2]int{bin, bin})

@@ -4,6 +4,10 @@ package guess
 // columns were told apart by their order alone.
 func (n *naming) byCount() (swap bool) {
 	free := n.free()
+	if c := n.has("t"); c != nil && !n.placed() && n.has("row") == nil && n.has("col") == nil && len(free) == 0 {
+		n.name(c, "index", "%q, and no other number tells tiles apart", c.word)
+		c.named = false
+	}
 	switch row, col := n.has("row"), n.has("col"); {
 	case n.placed():
 	case row != nil && len(free) > 0:

@@ -66,6 +66,7 @@ func TestNames(t *testing.T) {
 		{"Opera", series("Images/r01c01f%02dp%02d-ch%dsk1fk1fl1.tiff", count(1, 9), count(1, 3), count(1, 2)), "Images/r01c01f{index}p{z}-ch{c}sk1fk1fl1.tiff", Certain},
 		{"ASHLAR", series("scan-cycle-01-%d.ome.tif", count(0, 12)), "scan-cycle-01-{index}.ome.tif", Likely},
 		{"ASHLAR, series", series("img_s%02d.tif", count(0, 12)), "img_s{index}.tif", Certain},
+		{"tiles called t", series("t%02d.tif", count(0, 12)), "t{index}.tif", Likely},
 		{"rows and columns", series("tile_r%02d_c%02d.tif", count(1, 3), count(1, 4)), "tile_r{row}_c{col}.tif", Certain},
 		{"one row", series("tile_r01_c%02d.tif", count(1, 4)), "tile_r{row}_c{col}.tif", Certain},
 		{"slices", series("sl%02d_tile%d-%d.tif", count(1, 5), count(0, 3), count(0, 4)), "sl{slice}_tile{row}-{col}.tif", Likely},
