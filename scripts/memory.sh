@@ -16,7 +16,7 @@ PATH=$PWD/bin:$PATH
 mkdir -p "$dir/reports"
 trap 'rm -rf "$dir"/out*' EXIT
 if [ ! -e "$dir/made" ]; then
-  rm -rf "$dir"/{big,small,volume}.ome.zarr "$dir"/{raw,slices,pair}
+  rm -rf "$dir"/{big,small,volume}.ome.zarr "$dir"/{raw,files,slices,pair}
   CGO_ENABLED=0 ${GO:-go} run ./lab/memory -make "$dir" -gb "${MEMORY_GB:-20}"
   mkdir -p "$dir"/{slices,pair}
   ln -s ../big.ome.zarr "$dir/slices/slice_z00.ome.zarr"
@@ -27,11 +27,12 @@ if [ ! -e "$dir/made" ]; then
   touch "$dir/made"
 fi
 bad=0
-# run PROGRAM ARGUMENTS...: one program, in the folder of the input; its output is called out*.
+# run PROGRAM ARGUMENTS...: one program, in the folder of the input; its output is called out*. Its record is named after the program, or by $record.
 run() {
-  case " ${MEMORY_ONLY:-$1} " in *" $1 "*) ;; *) return 0 ;; esac
+  local name=${record:-$1}
+  case " ${MEMORY_ONLY:-$name} " in *" $name "*) ;; *) return 0 ;; esac
   echo "$*" >&2
-  (cd "$dir" && "$@" --mem 512MiB --report "reports/$1.json" --quiet --overwrite) || { bad=1; echo "memory.sh: $* failed" >&2; }
+  (cd "$dir" && "$@" --mem 512MiB --report "reports/$name.json" --quiet --overwrite) || { bad=1; echo "memory.sh: $* failed" >&2; }
   rm -rf "$dir"/out*
 }
 run slices assess slices out.csv --exclude_first 0
@@ -43,6 +44,8 @@ run interpolate volume.ome.zarr volume.ome.zarr out.ome.zarr
 run common-space pair shifts.csv out
 run align volume.ome.zarr out.ome.zarr --template small.ome.zarr --grid whole
 run mosaic raw out.ome.zarr --slice 0 --resolution -1
+record=mosaic-files run mosaic files out.ome.zarr --pattern 't{row}_{col}.tif' --voxel_size 10,10,10
+record=stitch-files run stitch files out.ome.zarr --pattern 't{row}_{col}.tif' --voxel_size 10,10,10
 run attenuation big.ome.zarr out.ome.zarr
 run bias-field volume.ome.zarr out.ome.zarr
 CGO_ENABLED=0 ${GO:-go} run ./lab/memory -reports "$dir/reports" -page "$page"

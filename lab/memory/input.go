@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/tiff"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -45,7 +47,8 @@ func brightness(z, y, x int) float32 {
 }
 
 // makeInput writes below dir: big.ome.zarr, a slice of about gb GB, and volume.ome.zarr, a volume with the proportions of a brain, whose chunks
-// are one file under many names; small.ome.zarr, a chunk of the slice; and raw, tiles with as many voxels as the slice.
+// are one file under many names; small.ome.zarr, a chunk of the slice; raw, tiles with as many voxels as the slice; and
+// files, the slice's tiles as TIFF files t0_0.tif and so on.
 func makeInput(ctx context.Context, dir string, gb float64) error {
 	n := int(math.Ceil(math.Sqrt(gb * 1e9 / bytesOf(sliceChunk))))
 	side := math.Cbrt(gb * 1e9 / 4 * 8 / 5) // y and x; z is 5/8 of it
@@ -58,7 +61,39 @@ func makeInput(ctx context.Context, dir string, gb float64) error {
 			return err
 		}
 	}
+	if err := writeFiles(filepath.Join(dir, "files"), sliceChunk, n); err != nil {
+		return err
+	}
 	return writeRaw(filepath.Join(dir, "raw", "z00"), sliceChunk, n)
+}
+
+// writeFiles writes a grid of tiles in TIFF files, stacks of pages, which are one file under many names.
+func writeFiles(dir string, chunk [3]int, across int) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	name := func(_, y, x int) string { return filepath.Join(dir, fmt.Sprintf("t%d_%d.tif", y, x)) }
+	f, err := os.Create(name(0, 0, 0))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := tiff.NewWriter(f, false)
+	page := tiff.PageSpec{Layout: tiff.Layout{Width: chunk[2], Height: chunk[1], Depth: 1, Samples: 1, Bits: 32, Type: dtype.Float32, TileWidth: chunk[2], TileHeight: chunk[1], TileDepth: 1,
+		Compression: 1, Predictor: 1, Photometric: tiff.MinIsBlack, FillOrder: 1}}
+	voxels := make([]float32, chunk[1]*chunk[2])
+	for z := range chunk[0] {
+		for i := range voxels {
+			voxels[i] = brightness(z, i/chunk[2], i%chunk[2])
+		}
+		if err := w.Put(w.AddPage(page, -1), 0, dtype.Bytes(voxels)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		return err
+	}
+	return links([3]int{1, across, across}, name)
 }
 
 func bytesOf(shape [3]int) float64 {
