@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"strata/pkg/filter"
 	"strata/pkg/rawtiles"
 )
 
@@ -51,7 +52,7 @@ func lookRaw(ctx context.Context, l *Listing) ([]*Finding, error) {
 		f.warn("%v", err)
 		return []*Finding{f}, nil
 	}
-	f.Grid, f.Tiles = &[2]int{grid.Size[1], grid.Size[0]}, len(ref.Tiles)
+	f.Grid, f.Tiles = &grid.Size, len(ref.Tiles) // rows of a mosaic run along the microscope's x
 	names, all := grid.Missing(ref.ID, mostMissing)
 	f.MissingAll = all
 	if all > 0 {
@@ -81,8 +82,8 @@ func lookRaw(ctx context.Context, l *Listing) ([]*Finding, error) {
 // settings takes over what the settings of a tile say.
 func (f *Finding) settings(t rawtiles.Tile, info rawtiles.Info) {
 	x, y := info.Voxel()
-	f.Shape, f.DType = []int{info.Depth, info.NY, info.NX}, "float32"
-	f.Voxel, f.VoxelFrom = &[3]float64{info.Axial, y, x}, "info.txt of "+t.Name()
+	f.Shape, f.DType = []int{info.Depth, info.NX, info.NY}, "float32"
+	f.Voxel, f.VoxelFrom = &[3]float64{info.Axial, x, y}, "info.txt of "+t.Name()
 	f.evidence("info.txt of %s: %d frames of %d A-lines (and %d while the mirror flies back) of %d samples, %g × %g µm", t.Name(), info.NY, info.NX, info.Extra, info.Depth, info.Height, info.Width)
 	if info.Axial == 0 {
 		f.warn("info.txt does not state the distance of samples along the beam: give mosaic --axial_resolution, if its default is wrong")
@@ -115,13 +116,15 @@ func (f *Finding) rawOverlap(ctx context.Context, s rawtiles.Slice, grid *rawtil
 		for y := range own.NY {
 			pix = append(pix, v[y*own.Lines():][:own.NX]...)
 		}
-		return shrink(pix, own.NY, own.NX), nil
+		turned := make([]float32, len(pix))
+		filter.Transpose(turned, pix, own.NY, own.NX, own.NY, own.NX)
+		return shrink(turned, own.NX, own.NY), nil
 	})
 	m.limit = max(8, int(min(mostPictures, 8*mostRaw/max(1, bytes))))
 	m.grid, m.at = *f.Grid, map[[2]int]int{}
 	for k, t := range s.Tiles {
 		x, y := grid.Place(t)
-		m.at[[2]int{y, x}] = k
+		m.at[[2]int{x, y}] = k
 	}
 	return f.measured(ctx, m, nil)
 }

@@ -45,6 +45,9 @@ func paramsFile(r *cli.Run, folder string) (*params, error) {
 	case !given && inside(dir, folder):
 		p.group.Abort()
 		return &params{note: "the current folder is the one that was looked at: --out DIR writes params.yml elsewhere"}, nil
+	case !given && errors.Is(err, atomic.ErrExists):
+		p.group.Abort()
+		return &params{note: p.path + " exists and stays as it is: --overwrite replaces it, --out DIR writes elsewhere"}, nil
 	case errors.Is(err, os.ErrPermission):
 		return nil, err
 	}
