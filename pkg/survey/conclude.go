@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -158,17 +159,11 @@ func (t *tileSet) commands() {
 		t.Commands = []string{"strata mosaic " + quote(t.l.Root) + " tiles.ome.zarr" + flags, "strata stitch tiles.ome.zarr stitched.ome.zarr" + place, "strata view stitched.ome.zarr --open"}
 		return
 	}
-	t.Commands = []string{"strata mosaic " + quote(t.l.Root) + " mosaics --all" + flags}
-	for _, s := range t.set.Slices[:min(len(t.set.Slices), 3)] {
-		name := mosaic.Name(int(s.ID))
-		place := " --estimate"
-		if t.set.Positions(&s) != nil && !t.tenths {
-			place = " --positions mosaics/" + name + "_positions.json"
-		}
-		t.Commands = append(t.Commands, fmt.Sprintf("strata stitch mosaics/%s.ome.zarr slices/slice_z%02d.ome.zarr%s", name, s.ID, place))
-	}
-	t.Commands = append(t.Commands, "strata view slices --open")
-	t.Params = []Param{{"input", "mosaics"}, {"outdir", "results"}}
+	mosaics, sections := t.beside("mosaics"), t.beside("slices")
+	t.Commands = []string{"strata mosaic " + quote(t.l.Root) + " " + mosaics + " --all" + flags}
+	t.Commands = append(t.Commands, t.stitches(mosaics, sections)...)
+	t.Commands = append(t.Commands, "strata view "+sections+" --open")
+	t.Params = []Param{{"input", mosaics}, {"outdir", "results"}}
 	if t.Overlap != nil {
 		t.Params = append(t.Params, Param{"stitch_overlap", t.Overlap.Median})
 	}
@@ -176,6 +171,39 @@ func (t *tileSet) commands() {
 		t.Params = append(t.Params, Param{"stack_no_xy_shift", true})
 		t.Commands = append(t.Commands, "nextflow run nextflow/main.nf -params-file params.yml")
 	}
+}
+
+// stitches returns the commands that stitch the slices: a line each, or a loop if there are more than a few.
+func (t *tileSet) stitches(mosaics, sections string) (out []string) {
+	const few = 3
+	line := func(s *tilefiles.Slice, grid, section string) string {
+		place := " --estimate"
+		if t.set.Positions(s) != nil && !t.tenths {
+			place = " --positions " + mosaics + "/" + grid + "_positions.json"
+		}
+		return "strata stitch " + mosaics + "/" + grid + ".ome.zarr " + sections + "/" + section + ".ome.zarr" + place
+	}
+	if len(t.set.Slices) > few {
+		var numbers []string
+		for _, s := range t.set.Slices {
+			numbers = append(numbers, fmt.Sprintf("%02d", s.ID))
+		}
+		grid := strings.TrimSuffix(mosaic.Name(0), "00") + "$z"
+		return []string{"for z in " + strings.Join(numbers, " ") + "; do " + line(t.ref, grid, "slice_z$z") + "; done"}
+	}
+	for i := range t.set.Slices {
+		s := &t.set.Slices[i]
+		out = append(out, line(s, mosaic.Name(int(s.ID)), fmt.Sprintf("slice_z%02d", s.ID)))
+	}
+	return out
+}
+
+// beside returns a name for an output of commands that is not the folder that was looked at.
+func (t *tileSet) beside(name string) string {
+	if filepath.Base(filepath.Clean(t.l.Root)) == name {
+		return "strata-" + name
+	}
+	return name
 }
 
 // gridFlags returns the flags of the grid of an index.

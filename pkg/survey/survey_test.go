@@ -170,6 +170,16 @@ func TestTurn(t *testing.T) {
 						t.Errorf("%q, %s, %v: want %q: %q", f.Pattern, f.Confidence, f.Grid, want, f.Evidence)
 					}
 					checkOverlap(t, f, m.overlap)
+					im, n, err := f.Preview(context.Background())
+					if err != nil || n != 12 {
+						t.Fatal(n, err)
+					}
+					for d, tiles := range m.grid {
+						side, want := im.Levels[0].Array.Shape()[d], (float64(tiles-1)*(1-m.overlap)+1)*tileSide
+						if math.Abs(float64(side)-want) > 10 || im.VoxelSize[d] != 2 {
+							t.Errorf("the preview has %d pixels of %g µm along axis %d: want %g of 2", side, im.VoxelSize[d], d, want)
+						}
+					}
 				}
 			}
 		}

@@ -52,6 +52,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	picture, err := pictureFile(r)
+	if err != nil {
+		return err
+	}
 	params, err := paramsFile(r, folder)
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	r.Read(record.Dataset{Path: address.Address(folder)})
-	return show(ctx, r, found[0])
+	return show(ctx, r, found[0], picture)
 }
 
 // options returns what flags overrule.

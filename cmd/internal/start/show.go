@@ -9,6 +9,7 @@ import (
 
 	"strata/cmd/internal/view"
 	"strata/pkg/address"
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/ngff"
@@ -19,15 +20,22 @@ import (
 	server "strata/pkg/view"
 )
 
-// show shows what was found: in the browser if somebody sees it, or as a file.
-func show(ctx context.Context, r *cli.Run, f *survey.Finding) error {
-	file := r.String("preview")
-	if file == "" && (r.Bool("json") || !r.ToTerminal() && !r.IsSet("browser")) {
+// pictureFile begins the file of --preview; nil: there is none.
+func pictureFile(r *cli.Run) (*atomic.Output, error) {
+	if file := r.String("preview"); file != "" && strings.ToLower(filepath.Ext(file)) != ".png" {
+		return nil, cli.Usage("--preview %s: want a name that ends in .png", file)
+	}
+	return r.OptionalFile("preview")
+}
+
+// show shows what was found: in the browser if somebody sees it, or as a file, which may be nil.
+func show(ctx context.Context, r *cli.Run, f *survey.Finding, file *atomic.Output) error {
+	if file == nil && (r.Bool("json") || !r.ToTerminal() && !r.IsSet("browser")) {
 		return nil
 	}
 	if f.Image() == "" && !f.Previewed() {
-		if file != "" {
-			return cli.BadInputf("--preview %s: there is nothing to draw until the flags that are missing are given", file)
+		if file != nil {
+			return cli.BadInputf("--preview %s: there is nothing to draw until the flags that are missing are given", file.Path())
 		}
 		return nil
 	}
@@ -40,7 +48,7 @@ func show(ctx context.Context, r *cli.Run, f *survey.Finding) error {
 		r.Log.Info().Msgf("preview of %d tiles, where the grid and the overlap place them", n)
 		name, open = "preview", func(context.Context, string) (*ngff.Image, error) { return im, nil }
 	}
-	if file != "" {
+	if file != nil {
 		return draw(ctx, r, file, name, open)
 	}
 	return view.Serve(ctx, r, server.Options{Entries: []server.Entry{{Path: name, Name: name}}, Overlay: -1, Workers: max(r.Options.Threads, 2), Token: server.NewToken(),
@@ -48,15 +56,8 @@ func show(ctx context.Context, r *cli.Run, f *survey.Finding) error {
 }
 
 // draw writes the preview to a PNG file.
-func draw(ctx context.Context, r *cli.Run, file, name string, open func(context.Context, string) (*ngff.Image, error)) error {
-	if strings.ToLower(filepath.Ext(file)) != ".png" {
-		return cli.Usage("--preview %s: want a name that ends in .png", file)
-	}
+func draw(ctx context.Context, r *cli.Run, out *atomic.Output, name string, open func(context.Context, string) (*ngff.Image, error)) error {
 	im, err := open(ctx, name)
-	if err != nil {
-		return err
-	}
-	out, err := r.OutputFile(file)
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,7 @@ func TestNames(t *testing.T) {
 		{"wide steps", series("x%05d_y%05d.npy", steps(1200, 4), steps(900, 3)), "x{x_um}_y{y_um}.npy", Certain},
 		{"planes in folders", series("r%dc%d/z%03d.tif", count(1, 2), count(1, 3), count(0, 7)), "r{row}c{col}/z{z}.tif", Certain},
 		{"numbers in folders", series("tile%02d/%04d.tif", count(1, 6), count(0, 9)), "tile{index}/{z}.tif", Likely},
+		{"no UTF-8", series("m\xfcll_r%d_c%d.tif", count(1, 3), count(1, 4)), "m\xfcll_r{row}_c{col}.tif", Certain},
 		{"other scripts", series("скан %d 列%d.tif", count(1, 3), count(1, 4)), "скан {row} 列{col}.tif", Likely},
 	} {
 		got := Names(c.names)

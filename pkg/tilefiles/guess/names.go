@@ -63,6 +63,9 @@ func Names(paths []string) []Series {
 	var numbers []number
 	var skeleton []byte
 	for _, p := range paths {
+		if strings.IndexByte(p, hole) >= 0 {
+			continue // no system has such names
+		}
 		numbers, skeleton = split(p, numbers[:0], skeleton[:0])
 		g := groups[string(skeleton)]
 		if g == nil {

@@ -26,6 +26,9 @@ func (n *naming) propose(swap, tenths bool, restricted string) {
 	if z := n.has("z"); z != nil && !z.named && n.has("slice") == nil {
 		n.alternative("the files of a tile are slices", map[string]string{"z": "slice"})
 	}
+	if i := n.has("index"); i != nil && i.word == "s" && n.has("t") != nil && n.has("slice") == nil {
+		n.alternative("s counts slices, and t their tiles", map[string]string{"index": "slice", "t": "index"})
+	}
 	if s := n.has("slice"); s != nil && s.word == "s" && n.has("z") == nil {
 		n.alternative("s counts planes", map[string]string{"slice": "z"})
 	}
@@ -95,8 +98,8 @@ func (n *naming) add(p Proposal) {
 func (n *naming) pattern() string {
 	var b strings.Builder
 	k := 0
-	for _, r := range n.g.skeleton {
-		switch r {
+	for i := range len(n.g.skeleton) { // bytes: a name need not be UTF-8
+		switch r := n.g.skeleton[i]; r {
 		case hole:
 			c := n.all[k]
 			k++
@@ -114,7 +117,7 @@ func (n *naming) pattern() string {
 		case '{', '}', '*':
 			b.WriteByte('*')
 		default:
-			b.WriteRune(r)
+			b.WriteByte(r)
 		}
 	}
 	return b.String()
