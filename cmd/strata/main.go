@@ -33,6 +33,7 @@ import (
 	"strata/cmd/internal/slices"
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
+	"strata/cmd/internal/start"
 	"strata/cmd/internal/stitch"
 	"strata/cmd/internal/view"
 	"strata/cmd/internal/zarrtool"
@@ -41,6 +42,7 @@ import (
 
 // members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test compares it.
 var members = []cli.Member{
+	{Name: "start", Usage: "look at a folder, say what it has, and print the commands that come next", Command: start.Command},
 	{Name: "mosaic", Usage: "make mosaic grids of the tiles that a microscope writes", Aliases: []string{"linum-create-mosaic-grid-3d"}, Command: mosaic.Command},
 	{Name: "aip", Usage: "compute the average intensity projection of a mosaic grid", Aliases: []string{"linum-aip"}, Command: aip.Command},
 	{Name: "resample", Usage: "resample a mosaic grid to another voxel size", Aliases: []string{"linum-resample-mosaic-grid"}, Command: resample.Command},

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"strata": main, "phantom": main, "linum-aip": main, "zarr-tool": main})
+	clitest.Main(m, map[string]func(){"strata": main, "phantom": main, "linum-aip": main, "zarr-tool": main, "cuttiles": clitest.CutTiles})
 }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
@@ -22,13 +22,13 @@ func TestAllPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{}
+	want := map[string]bool{"start": true} // has no program of its own: its name would be taken for another's
 	for _, path := range mains {
 		if name := filepath.Base(filepath.Dir(path)); name != "strata" {
 			want[name] = true
 		}
 	}
-	if len(want) == 0 {
+	if len(mains) == 0 {
 		wd, _ := os.Getwd()
 		t.Fatal("no programs beside ", wd)
 	}

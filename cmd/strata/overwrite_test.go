@@ -27,6 +27,7 @@ type writer struct {
 
 // writers has every way in which a program replaces something; names not in capitals are inputs that [material] makes.
 var writers = []writer{
+	{line: "start in --json --preview OUT.png", kind: "file"},
 	{line: "mosaic raw/z00 OUT", kind: "image"},
 	{line: "mosaic raw OUT --all", kind: "files"},
 	{line: "aip mosaic OUT", kind: "image"},

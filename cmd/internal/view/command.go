@@ -97,36 +97,51 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	o.Mem = r.Options.Mem - r.Options.Reserved
+	return serveOn(ctx, r, o, page{r.Int("port"), r.Bool("open"), note})
+}
+
+// page says how images are shown.
+type page struct {
+	port    int
+	browser bool   // open one
+	note    string // a warning behind the address; "": none
+}
+
+// Serve shows images until ctx ends: it opens the first, prints the address of the page, and opens a browser if asked to.
+func Serve(ctx context.Context, r *cli.Run, o view.Options, browser bool) error {
+	return serveOn(ctx, r, o, page{browser: browser})
+}
+
+func serveOn(ctx context.Context, r *cli.Run, o view.Options, p page) error {
 	v := view.New(o)
 	if err := openFirst(ctx, v, o); err != nil {
 		v.Close()
 		return err
 	}
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(r.Int("port")))
+	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(p.port))
 	if err != nil {
 		v.Close()
-		return fmt.Errorf("port %d: %w: give another --port, or none", r.Int("port"), err)
+		return fmt.Errorf("port %d: %w: give another --port, or none", p.port, err)
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	page := fmt.Sprintf("http://127.0.0.1:%d/%s/", port, o.Token)
-	if _, err := fmt.Fprintln(r.Stdout, page); err != nil {
+	if _, err := fmt.Fprintf(r.Stdout, "http://127.0.0.1:%d/%s/\n", port, o.Token); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if note != "" {
-		r.Warn("%s", note)
+	if p.note != "" {
+		r.Warn("%s", p.note)
 	}
 	if line := tunnel(port, os.Getenv); line != "" {
 		r.Log.Info().Msg("on your own machine, run this, then open the address there: " + line)
 	}
 	r.Log.Info().Msgf("%s: Ctrl-C ends the viewer", count(o.Entries))
-	return present(ctx, r, v, l)
+	return present(ctx, r, v, l, p.browser)
 }
 
-// present serves the page until ctx ends. If asked to, it opens a browser, which may load the page at once.
-func present(ctx context.Context, r *cli.Run, v *view.Viewer, l net.Listener) error {
+// present serves the page until ctx ends. If browser is true, it opens a browser, which may load the page at once.
+func present(ctx context.Context, r *cli.Run, v *view.Viewer, l net.Listener, browser bool) error {
 	g, ctx := work.WithContext(ctx)
-	if r.Bool("open") {
+	if browser {
 		target, close, err := entrance(v, l.Addr(), view.TellsUsers(l.Addr()))
 		if err == nil {
 			defer close()
