@@ -142,11 +142,7 @@ func (t *tileSet) commands() {
 	if t.set.Pattern.Has(tilefiles.Index) && t.set.Options.Grid != [2]int{} {
 		flags += t.gridFlags()
 	}
-	if t.Voxel == nil {
-		flags += " --voxel_size Z,Y,X"
-	} else if t.VoxelFrom == "--voxel_size" {
-		flags += fmt.Sprintf(" --voxel_size %g,%g,%g", t.Voxel[0], t.Voxel[1], t.Voxel[2])
-	}
+	flags += t.voxelFlag()
 	if a := t.opt.Tiles.Axes; a != "" {
 		flags += " --axes " + a
 	}
@@ -204,6 +200,17 @@ func (t *tileSet) beside(name string) string {
 		return "strata-" + name
 	}
 	return name
+}
+
+// voxelFlag returns the flag of the voxel size, with a blank if nothing states one.
+func (t *tileSet) voxelFlag() string {
+	switch {
+	case t.Voxel == nil:
+		return " --voxel_size Z,Y,X"
+	case t.VoxelFrom == "--voxel_size":
+		return fmt.Sprintf(" --voxel_size %g,%g,%g", t.Voxel[0], t.Voxel[1], t.Voxel[2])
+	}
+	return ""
 }
 
 // gridFlags returns the flags of the grid of an index.

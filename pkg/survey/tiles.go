@@ -145,6 +145,10 @@ func (t *tileSet) look(ctx context.Context) error {
 		return err
 	}
 	t.header()
+	if p.Single() {
+		t.volume()
+		return nil
+	}
 	if indexed && !known && !t.staged(ctx, p) {
 		if err := t.byPictures(ctx, p); err != nil {
 			return err
@@ -221,6 +225,12 @@ func (t *tileSet) header() {
 	t.Shape, t.DType, t.Axes = []int{h.Planes * max(1, len(t.set.Planes)), h.Height, h.Width}, h.Type.String(), []string{"z", "y", "x"}
 	t.Channels, t.Planes, t.Times = h.Channels*max(1, len(t.set.Channels)), t.Shape[0], h.Times*max(1, len(t.set.Times))
 	t.evidence("%s is a %s file: %d × %d pixels of %s, %s, %s", tilefiles.Name(h.Path), h.Format, h.Height, h.Width, h.Type, count(h.Planes, "plane"), count(h.Channels, "channel"))
+	t.voxel()
+}
+
+// voxel takes over the voxel size that a flag or the first file states.
+func (t *tileSet) voxel() {
+	h := t.set.Header
 	if t.opt.Tiles.Voxel != [3]float64{} {
 		v := t.opt.Tiles.Voxel
 		t.Voxel, t.VoxelFrom = &v, "--voxel_size"
@@ -262,8 +272,7 @@ func (t *tileSet) byPictures(ctx context.Context, p *tilefiles.Pattern) error {
 	m := t.mosaic()
 	if t.guessed && n > 1 && t.Planes == 1 {
 		if planes, r := m.planes(ctx, n); planes {
-			t.planesOf(r)
-			return nil
+			return t.planesOf(ctx, r)
 		}
 	}
 	f, ok, err := found{}, false, error(nil)
@@ -306,15 +315,38 @@ func (t *tileSet) byPictures(ctx context.Context, p *tilefiles.Pattern) error {
 	return nil
 }
 
-// planesOf says that the files are planes of one volume.
-func (t *tileSet) planesOf(r float64) {
-	t.Kind, t.Confidence, t.Pattern = Stack, Medium, ""
+// planesOf says that the files of an index are planes of one volume.
+func (t *tileSet) planesOf(ctx context.Context, r float64) error {
+	t.evidence("consecutive files show the same place: they correlate by %.2f without a shift; if they are tiles all the same, give --pattern '%s'", r, t.Pattern)
+	t.Pattern = strings.Replace(t.Pattern, "{index}", "{z}", 1)
+	p, err := tilefiles.ParsePattern(t.Pattern)
+	if err != nil {
+		return err
+	}
+	how := t.opt.Tiles
+	if t.set, err = t.find(ctx, p, &how); err != nil {
+		return err
+	}
+	t.Confidence, t.Needs, t.Alternatives, t.Voxel, t.VoxelFrom = Medium, nil, nil, nil, ""
+	t.voxel()
+	t.volume()
+	return nil
+}
+
+// volume says that the files are planes, channels and times of one volume, or of one for each slice.
+func (t *tileSet) volume() {
+	t.Kind = Stack
+	s := &t.set.Slices[0]
 	t.What = fmt.Sprintf("%d planes of one volume, in a file each", t.set.Files)
-	t.evidence("consecutive files show the same place: they correlate by %.2f without a shift", r)
-	t.warn("strata has no command that makes a volume of files with a plane each; if they are tiles, give --pattern")
-	first := t.set.Path(t.set.Slices[0].First())
-	t.Commands = []string{"strata view " + quote(first) + " --open"}
-	t.image, t.Needs, t.Alternatives = first, nil, nil
+	which := ""
+	if len(t.set.Slices) > 1 {
+		t.What = fmt.Sprintf("%d planes of %d volumes, in a file each", t.set.Files, len(t.set.Slices))
+		which = fmt.Sprintf(" --slice %d", s.ID)
+	}
+	t.Planes, t.Shape[0] = t.set.Header.Planes*max(1, len(t.set.Planes)), t.set.Header.Planes*max(1, len(t.set.Planes))
+	t.image = t.set.Path(s.First())
+	out := t.beside("volume") + ".ome.zarr"
+	t.Commands = []string{"strata stitch " + quote(t.l.Root) + " " + out + " --pattern " + quote(t.Pattern) + which + t.voxelFlag(), "strata view " + out + " --open"}
 }
 
 // mosaic returns the tiles of the slice looked at. Tiles of an index that lie in one line are numbered along it.

@@ -17,7 +17,7 @@ const (
 	mostLine, mostPlaces = 1 << 20, 1 << 26
 )
 
-// key is what tells a tile of a slice apart: row and column, index, or x and y in µm.
+// key is what tells a tile of a slice apart: row and column, index, or x and y in µm; nothing if there is only one.
 type key [2]float64
 
 // key returns the key of a file.
@@ -27,6 +27,8 @@ func (s *Set) key(f *file) key {
 		return key{float64(f.Whole[Row]), float64(f.Whole[Col])}
 	case p.Has(Index):
 		return key{float64(f.Whole[Index]), 0}
+	case p.Single():
+		return key{}
 	}
 	return key{f.UM[1], f.UM[0]}
 }
@@ -136,14 +138,14 @@ func (s *Set) twice(sl *Slice, f *file, other, stars string) error {
 // place gives the tiles of all slices their places in grids.
 func (s *Set) place(ctx context.Context, keys [][]key) error {
 	p := s.Pattern
-	positions := !p.Has(Row) && (!p.Has(Index) || s.Options.Grid == [2]int{})
+	positions := !p.Has(Row) && !p.Single() && (!p.Has(Index) || s.Options.Grid == [2]int{})
 	for i := range s.Slices {
 		sl := &s.Slices[i]
 		var err error
 		switch {
 		case positions:
 			err = s.byPosition(ctx, sl)
-		case p.Has(Row):
+		case p.Has(Row), p.Single():
 			err = s.byRow(sl, keys[i], keys)
 		default:
 			err = s.byIndex(sl, keys[i], keys)

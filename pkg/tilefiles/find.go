@@ -137,6 +137,9 @@ func (o *Options) check(p *Pattern) error {
 	default:
 		return badOption("axes", "%q: want zyx, cyx or yx", o.Axes)
 	}
+	if p.Single() && o.Grid != [2]int{} {
+		return badOption("grid", "is about tiles, which the pattern %s does not tell apart", p)
+	}
 	if p.Has(Index) {
 		return nil
 	}

@@ -139,7 +139,10 @@ func parseLevel(text string) (parts []part, err error) {
 	return parts, nil
 }
 
-// check reports whether the tokens tell tiles apart.
+// Single reports whether a slice is a single tile, whose files are its planes, channels or times.
+func (p *Pattern) Single() bool { return !p.has[Row] && !p.has[Index] && !p.has[XUM] }
+
+// check reports whether the tokens tell files apart.
 func (p *Pattern) check() error {
 	ways := 0
 	for _, w := range [][2]Token{{Row, Col}, {Index, Index}, {XUM, YUM}} {
@@ -156,8 +159,8 @@ func (p *Pattern) check() error {
 		}
 	}
 	switch {
-	case ways == 0:
-		return fmt.Errorf("does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}")
+	case ways == 0 && !(p.has[Z] || p.has[C] || p.has[T] || p.has[SliceToken]):
+		return fmt.Errorf("does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {t} or {slice} for the files of one tile")
 	case ways > 1 && !(ways == 2 && p.has[Row] && p.has[XUM]) && !(ways == 2 && p.has[Index] && p.has[XUM]):
 		return fmt.Errorf("has {row} and {col} besides {index}: put * for one of them")
 	}

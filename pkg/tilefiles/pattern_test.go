@@ -69,7 +69,7 @@ func TestMatch(t *testing.T) {
 func TestBadPatterns(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"":                         "is empty",
-		"tile.tif":                 "does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}",
+		"tile.tif":                 "does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {t} or {slice} for the files of one tile",
 		"t_{row}.tif":              "has {row} but not {col}",
 		"t_{col}.tif":              "has {col} but not {row}",
 		"t_{y_um}.tif":             "has {y_um} but not {x_um}",

@@ -95,7 +95,7 @@ func run(ctx context.Context, r *cli.Run) error {
 func options(r *cli.Run) (survey.Options, error) {
 	opt := survey.Options{Pattern: r.String("pattern"), Ordered: r.IsSet("order"), Snaked: r.IsSet("snake"), Started: r.IsSet("start")}
 	var err error
-	if opt.Tiles, err = tileOptions(r); err != nil {
+	if opt.Tiles, err = stage.TileOptions(r); err != nil {
 		return opt, err
 	}
 	if r.IsSet("overlap") {
@@ -104,25 +104,6 @@ func options(r *cli.Run) (survey.Options, error) {
 	}
 	if r.Bool("json") && r.IsSet("browser") {
 		return opt, cli.Usage("--json shows nothing: leave out --browser and --no-browser")
-	}
-	return opt, nil
-}
-
-// tileOptions returns what the flags of stage.TileFlags say, but for the pattern.
-func tileOptions(r *cli.Run) (opt tilefiles.Options, err error) {
-	opt = tilefiles.Options{Columns: r.String("order") == "columns", Snake: r.Bool("snake"), Axes: r.String("axes")}
-	if opt.Start, err = tilefiles.ParseCorner(r.String("start")); err != nil {
-		return opt, cli.Usage("--start: %w", err)
-	}
-	if g := r.Ints("grid"); len(g) == 2 {
-		opt.Grid = [2]int(g)
-	} else if len(g) != 0 {
-		return opt, cli.Usage("--grid has %d numbers: want ROWS,COLS", len(g))
-	}
-	if v := r.Floats("voxel_size"); len(v) == 3 {
-		opt.Voxel = [3]float64(v)
-	} else if len(v) != 0 {
-		return opt, cli.Usage("--voxel_size has %d numbers: want Z,Y,X in µm", len(v))
 	}
 	return opt, nil
 }

@@ -52,26 +52,34 @@ func NoTiles(r *cli.Run) error {
 	return nil
 }
 
-// FindTiles finds the files of --pattern in a folder that an argument names.
-func FindTiles(ctx context.Context, r *cli.Run, name string) (*tilefiles.Set, error) {
-	opt := tilefiles.Options{Columns: r.String("order") == "columns", Snake: r.Bool("snake"), Axes: r.String("axes")}
-	var err error
+// TileOptions returns what the flags of [TileFlags] say, but for --pattern.
+func TileOptions(r *cli.Run) (opt tilefiles.Options, err error) {
+	opt = tilefiles.Options{Columns: r.String("order") == "columns", Snake: r.Bool("snake"), Axes: r.String("axes")}
 	if opt.Start, err = tilefiles.ParseCorner(r.String("start")); err != nil {
-		return nil, cli.Usage("--start: %w", err)
+		return opt, cli.Usage("--start: %w", err)
 	}
 	switch g := r.Ints("grid"); len(g) {
 	case 0:
 	case 2:
 		opt.Grid = [2]int(g)
 	default:
-		return nil, cli.Usage("--grid has %d numbers: want ROWS,COLS", len(g))
+		return opt, cli.Usage("--grid has %d numbers: want ROWS,COLS", len(g))
 	}
 	switch v := r.Floats("voxel_size"); len(v) {
 	case 0:
 	case 3:
 		opt.Voxel = [3]float64(v)
 	default:
-		return nil, cli.Usage("--voxel_size has %d numbers: want Z,Y,X in µm", len(v))
+		return opt, cli.Usage("--voxel_size has %d numbers: want Z,Y,X in µm", len(v))
+	}
+	return opt, nil
+}
+
+// FindTiles finds the files of --pattern in a folder that an argument names.
+func FindTiles(ctx context.Context, r *cli.Run, name string) (*tilefiles.Set, error) {
+	opt, err := TileOptions(r)
+	if err != nil {
+		return nil, err
 	}
 	p, err := tilefiles.ParsePattern(r.String("pattern"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // propose writes the patterns.
 func (n *naming) propose(swap, tenths bool, restricted string) {
-	if !n.placed() {
+	if !n.placed() && n.has("z") == nil {
 		return
 	}
 	confidence, why := n.confidence()
