@@ -107,7 +107,7 @@ func run(ctx context.Context, r *cli.Run, c flatfield.Options) error {
 	}
 	var metrics, picture *atomic.Output
 	var result *flatfield.Result
-	return stage.Made{Name: "flatfield", Passes: 1, OnGPU: true,
+	return stage.Made{Name: "flatfield", Tiles: true, Passes: 1, OnGPU: true,
 		Outputs: func() (err error) {
 			metrics, picture, err = diagnostics(r)
 			return err

@@ -37,6 +37,9 @@ func open(ctx context.Context, r *cli.Run, opt *stitch.Options) (*ngff.Image, er
 		if err == nil && !r.IsSet("transform") && opt.Positions == nil {
 			recorded(r, in, opt)
 		}
+		if err == nil {
+			stage.NoteTiles(r, r.Arg("IN"), in)
+		}
 		return in, err
 	}
 	set, err := stage.FindTiles(ctx, r, r.Arg("IN"))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"strata/pkg/cli"
@@ -304,8 +305,11 @@ func describeImage(ctx context.Context, r *cli.Run, st store.Store, g *zarr.Grou
 		return &imageInfo{Problem: cli.Message(err.Error())}, nil
 	}
 	known := map[string]zarr.Node{}
-	info := &imageInfo{Version: im.Version, Name: im.Name, Voxel: im.VoxelSize, Labels: im.Labels, Warnings: im.Warnings}
-	for _, a := range im.Axes {
+	info := &imageInfo{Version: im.Version, Name: im.Name, Voxel: slices.Clone(im.VoxelSize), Labels: im.Labels, Warnings: im.Warnings}
+	for d, a := range im.Axes {
+		if a.Type != ngff.TypeSpace {
+			info.Voxel[d] = 0
+		}
 		info.Axes, info.Units = append(info.Axes, a.Name), append(info.Units, a.Unit)
 	}
 	for _, l := range im.Levels {

@@ -18,6 +18,7 @@ type Made struct {
 	Task   string // of its progress; "": Name
 	Passes int64  // how often it reads IN
 	OnGPU  bool   // it can use a GPU
+	Tiles  bool   // what it computes depends on the tiles of a mosaic grid
 
 	Inputs  func() error                      // opens further inputs, after IN; nil: there are none
 	Outputs func() error                      // begins further outputs, after OUT; nil: there are none
@@ -39,6 +40,9 @@ func (m Made) Do(ctx context.Context, r *cli.Run) error {
 	in, err := Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
+	}
+	if m.Tiles {
+		NoteTiles(r, r.Arg("IN"), in)
 	}
 	if err := call(m.Inputs); err != nil {
 		return err

@@ -86,7 +86,7 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 	}
 	z, err := Zip(file)
 	if errors.Is(err, errNoZip) {
-		return nil, "", fmt.Errorf("%s: neither a folder nor a zip file: %w", file, errNoZip)
+		return nil, "", fmt.Errorf("%s: is %s: want Zarr in a folder or a zip file, or an image in TIFF, CZI, NIfTI or NRRD", file, kindOf(file))
 	}
 	if err != nil {
 		return nil, "", err

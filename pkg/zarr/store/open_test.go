@@ -102,7 +102,7 @@ func TestOpenURL(t *testing.T) {
 
 	for _, c := range []struct{ address, want string }{
 		{dir + "/none", "no such file"}, {dir + "/none/at/all", "none/at/all"}, {"none", "no such file"}, {dir + "/x.zarr/1", "no such file"},
-		{dir + "/image.tif", "neither a folder nor a zip file"}, {dir + "/image.tif/0", "neither a folder nor a zip file"},
+		{dir + "/image.tif", "want Zarr in a folder or a zip file"}, {dir + "/image.tif/0", "want Zarr in a folder or a zip file"},
 		{dir + "/flat.zip/../x", "invalid key"}, {"", "empty path"}, {"gs://bucket/x", "no store for gs:// addresses"},
 		{"file://elsewhere/x", "want file:///path"}, {"http://", "no host"}, {"http://a b/", "invalid character"},
 		{srv.URL + "/none.zip", "404"}, {srv.URL + "/flat.zip/a//b", "invalid key"},
