@@ -30,6 +30,16 @@ func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(readerAt{ctx, o}, 0, o.Size()))
 }
 
+// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below zarr/ENTRY/.
+func (v *Viewer) Stored(ctx context.Context, entry int) bool {
+	s, err := v.source(ctx, entry)
+	if err != nil {
+		return false
+	}
+	_, other := s.image.Group.Store().(store.Decoder)
+	return !other
+}
+
 // object opens the object that a request names.
 func (v *Viewer) object(ctx context.Context, r *http.Request) (store.Object, error) {
 	if err := v.begin(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,7 @@ func Command() *cli.Command {
 			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on, 0 to 65535; 0 picks a free one"},
 			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
 			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let web pages of this origin, such as https://hms-dbmi.github.io, read the stored images"},
+			{Name: "neuroglancer", Kind: cli.Bool, Usage: "also print an address that shows the image in Neuroglancer, a page of " + neuroglancer + ", which may then read the stored images"},
 			{Name: "slurm", Kind: cli.Bool, Usage: "start the viewer in a SLURM job by srun, with the partition of SLURM_PARTITION and the time of SLURM_TIMELIMIT"},
 		},
 		Shared:   cli.Resources,
@@ -55,7 +57,8 @@ func Command() *cli.Command {
 			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr", Usage: "how well two slices fit"},
 			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr --place registered/slice_z02", Usage: "how well they are registered, to correct it by hand"},
 			{Command: "view s3://bucket/scan.ome.zarr --port 8080", Usage: "an image in a bucket"},
-			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "also in Neuroglancer"},
+			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "also in pages of that origin"},
+			{Command: "view volume.ome.zarr --neuroglancer", Usage: "also in Neuroglancer"},
 		},
 		Run: cli.Do(run),
 	}
@@ -97,7 +100,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	o.Mem = r.Options.Mem - r.Options.Reserved
-	return serveOn(ctx, r, o, page{r.Int("port"), r.Bool("open"), note})
+	p := page{port: r.Int("port"), browser: r.Bool("open"), note: note, neuroglancer: r.Bool("neuroglancer")}
+	if p.neuroglancer && !slices.Contains(o.Origins, neuroglancer) {
+		o.Origins = append(o.Origins, neuroglancer)
+	}
+	return serveOn(ctx, r, o, p)
 }
 
 // page says how images are shown.
@@ -105,6 +112,8 @@ type page struct {
 	port    int
 	browser bool   // open one
 	note    string // a warning behind the address; "": none
+
+	neuroglancer bool // print its address, too
 }
 
 // Serve shows images until ctx ends: it opens the first, prints the address of the page, and opens a browser if asked to.
@@ -118,6 +127,11 @@ func serveOn(ctx context.Context, r *cli.Run, o view.Options, p page) error {
 		v.Close()
 		return err
 	}
+	first := slices.IndexFunc(o.Entries, func(e view.Entry) bool { return !e.Page })
+	if p.neuroglancer && !v.Stored(ctx, first) {
+		v.Close()
+		return cli.Usage("--neuroglancer: %s is not stored as Zarr: zarr-tool import makes a copy that is", o.Title)
+	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(p.port))
 	if err != nil {
@@ -127,6 +141,11 @@ func serveOn(ctx context.Context, r *cli.Run, o view.Options, p page) error {
 	port := l.Addr().(*net.TCPAddr).Port
 	if _, err := fmt.Fprintf(r.Stdout, "http://127.0.0.1:%d/%s/\n", port, o.Token); err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if p.neuroglancer {
+		if _, err := fmt.Fprintln(r.Stdout, inNeuroglancer(fmt.Sprintf("http://127.0.0.1:%d/%s/zarr/%d/", port, o.Token, first), o.Entries[first].Name)); err != nil {
+			return errors.Join(err, l.Close())
+		}
 	}
 	if p.note != "" {
 		r.Warn("%s", p.note)

@@ -33,7 +33,7 @@ func serve(t testing.TB, env []string, in string) string {
 	return page
 }
 
-// serveProcess starts the viewer and returns the address of its page, its process, and what that says on standard error, to be read
+// serveProcess starts the viewer and returns the address of its page, with that of --neuroglancer on a second line, its process, and what that says on standard error, to be read
 // when it has ended.
 func serveProcess(t testing.TB, env []string, in string, flags ...string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
 	t.Helper()
@@ -51,9 +51,13 @@ func serveProcess(t testing.TB, env []string, in string, flags ...string) (page 
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // it was interrupted
 	})
-	page, err = bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("view %s: %v: %s", in, err, messages.String())
+	lines := bufio.NewReader(out)
+	for range 1 + strings.Count(strings.Join(flags, " "), "--neuroglancer") {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("view %s: %v: %s", in, err, messages.String())
+		}
+		page += line
 	}
 	return strings.TrimSpace(page), cmd, messages
 }
