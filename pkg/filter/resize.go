@@ -15,9 +15,14 @@ type Resizer struct {
 	acc     [3]int // shape of the sums over z
 	sum     []float32
 	next    int // planes taken
-	free    [2][]float32
-	rows    []float32
+	own     ResizeScratch
 	done    []float32
+}
+
+// ResizeScratch is the memory of passes along Y and X, for one goroutine. The zero value is ready.
+type ResizeScratch struct {
+	free [2][]float32
+	rows []float32
 }
 
 // Pass is a pass of weights along one axis of a volume (z, y, x).
@@ -78,12 +83,40 @@ func ResizerBytes(in, out [3]int, n int) int64 {
 	return 4 * (elements + most[0] + most[1] + int64(r.x.RowScratch()))
 }
 
-// Add takes the next planes of the volume, any number of them. It returns the result of the passes before the
-// one along Z, valid until the next call. If the weights of Y and X use all inputs, the result has a NaN or
-// an infinity whenever the planes have one.
+// ScratchBytes returns the memory of a [ResizeScratch] for n planes at a time.
+func (r *Resizer) ScratchBytes(n int) (bytes int64) {
+	shape := [3]int{n, r.y.in, r.x.in}
+	for _, p := range r.before {
+		shape[p.Axis] = p.out
+		bytes += 4 * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
+	}
+	return bytes + 4*int64(r.x.RowScratch())
+}
+
+// Scratch returns the resizer's own scratch, which [Resizer.Add] uses.
+func (r *Resizer) Scratch() *ResizeScratch { return &r.own }
+
+// Add takes the next planes of the volume, any number of them. It returns the result of [Resizer.Begin], valid until the next call.
 func (r *Resizer) Add(planes []float32) []float32 {
+	begun := r.Begin(&r.own, planes)
+	r.Finish(begun, len(planes)/(r.y.in*r.x.in))
+	return begun
+}
+
+// Begin runs the passes before the one along Z over some planes of the volume, any number of them, for [Resizer.Finish]. Several
+// goroutines may call it at a time, with a scratch each; the result lies in it, or is planes. If the weights of Y and X use all inputs,
+// the result has a NaN or an infinity whenever the planes have one.
+func (r *Resizer) Begin(scratch *ResizeScratch, planes []float32) []float32 {
 	n := len(planes) / (r.y.in * r.x.in)
-	if len(planes) != n*r.y.in*r.x.in || r.next+n > r.z.in {
+	if len(planes) != n*r.y.in*r.x.in {
+		panic("filter: planes do not fit the volume that is resized")
+	}
+	return scratch.run(r.before, planes, [3]int{n, r.y.in, r.x.in})
+}
+
+// Finish takes what [Resizer.Begin] made of the next n planes.
+func (r *Resizer) Finish(begun []float32, n int) {
+	if r.next+n > r.z.in {
 		panic("filter: planes do not fit the volume that is resized")
 	}
 	size := r.acc[0] * r.acc[1] * r.acc[2]
@@ -91,10 +124,8 @@ func (r *Resizer) Add(planes []float32) []float32 {
 		r.sum = make([]float32, size)
 	}
 	r.sum = r.sum[:size]
-	planes = r.run(r.before, planes, [3]int{n, r.y.in, r.x.in})
-	r.z.Add(r.sum, planes, r.next, r.acc[1]*r.acc[2])
+	r.z.Add(r.sum, begun, r.next, r.acc[1]*r.acc[2])
 	r.next += n
-	return planes
 }
 
 // Volume returns the result, of shape (z.Out, y.Out, x.Out), once all planes are added. Planes added after
@@ -104,14 +135,14 @@ func (r *Resizer) Volume() []float32 {
 		panic("filter: a volume is resized before all of its planes are there")
 	}
 	if r.done == nil {
-		r.done = r.run(r.after, r.sum, r.acc)
+		r.done = r.own.run(r.after, r.sum, r.acc)
 	}
 	return r.done
 }
 
 // run runs passes along Y and X, the first into one scratch, the second into
 // the other.
-func (r *Resizer) run(passes []Pass, v []float32, shape [3]int) []float32 {
+func (r *ResizeScratch) run(passes []Pass, v []float32, shape [3]int) []float32 {
 	for i, p := range passes {
 		shape[p.Axis] = p.out
 		size := shape[0] * shape[1] * shape[2]

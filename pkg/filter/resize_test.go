@@ -181,7 +181,7 @@ func TestResizerIsTheSameHoweverFed(t *testing.T) {
 			t.Fatalf("%d elements, want %d", n, outSize)
 		}
 		in, out := [3]int{w[0].In(), w[1].In(), w[2].In()}, [3]int{w[0].Out(), w[1].Out(), w[2].Out()}
-		if got := ResizerBytes(in, out, in[0]); got < 4*int64(len(whole.sum)+len(whole.free[0])+len(whole.free[1])+len(whole.rows)) {
+		if got := ResizerBytes(in, out, in[0]); got < 4*int64(len(whole.sum)+len(whole.own.free[0])+len(whole.own.free[1])+len(whole.own.rows)) {
 			t.Fatalf("the resizer takes more than the %d bytes it says", got)
 		}
 		plane := w[1].In() * w[2].In()

@@ -29,11 +29,12 @@ bench-tiff make "$tmp/own/scan.svs" --width 3000 --height 2000 --compression jpe
 phantom "$tmp/scans" --czi --tiles 2,3 --tile 1,256,256 -q && mv "$tmp/scans/scan_z00.czi" "$tmp/own/scan.czi" || exit 1
 commands "$readme" 'Your data' 'Look at it'
 ok 'README has commands for mosaics, slides and the result' same "$(programs)" \
-  'nextflow cp nextflow zarr-tool zarr-tool zarr-tool zarr-tool stitch view view view preview zarr-tool'
+  'nextflow cp nextflow zarr-tool zarr-tool zarr-tool zarr-tool zarr-tool stitch view view view preview zarr-tool'
 if follow "$tmp/own"; then
   cd "$tmp/own" || exit 1
   ok 'the workflow makes a volume and its report' filled results/volume/volume.ome.zarr/0/zarr.json results/qc-report.html
   ok 'a slide becomes what it should' filled scan.ome.zarr/2/zarr.json scan.ome.tif slide.ome.zarr/0/zarr.json
+  ok 'a level is there as NIfTI' filled brain.nii.gz
   ok 'the picture is there' is_png volume.png
 fi
 total

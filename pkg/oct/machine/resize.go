@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"strata/pkg/dtype"
@@ -9,6 +12,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/work"
 )
 
 // resizer resamples tiles, with the same bits on every machine.
@@ -95,8 +99,9 @@ func resizedAtATime(m *oct.Mosaic) int {
 // hostResizer holds the memory in which a worker resamples tiles.
 type hostResizer struct {
 	*filter.Resizer
-	planes []float32 // some planes as float32; nil if the source is float32
-	out    []byte    // the result; nil if the Resizer holds it
+	own  resizeSpace // with the Resizer's scratch
+	used atomic.Bool // own, by one of those who filter
+	out  []byte      // the result; nil if the Resizer holds it
 }
 
 func (w *host) Resize(tile oct.Rectangle) Block {
@@ -108,9 +113,7 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 		r.Reset(p.Resize.z, y, x)
 	default:
 		r.Resizer = filter.NewResizer(p.Resize.z, y, x)
-		if m.DType != dtype.Float32 {
-			r.planes = make([]float32, resizedAtATime(m)*m.Chunk[1]*m.Chunk[2])
-		}
+		r.own.scratch = r.Scratch()
 	}
 	w.Stream(tile, func(_, _ int, planes Block) { w.addResized(planes.host, tile.Area()) })
 	if w.err != nil {
@@ -119,7 +122,7 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 	start := time.Now()
 	defer func() { p.Source.res.Meter.Since(meter.Compute, start) }()
 	v := r.Volume()
-	if r.planes == nil {
+	if m.DType == dtype.Float32 {
 		return Block{host: dtype.Bytes(v)}
 	}
 	n := len(v) * m.DType.Size()
@@ -131,29 +134,66 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 	return Block{host: r.out}
 }
 
-// addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one
-// pass to the next.
+// resizeSpace is the memory of one who filters some planes.
+type resizeSpace struct {
+	scratch *filter.ResizeScratch
+	planes  []float32 // as float32; not used if the source is float32
+}
+
+// resizeSpaces holds the memory of those who help.
+var resizeSpaces = sync.Pool{New: func() any { return &resizeSpace{scratch: new(filter.ResizeScratch)} }}
+
+// addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one pass to the next. Idle
+// processors filter some of them along y and x; all are added in their order.
 func (w *host) addResized(v []byte, area int) {
-	s, r := w.plan.Source, &w.resize
-	kind := s.mosaic.DType
+	s := w.plan.Source
+	group := resizedAtATime(s.mosaic) * area * s.mosaic.DType.Size()
+	groups := (len(v) + group - 1) / group
 	start := time.Now()
-	for group := resizedAtATime(s.mosaic) * area * kind.Size(); len(v) > 0; {
-		n := min(group, len(v))
-		planes := r.planes
-		if planes == nil {
-			planes = dtype.Slice[float32](v[:n])
-		} else {
-			planes = planes[:n/kind.Size()]
-			filter.FromStored(kind, planes, v[:n])
+	defer func() { s.res.Meter.Since(meter.Compute, start) }()
+	if groups < 2 || work.Idle(w.ctx) == 0 {
+		for ; len(v) > 0 && w.err == nil; v = v[min(group, len(v)):] {
+			w.resize.Finish(w.filtered(&w.resize.own, v[:min(group, len(v))]), min(group, len(v))/(area*s.mosaic.DType.Size()))
 		}
-		filtered := r.Add(planes)
-		if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
-			// what is filtered is fewer voxels to look at, and shows them all
-			w.plan.nonFinite(filter.NonFiniteStored(kind, v[:n]))
-		}
-		v = v[n:]
+		return
 	}
-	s.res.Meter.Since(meter.Compute, start)
+	bytes := 4*int64(resizedAtATime(s.mosaic)*area) + w.resize.ScratchBytes(resizedAtATime(s.mosaic))
+	turn := newTurns()
+	w.err = work.Split(w.ctx, groups, bytes, func(i int) error {
+		defer turn.end(i)
+		space := &w.resize.own
+		if w.resize.used.CompareAndSwap(false, true) {
+			defer w.resize.used.Store(false)
+		} else {
+			space = resizeSpaces.Get().(*resizeSpace)
+			defer resizeSpaces.Put(space)
+		}
+		part := v[i*group : min((i+1)*group, len(v))]
+		filtered := w.filtered(space, part)
+		turn.wait(i)
+		w.resize.Finish(filtered, len(part)/(area*s.mosaic.DType.Size()))
+		return nil
+	})
+}
+
+// filtered returns planes filtered along y and x, in the memory of space.
+func (w *host) filtered(space *resizeSpace, v []byte) []float32 {
+	kind := w.plan.Source.mosaic.DType
+	var planes []float32
+	if kind == dtype.Float32 {
+		planes = dtype.Slice[float32](v)
+	} else {
+		n := len(v) / kind.Size()
+		space.planes = slices.Grow(space.planes[:0], n)[:n]
+		planes = space.planes
+		filter.FromStored(kind, planes, v)
+	}
+	filtered := w.resize.Begin(space.scratch, planes)
+	if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
+		// what is filtered is fewer voxels to look at, and shows them all
+		w.plan.nonFinite(filter.NonFiniteStored(kind, v))
+	}
+	return filtered
 }
 
 // deviceResizer holds the memory in which a worker resamples tiles: voxels are uploaded once, and the result comes

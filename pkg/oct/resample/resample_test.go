@@ -324,6 +324,41 @@ func TestResampleIsTheSameHoweverStored(t *testing.T) {
 	}
 }
 
+// One tile is shared by all processors, and has the same bytes: planes are filtered by several, and added in their order.
+func TestResampleSharesATile(t *testing.T) {
+	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{90, 150, 160}
+	const nans = (90*150*160 + 100_002) / 100_003
+	v := octtest.Made3(shape, func(i int) float32 {
+		if i%100_003 == 0 {
+			return float32(math.NaN())
+		}
+		return float32(rand.New(rand.NewPCG(5, uint64(i))).NormFloat64() * math.Exp(float64(i%13)))
+	})
+	in := octtest.MosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: shape, Codecs: zstd}, v)
+	for _, target := range []Options{isotropic(10), {Resolution: [3]float64{20, 2, 1}}} {
+		var want []float32
+		for _, workers := range []int{1, 8, 8, 8} {
+			m := &meter.Meter{}
+			out, err := Run(octtest.Ctx, in, store.Memory(), target, oct.Layout{}, oct.Resources{Workers: workers, Mem: 256 << 20, Meter: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.NonFinite() != nans {
+				t.Errorf("%d workers: %d voxels counted, want %d", workers, m.NonFinite(), nans)
+			}
+			got := octtest.Read(t, out.Levels[0].Array)
+			if want == nil {
+				want = got
+			}
+			octtest.SameBits(t, got, want)
+		}
+	}
+}
+
 // A raw plane larger than a piece is read whole; a chunk of a prime number of
 // rows is read where it lies.
 func TestResampleOfLargePlanes(t *testing.T) {
