@@ -41,7 +41,10 @@ func TestCorpus(t *testing.T) {
 			}
 			want, err := zarr.OpenArray(t.Context(), st, "0")
 			if err != nil {
-				t.Skip(err) // of a codec that is left to others
+				if !strings.HasPrefix(c.Name, "opt_") || !strings.Contains(err.Error(), "is not supported") {
+					t.Fatal(err)
+				}
+				return // a compression that is left to others
 			}
 			root := t.TempDir()
 			if err := os.WriteFile(filepath.Join(root, "1.tif"), tiffcorpus.Bytes(t, c.Name), 0o666); err != nil {
