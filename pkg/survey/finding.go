@@ -66,7 +66,7 @@ type Alternative struct {
 	Why     string `json:"why"`
 }
 
-// Order is how the index of tiles runs through the grid.
+// Order says how the index of tiles runs through the grid.
 type Order struct {
 	Columns bool   `json:"columns"`
 	Snake   bool   `json:"snake"`

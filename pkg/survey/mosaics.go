@@ -131,6 +131,9 @@ func (f *Finding) gridOf(ctx context.Context, im *ngff.Image) error {
 	a := im.Levels[0].Array
 	shape, chunk := a.Shape(), a.Chunks()
 	n := len(shape)
+	for d := range chunk {
+		chunk[d] = min(chunk[d], shape[d]) // one that is longer holds a single tile
+	}
 	ny, nx := shape[n-2]/chunk[n-2], shape[n-1]/chunk[n-1]
 	f.Grid, f.Tiles = &[2]int{ny, nx}, ny*nx
 	f.evidence("chunks of %v in an image of %v", chunk, shape)

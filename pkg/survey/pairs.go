@@ -15,7 +15,7 @@ const (
 	fair = 0.3
 	// leastOverlap and mostSlant bound where neighbours lie: the fraction of a tile that both show, and how far it is to the side.
 	leastOverlap, mostSlant = 0.015, 0.15
-	// repeat is how much the steps of the stage may differ, as a fraction of a tile.
+	// repeat bounds how much the steps of the stage may differ, as a fraction of a tile.
 	repeat = 0.035
 	// surely is the overlap below which correlations count less.
 	surely = 0.06

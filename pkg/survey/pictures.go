@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/images"
 	"strata/pkg/mem"
@@ -32,7 +31,7 @@ type picture struct {
 	detail []float32 // pix without noise and without shading, for comparisons
 }
 
-// plane is what a mosaic reads pictures of: a tile in the middle plane.
+// plane reads the picture of a tile in its middle plane.
 type plane func(ctx context.Context, tile int) (*picture, error)
 
 // pictures is a grid of tiles of which pictures can be read.
@@ -102,13 +101,8 @@ func readRegion(ctx context.Context, a *zarr.Array, r zarr.Region) (*picture, er
 	if err := a.Read(ctx, r, data); err != nil {
 		return nil, err
 	}
-	return reduce(a.DType(), data, ny, nx)
-}
-
-// reduce makes a picture of the first plane of data.
-func reduce(t dtype.Type, data []byte, ny, nx int) (*picture, error) {
 	v := make([]float32, ny*nx)
-	filter.FromStored(t, v, data[:ny*nx*t.Size()])
+	filter.FromStored(a.DType(), v, data[:ny*nx*a.DType().Size()])
 	return shrink(v, ny, nx), nil
 }
 

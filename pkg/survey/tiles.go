@@ -21,7 +21,7 @@ var tileNames = []string{".tif", ".tiff", ".stk", ".png", ".npy"}
 // mostStaged is the number of files whose headers are read for the positions of the stage.
 const mostStaged = 4096
 
-// tileSet is what is known of tiles in files.
+// tileSet holds what is known of tiles in files.
 type tileSet struct {
 	*Finding
 	l       *Listing

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Stage is where the stage of a microscope stood when an image was taken.
+// Stage holds the position of a microscope's stage when an image was taken.
 type Stage struct {
 	YX   [2]float64 // µm
 	From string     // what recorded it: "OME-XML", "Micro-Manager" or "MetaMorph"
