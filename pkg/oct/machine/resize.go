@@ -147,13 +147,15 @@ var resizeSpaces = sync.Pool{New: func() any { return &resizeSpace{scratch: new(
 // processors filter some of them along y and x; all are added in their order.
 func (w *host) addResized(v []byte, area int) {
 	s := w.plan.Source
-	group := resizedAtATime(s.mosaic) * area * s.mosaic.DType.Size()
+	plane := area * s.mosaic.DType.Size()
+	group := resizedAtATime(s.mosaic) * plane
 	groups := (len(v) + group - 1) / group
+	part := func(i int) []byte { return v[i*group : min((i+1)*group, len(v))] }
 	start := time.Now()
 	defer func() { s.res.Meter.Since(meter.Compute, start) }()
 	if groups < 2 || work.Idle(w.ctx) == 0 {
-		for ; len(v) > 0 && w.err == nil; v = v[min(group, len(v)):] {
-			w.resize.Finish(w.filtered(&w.resize.own, v[:min(group, len(v))]), min(group, len(v))/(area*s.mosaic.DType.Size()))
+		for i := range groups {
+			w.resize.Finish(w.filtered(&w.resize.own, part(i)), len(part(i))/plane)
 		}
 		return
 	}
@@ -168,10 +170,9 @@ func (w *host) addResized(v []byte, area int) {
 			space = resizeSpaces.Get().(*resizeSpace)
 			defer resizeSpaces.Put(space)
 		}
-		part := v[i*group : min((i+1)*group, len(v))]
-		filtered := w.filtered(space, part)
+		filtered := w.filtered(space, part(i))
 		turn.wait(i)
-		w.resize.Finish(filtered, len(part)/(area*s.mosaic.DType.Size()))
+		w.resize.Finish(filtered, len(part(i))/plane)
 		return nil
 	})
 }

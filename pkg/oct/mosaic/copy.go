@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
@@ -154,8 +153,8 @@ func (c *copying) run(ctx context.Context, w *ngff.Writer) error {
 
 // count counts voxels that are NaN or infinite.
 func (c *copying) count(b []byte) {
-	if c.spec.DType == dtype.Float32 {
+	if c.spec.DType.IsFloat() {
 		defer c.res.Meter.Since(meter.Compute, time.Now())
-		c.res.Meter.AddNonFinite(filter.CountNonFinite(dtype.Slice[float32](b)))
+		c.res.Meter.AddNonFinite(filter.NonFiniteStored(c.spec.DType, b))
 	}
 }
