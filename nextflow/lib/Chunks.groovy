@@ -17,8 +17,25 @@ class Chunks {
      * those of an image at an address. Of the task's memory, mem_fraction becomes --mem.
      */
     static MemoryUnit memory(Object task, Object images, Map params) {
-        final long most = [images].flatten().collect { it instanceof Path ? voxels(it) : 0L }.max() ?: 0L
-        return new MemoryUnit(Math.ceil(most * PER_VOXEL * (task.cpus as long) / (params.mem_fraction as double)) as long)
+        return enough(task, [images].flatten().collect { it instanceof Path ? voxels(it) : 0L }, params)
+    }
+
+    /** Likewise for tiles of raw frames, folders of float32, each of which is to be a chunk. */
+    static MemoryUnit ofFrames(Object task, Object tiles, Map params) {
+        return enough(task, [tiles].flatten().collect { Path tile -> samples(tile) }, params)
+    }
+
+    private static MemoryUnit enough(Object task, List<Long> voxels, Map params) {
+        return new MemoryUnit(Math.ceil((voxels.max() ?: 0L) * PER_VOXEL * (task.cpus as long) / (params.mem_fraction as double)) as long)
+    }
+
+    /** The samples of a tile's frames; 0 if it cannot be listed, which the program says that reads it. */
+    private static long samples(Path tile) {
+        try {
+            return Files.newDirectoryStream(tile.toRealPath(), 'image_*.bin').withCloseable { it.sum(0L) { Files.size(it).intdiv(Float.BYTES) } as long }
+        } catch (IOException ignored) {
+            return 0L
+        }
     }
 
     /** The voxels of a chunk of the largest level, of an inner one where there are shards; 0 if that is not known. */

@@ -3,6 +3,7 @@
 process MOSAIC {
     tag "${name}"
     label 'cpu'
+    ext chunks: { Chunks.ofFrames(task, tiles, params) }
     maxForks params.mosaic_max_forks
     errorStrategy { Attempts.slice(task) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }

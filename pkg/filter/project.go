@@ -24,14 +24,21 @@ func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	if len(src)%n != 0 {
 		panic(fmt.Sprintf("filter: %d elements are no whole number of planes of %d", len(src), n))
 	}
-	planes := len(src) / n
-	done, nonFinite := addPlanesVector(acc, src, planes)
-	if done == n {
+	return AddStrided(acc, src, len(src)/n, n)
+}
+
+// AddStrided is AddPlanes for a part of each plane: acc[i] += src[p·stride+i] for p = 0, 1, … planes−1.
+func AddStrided[T dtype.Element](acc []float64, src []T, planes, stride int) (nonFinite int64) {
+	if planes == 0 {
+		return 0
+	}
+	done, nonFinite := addPlanesVector(acc, src, planes, stride)
+	rest := acc[done:]
+	if len(rest) == 0 {
 		return nonFinite
 	}
-	rest := acc[done:]
 	for p := range planes {
-		for i, v := range src[p*n+done:][:len(rest)] {
+		for i, v := range src[p*stride+done:][:len(rest)] {
 			f := float64(v)
 			if f-f != 0 {
 				nonFinite++

@@ -29,22 +29,22 @@ func addPlanesU8AVX2(acc *float64, src *uint8, n, planes, stride int)
 const planesAtOnce = 4
 
 // addPlanesVector sums the leading multiple of 16 elements of each plane and returns their number.
-func addPlanesVector[T dtype.Element](acc []float64, src []T, planes int) (done int, nonFinite int64) {
+func addPlanesVector[T dtype.Element](acc []float64, src []T, planes, stride int) (done int, nonFinite int64) {
 	n := len(acc) &^ 15
 	if !useAVX2 || n == 0 {
 		return 0, 0
 	}
 	for p := 0; p < planes; p += planesAtOnce {
 		k := min(planesAtOnce, planes-p)
-		switch v := any(src[p*len(acc):]).(type) {
+		switch v := any(src[p*stride:]).(type) {
 		case []float32:
-			nonFinite += addPlanesF32AVX2(&acc[0], &v[0], n, k, 4*len(acc))
+			nonFinite += addPlanesF32AVX2(&acc[0], &v[0], n, k, 4*stride)
 		case []uint16:
-			addPlanesU16AVX2(&acc[0], &v[0], n, k, 2*len(acc))
+			addPlanesU16AVX2(&acc[0], &v[0], n, k, 2*stride)
 		case []int16:
-			addPlanesI16AVX2(&acc[0], &v[0], n, k, 2*len(acc))
+			addPlanesI16AVX2(&acc[0], &v[0], n, k, 2*stride)
 		case []uint8:
-			addPlanesU8AVX2(&acc[0], &v[0], n, k, len(acc))
+			addPlanesU8AVX2(&acc[0], &v[0], n, k, stride)
 		default:
 			return 0, 0
 		}

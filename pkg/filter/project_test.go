@@ -81,7 +81,14 @@ func TestAddPlanesInPieces(t *testing.T) {
 		AddPlanes(pieces, src[z*n:(z+k)*n])
 		z += k
 	}
+	parts := make([]float64, n)
+	for from := 0; from < n; from += 20 { // columns, as several processors sum them
+		AddStrided(parts[from:min(from+20, n)], src[from:], planes, n)
+	}
 	for i := range whole {
+		if parts[i] != whole[i] {
+			t.Fatalf("element %d: %v by columns, %v in one piece", i, parts[i], whole[i])
+		}
 		if whole[i] != pieces[i] {
 			t.Fatalf("element %d: %v in one piece, %v in several", i, whole[i], pieces[i])
 		}

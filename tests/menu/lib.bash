@@ -21,7 +21,7 @@ setup() {
 }
 
 teardown() {
-  [ -z "${session-}" ] || tmux -L "$session" kill-server 2>/dev/null || true
+  closed
 }
 
 # with WORD...: the menu with the image and data of the test.
@@ -76,12 +76,16 @@ fake() {
 
 # --- The screen --------------------------------------------------------------------
 
-# screen WORD...: the menu in a terminal of 90 × 30.
+# screen WORD...: the menu in a terminal of 90 × 30, closing the one before. Each has a server of its own: tmux takes
+# a moment to go, and meanwhile still answers under its name.
 screen() {
-  session=menu-${T##*.}
+  closed
+  session=menu-${T##*.}-$((++screens))
   tmux -L "$session" -f /dev/null new-session -d -s m -x "${COLUMNS_:-90}" -y "${ROWS_:-30}" \
     "$(printf '%q ' env "PATH=$PATH" "$menu" "$@"); echo \"left with \$?\"; sleep 60"
 }
+
+closed() { [ -z "${session-}" ] || tmux -L "$session" kill-server 2>/dev/null || true; }
 
 shown() { tmux -L "$session" capture-pane -pJ -t m; }
 

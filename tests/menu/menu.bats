@@ -381,7 +381,6 @@ pipeline_screen() {
   text q
   keys Enter
   see 'left with 0'
-  tmux -L "$session" kill-server
   EXIT=3 screen --plain --image "$T/strata.sif" --data "$T/data"
   see 'choice'
   text 2

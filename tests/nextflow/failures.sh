@@ -131,6 +131,14 @@ sed -i 's/^ny: .*/ny: 60/' "$tmp/raw/z03/tile_x00_y01_z03/info.txt"
 raw=(run "$main" --raw "$tmp/raw" --outdir raw --skip aip,resample,flatfield,beam_profile,crop,attenuation,normalize,register,preview,qc_report --stitch_estimate false
   --stack_slicing_interval_mm 0.06 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1 --stack_pyramid_resolutions 10
   --mosaic_cpus 1 --stitch_cpus 1 --common_space_cpus 1 --interpolate_cpus 1 --stack_cpus 1)
+# Frames of 64 MiB of a tile, which are no frames of what info.txt says: the task has memory for them nevertheless.
+mkdir -p "$tmp/wide/tile_x00_y00_z00"
+echo 'nx: 4' >"$tmp/wide/tile_x00_y00_z00/info.txt"
+truncate -s 64M "$tmp/wide/tile_x00_y00_z00/image_00000.bin"
+touch "$tmp/before-wide"
+warm wide "${raw[@]}" --raw "$tmp/wide" --mosaic_memory '100 MB'
+granted() { find "$launch/work" -name .command.sh -newer "$tmp/before-wide" -exec grep -l mosaic {} + | xargs sed -n 's/.* --mem \([^ ]*\).*/\1/p'; }
+ok 'mosaic has memory for whole tiles' same "$((status != 0)) $(granted)" '1 256MiB'
 warm raw-bad "${raw[@]}"
 ok 'a raw frame that is cut off, info.txt that is wrong: the run stops' same $((status != 0)) 1
 ok 'and names file and slice last' has <(last "$log") '^strata: stopped by MOSAIC \(mosaic_grid_3d_z0[13]\): exit 3: mosaic: tiles/tile_x0._y0._z0[13][/:]'

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"strata/pkg/mem"
+	"strata/pkg/work"
 	"strata/pkg/zarr/codec/inflate"
 	"strata/pkg/zarr/codec/shuffle"
 )
@@ -232,12 +233,14 @@ func (b *bloscCodec) DecodeRange(s *Scratch, dst, src []byte, off, size int) err
 		return nil
 	}
 	j, blocks := off/f.blocksize, 1+(end-1)/f.blocksize
-	each := max(1, segmentLength/4/f.blocksize) // of a piece, which takes some tenths of a millisecond
-	if blocks-j <= each {
+	if blocks-j <= f.piece() {
 		return f.decodeBlocks(s, dst, off, j, blocks)
 	}
-	return f.split(s, dst, off, each)
+	return f.split(s, dst, off, f.piece())
 }
+
+// piece returns the number of blocks that one goroutine decodes at a time, which takes some tenths of a millisecond.
+func (f *bloscFrame) piece() int { return max(1, segmentLength/4/f.blocksize) }
 
 // split decodes the blocks that cover dst, from byte off, so many at a time, by as many goroutines as there are idle hands.
 func (f bloscFrame) split(s *Scratch, dst []byte, off, each int) error {
@@ -277,7 +280,7 @@ func (f *bloscFrame) decodeBlocks(s *Scratch, dst []byte, off, j, last int) erro
 	return nil
 }
 
-// DecodeBlocks hands out block after block; of stored data, the data itself.
+// DecodeBlocks hands out block after block, or several that idle hands help to decode; of stored data, the data itself.
 func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(off int, piece []byte) error) error {
 	f, err := openBlosc(src, size)
 	if err != nil {
@@ -288,22 +291,48 @@ func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(of
 		return err
 	}
 	defer done()
-	for j := range f.blocks {
-		from, to := f.block(j)
+	var batch *mem.Buffer
+	defer func() { batch.Release() }()
+	for from := 0; from < size; {
 		var piece []byte
-		if f.flags&bloscStored != 0 {
+		_, to := f.block(from / f.blocksize)
+		if batch == nil {
+			batch = f.batch(s, size-from)
+		}
+		switch {
+		case f.flags&bloscStored != 0:
 			piece = f.src[bloscHeader+from : bloscHeader+to]
-		} else {
+		case batch != nil:
+			piece = batch.B[:min(len(batch.B), size-from)]
+			err = f.split(s, piece, from, f.piece())
+		default:
 			piece = room(&s.blosc.whole, to-from)
-			if err := f.decodeBlock(s, piece, j); err != nil {
-				return err
-			}
+			err = f.decodeBlock(s, piece, from/f.blocksize)
+		}
+		if err != nil {
+			return err
 		}
 		if err := emit(from, piece); err != nil {
 			return err
 		}
+		from += len(piece)
 	}
 	return nil
+}
+
+// batch returns memory for a piece of the last left bytes for each of those who would decode them; nil if there would be one, or no memory.
+func (f *bloscFrame) batch(s *Scratch, left int) *mem.Buffer {
+	const most = 16 << 20
+	each := f.piece() * f.blocksize
+	n := min((1+work.Idle(s.context()))*each, most, left) / each
+	if n < 2 || f.blocksize > BlockRoom || f.flags&bloscStored != 0 {
+		return nil
+	}
+	b, err := large().TryGet(n * each)
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // large is the memory of all goroutines for blocks that are longer than BlockRoom.

@@ -67,6 +67,17 @@ func TestBloscRanges(t *testing.T) {
 				t.Fatalf("blocks of %d: %d bytes from %d: %v", blocksize, len(got), off, err)
 			}
 		}
+		at := 0
+		err = c.(PartialDecoder).DecodeBlocks(s, container, n, func(off int, piece []byte) error {
+			if off != at || !bytes.Equal(piece, src[off:off+len(piece)]) {
+				t.Fatalf("blocks of %d: a wrong piece of %d bytes at %d, want %d", blocksize, len(piece), off, at)
+			}
+			at += len(piece)
+			return nil
+		})
+		if err != nil || at != n {
+			t.Errorf("blocks of %d: %d bytes in pieces, want %d; %v", blocksize, at, n, err)
+		}
 		damaged := bytes.Clone(container)
 		damaged[bloscHeader+3] ^= 0x7f // an offset
 		if _, err := c.Decode(s, make([]byte, n), damaged); err == nil {
