@@ -148,6 +148,16 @@ def zarr_python(w, writer):
             data = np.nan_to_num(values(dtype, (4, 23), 5), posinf=1, neginf=1) if dtype.startswith("float") else values(dtype, (4, 23), 5)
             for compressor in (None, F.Zstd(1), F.Blosc()):
                 zarr_array(w, writer, "v2 filters", 2, data, (4, 9), filters=[f], compressors=compressor, lossy=True)
+        for dtype, filters in (("int32", [n3.Delta(dtype="int32")]), ("uint16", [n3.Delta(dtype="uint16", astype="int32")]),
+                               ("float32", [n3.FixedScaleOffset(offset=-5, scale=10, dtype="float32", astype="int16")]), ("float64", [n3.Quantize(digits=2, dtype="float64", astype="float32")]),
+                               ("float32", [n3.BitRound(keepbits=7)]), ("bool", [n3.PackBits()]), ("float32", [n3.AsType(encode_dtype="float64", decode_dtype="float32")]),
+                               ("float32", [n3.FixedScaleOffset(offset=3, scale=2, dtype="float32", astype="int32"), n3.Delta(dtype="int32")]),
+                               ("float32", [TransposeCodec(order=(1, 0)), n3.FixedScaleOffset(offset=3, scale=2, dtype="float32", astype="int32")])):
+            data = np.nan_to_num(values(dtype, (4, 23), 5), posinf=1, neginf=1) if dtype.startswith("float") else values(dtype, (4, 23), 5)
+            for compressors in (None, [ZstdCodec(level=1)], [n3.Shuffle(elementsize=2), n3.Zlib(level=1)]):
+                zarr_array(w, writer, "v3 filters", 3, data, (4, 9), filters=filters, compressors=compressors, lossy=True)
+            inside = ShardingCodec(chunk_shape=(2, 3), codecs=[*filters, BytesCodec(endian="little"), ZstdCodec(level=1)])
+            zarr_array(w, writer, "v3 filters", 3, data, (4, 9), serializer=inside, compressors=None, lossy=True)
     shapes = [((), ()), ((1,), (1,)), ((7,), (100,)), ((1000,), (999,)), ((3, 0, 2), (2, 2, 2)), ((12, 8), (4, 8)), ((6, 7, 8), (5, 2, 8)), ((2, 3, 4, 5), (1, 2, 3, 4)), ((1, 2, 3, 6, 5), (1, 1, 2, 4, 2))]
     for shape, chunks in shapes:
         for sep in "./":

@@ -25,9 +25,10 @@ import (
 // Header describes the data that follow it in the file.
 type Header struct {
 	Type      dtype.Type
-	BigEndian bool  // elements have their most significant byte first
-	Fortran   bool  // the first axis is the fastest
-	Shape     []int // empty: a single element
+	BigEndian bool   // elements have their most significant byte first
+	Fortran   bool   // the first axis is the fastest
+	Shape     []int  // empty: a single element
+	Time      string // of Int64 that are dates or times, written as such: numpy's type string without byte order, "M8[ns]"
 }
 
 const magic = "\x93NUMPY"
@@ -48,6 +49,9 @@ func (h Header) Bytes() (int, error) {
 // padded so that the data begin at a multiple of 64 bytes.
 func WriteHeader(w io.Writer, h Header) error {
 	descr := h.Type.Typestr()
+	if h.Time != "" && h.Type == dtype.Int64 {
+		descr = "<" + strings.ReplaceAll(h.Time, "μ", "u") // as numpy spells it
+	}
 	if descr == "" {
 		return fmt.Errorf("npy: no type string for %v", h.Type)
 	}

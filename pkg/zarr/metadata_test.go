@@ -333,6 +333,14 @@ func checkParsed(t *testing.T, md *metadata) {
 
 func FuzzMetadataV3(f *testing.F) {
 	addCorpus(f, keyV3)
+	for _, codecs := range []string{`["scale_offset", "bytes"]`, `[{"name": "scale_offset", "configuration": {"offset": -10, "scale": "0x3f800000"}}, {"name": "cast_value",
+		"configuration": {"data_type": "uint8", "rounding": "towards-zero", "out_of_range": "wrap", "scalar_map": {"decode": [[0, "NaN"]]}}}, "bytes"]`,
+		`[{"name": "transpose", "configuration": {"order": [0]}}, {"name": "numcodecs.delta", "configuration": {"dtype": ">f4"}}, {"name": "bytes", "configuration": {"endian": "big"}}]`} {
+		for _, grid := range []string{`{"name": "regular", "configuration": {"chunk_shape": [2]}}`, `{"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[2, [2, 3]]]}}`} {
+			f.Add([]byte(`{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float32", "chunk_grid": ` + grid +
+				`, "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": ` + codecs + `}`))
+		}
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		checkSplit(t, b)
 		n, err := parseNode(store.Memory(), "", b, options{workers: 1})

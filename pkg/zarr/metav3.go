@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,21 +77,7 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 	if md.elem, md.numpy, err = parseDataType(raw); err != nil {
 		return nil, err
 	}
-	e, err := required(m, "chunk_grid", parseExtension)
-	if err != nil {
-		return nil, err
-	}
-	if e.name != "regular" {
-		return nil, foreign(fieldError("chunk_grid.name", "%q is not supported (only \"regular\" is)", e.name))
-	}
-	grid, err := e.settings("chunk_grid", "chunk_shape")
-	if err != nil {
-		return nil, err
-	}
-	const chunkField = "chunk_grid.configuration.chunk_shape"
-	if raw, ok := grid["chunk_shape"]; !ok {
-		return nil, fieldError(chunkField, "missing")
-	} else if md.chunks, err = parseChunkShape(chunkField, raw, len(md.shape)); err != nil {
+	if md.chunks, err = required(m, "chunk_grid", md.parseGrid); err != nil {
 		return nil, err
 	}
 	if md.keys, err = required(m, "chunk_key_encoding", parseKeyEncoding); err != nil {
@@ -133,83 +118,6 @@ func parseDimensionNames(raw json.RawMessage, rank int) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// maxNesting bounds how deep shards lie in shards.
-const maxNesting = 8
-
-// parseCodecs reads a list of codecs into the pipeline of chunks of the given shape.
-func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*pipeline, error) {
-	list, ok := parseList(raw)
-	if !ok {
-		return nil, fieldError(field, "is %s, must be a list", kindOf(raw))
-	}
-	if err := codec.CheckLength(len(list)); err != nil {
-		return nil, fieldError(field, "%w", err)
-	}
-	var (
-		perm   []int // as in pipeline
-		stored = shape
-		chain  codec.Chain
-		inner  *sharding
-		big    bool
-		seen   string // the array → bytes codec, when there was one
-	)
-	for i, raw := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		e, err := parseExtension(at, raw)
-		if err != nil {
-			return nil, err
-		}
-		switch e.name {
-		case "transpose", "bytes", "sharding_indexed":
-			if seen != "" {
-				return nil, fieldError(at, "%q cannot follow %q, which has made bytes of the array", e.name, seen)
-			}
-		default:
-			if seen == "" && codec.KnownV3(e.name) {
-				return nil, fieldError(at, "%q needs \"bytes\" or \"sharding_indexed\" before it", e.name)
-			}
-		}
-		switch e.name {
-		case "transpose":
-			order, err := parseTranspose(at, e, len(shape))
-			if err != nil {
-				return nil, err
-			}
-			perm, stored = compose(perm, order), permuted(stored, order)
-		case "bytes":
-			seen = e.name
-			if big, err = parseBytes(at, e, elem); err != nil {
-				return nil, err
-			}
-		case "sharding_indexed":
-			seen = e.name
-			if depth == maxNesting {
-				return nil, fieldError(at, "shards lie in shards more than %d deep", maxNesting)
-			}
-			if inner, err = parseSharding(at, e, stored, elem, depth); err != nil {
-				return nil, err
-			}
-		default:
-			c, err := codec.ParseV3(e.name, e.configuration, elem)
-			switch {
-			case errors.Is(err, codec.ErrUnknown):
-				return nil, foreign(fieldError(at, "%w", err))
-			case err != nil:
-				return nil, fieldError(at, "%w", err)
-			}
-			chain = append(chain, c)
-		}
-	}
-	if seen == "" {
-		return nil, fieldError(field, "has no \"bytes\" or \"sharding_indexed\"")
-	}
-	p, err := newPipeline(shape, perm, elem, big, chain, inner)
-	if fe, ok := err.(*FormatError); ok {
-		fe.Field = field
-	}
-	return p, err
 }
 
 // parseTranspose reads the order of a transpose codec. The letters come from an early draft.
@@ -384,9 +292,23 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 	})
 }
 
+// filters returns how many codecs are written in front of "bytes".
+func (p *pipeline) filters() int {
+	if p.big || p.shard != nil {
+		return 0
+	}
+	filters := p.chain.Filters(p.elem)
+	scattered := func(c codec.Codec) bool { return !codec.Elementwise(c) }
+	if p.perm != nil && slices.ContainsFunc(filters, scattered) {
+		return 0
+	}
+	return len(filters)
+}
+
 // encodeCodecs returns the list of codecs for metadata.
 func (p *pipeline) encodeCodecs() ([]any, error) {
 	var list []any
+	filters := p.filters()
 	if p.perm != nil {
 		list = append(list, extensionJSON{"transpose", map[string]any{"order": p.perm}})
 	}
@@ -411,15 +333,19 @@ func (p *pipeline) encodeCodecs() ([]any, error) {
 		list = append(list, extensionJSON{"sharding_indexed", map[string]any{
 			"chunk_shape": s.inner.shape, "codecs": inner, "index_codecs": index, "index_location": location,
 		}})
-	default:
+	case filters == 0:
 		list = append(list, bytesJSON(p.big, p.elem))
 	}
-	for _, c := range p.chain {
+	elem := p.elem
+	for i, c := range p.chain {
 		m, err := c.MetadataV3()
 		if err != nil {
 			return nil, fmt.Errorf("codec %q: %w", c.Name(), err)
 		}
 		list = append(list, m)
+		if elem = codec.Encoded(c, elem); i == filters-1 {
+			list = append(list, bytesJSON(false, elem))
+		}
 	}
 	return list, nil
 }

@@ -88,7 +88,7 @@ func runCat(ctx context.Context, r *cli.Run) error {
 	}
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	if format == "npy" {
-		if err := npy.WriteHeader(buffered, npy.Header{Type: a.DType(), Shape: sel.shape}); err != nil {
+		if err := npy.WriteHeader(buffered, npy.Header{Type: a.DType(), Shape: sel.shape, Time: a.NumpyType()}); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"encoding/json"
+
 	"strata/pkg/dtype"
 )
 
@@ -32,3 +34,14 @@ func (f *asType) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// bigEndian puts the most significant byte of each element first, as "bytes" does behind filters.
+type bigEndian struct{ asType }
+
+// BigEndian returns a codec that stores elements of a type with the most significant byte first. No metadata express it.
+func BigEndian(elem dtype.Type) Codec {
+	return &bigEndian{asType{described{name: "bytes"}, sized{layout{Type: elem}, layout{Type: elem, big: true}}}}
+}
+
+func (b *bigEndian) MetadataV2() (json.RawMessage, error) { return nil, ErrFormat }
+func (b *bigEndian) MetadataV3() (json.RawMessage, error) { return nil, ErrFormat }

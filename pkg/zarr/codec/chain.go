@@ -59,6 +59,35 @@ func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	return elem
 }
 
+// Filters returns the codecs at the front of the chain that work on values of an array of type elem, as those that v3 metadata have in
+// front of "bytes". Filters that look at bytes in another order, or as another type, are not among them.
+func (c Chain) Filters(elem dtype.Type) Chain {
+	n := 0
+	for n < len(c) {
+		f, ok := c[n].(Filter)
+		if !ok {
+			break
+		}
+		from, to := f.Types()
+		if s, ok := c[n].(interface{ swapped() bool }); ok && s.swapped() || from != elem {
+			break
+		}
+		elem = to
+		n++
+	}
+	return c[:n]
+}
+
+// Elementwise reports whether c makes each element of one, so that their order does not matter.
+func Elementwise(c Codec) bool {
+	switch c.(type) {
+	case *deltaCodec, *packBits:
+		return false
+	}
+	_, ok := c.(Filter)
+	return ok
+}
+
 // EncodedSize returns bounds for the length of n encoded bytes.
 func (c Chain) EncodedSize(n int) (lo, hi int) {
 	lo, hi = n, n

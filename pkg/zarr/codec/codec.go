@@ -134,15 +134,20 @@ var parsersV3 = map[string]parser{
 	"crc32c": parseCRC32C,
 }
 
+// filtersV3 has the array → array codecs of zarr-extensions.
+var filtersV3 = map[string]parser{
+	"scale_offset": parseScaleOffset,
+	"cast_value":   parseCastValue,
+}
+
 // prefixV3 is the prefix of numcodecs' ids in zarr-python's v3 metadata.
 const prefixV3 = "numcodecs."
 
-// KnownV3 reports whether ParseV3 knows a codec by that name.
-func KnownV3(name string) bool { return findV3(name) != nil }
-
 func findV3(name string) parser {
-	if p := parsersV3[name]; p != nil {
-		return p
+	for _, known := range []map[string]parser{parsersV3, filtersV3} {
+		if p := known[name]; p != nil {
+			return p
+		}
 	}
 	if name == OfStoreName { // no codec that anyone should write
 		return parseOfStore
@@ -176,10 +181,30 @@ func ParseV2(object json.RawMessage, elem dtype.Type) (Codec, error) {
 // ParseV3 parses one codec of a zarr.json's "codecs" from its name and "configuration", nil if absent. elem
 // is the type of the elements that the codec encodes.
 func ParseV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec, error) {
+	return parseV3(name, configuration, elem, false)
+}
+
+// ParseFilterV3 parses a codec that stands in front of "bytes" and so works on values: its configuration's types have no byte order.
+func ParseFilterV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec, error) {
+	c, err := parseV3(name, configuration, elem, true)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := c.(Filter)
+	if !ok {
+		return nil, fmt.Errorf("%q needs \"bytes\" or \"sharding_indexed\" before it", name)
+	}
+	if from, _ := f.Types(); from != elem {
+		return nil, fmt.Errorf("codec %q: works on %s, but gets %s", name, from, elem)
+	}
+	return c, nil
+}
+
+func parseV3(name string, configuration json.RawMessage, elem dtype.Type, values bool) (Codec, error) {
 	parse := findV3(name)
 	if parse == nil {
-		return nil, fmt.Errorf("codec %s: %w (known: %s, and as %q: %s)",
-			strconv.QuoteToASCII(name), ErrUnknown, known(parsersV3), prefixV3+"…", known(parsersV2))
+		return nil, fmt.Errorf("codec %s: %w (known: %s, %s, and as %q: %s)",
+			strconv.QuoteToASCII(name), ErrUnknown, known(parsersV3), known(filtersV3), prefixV3+"…", known(parsersV2))
 	}
 	if len(configuration) == 0 {
 		configuration = json.RawMessage("{}")
@@ -188,7 +213,7 @@ func ParseV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec
 	if err != nil {
 		return nil, fmt.Errorf("codec %q: configuration: %w", name, err)
 	}
-	c.name, c.v3 = name, true
+	c.name, c.v3, c.values = name, true, values
 	return c.finish(parse(c, elem))
 }
 

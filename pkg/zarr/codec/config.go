@@ -18,6 +18,7 @@ import (
 type config struct {
 	name   string
 	v3     bool // the configuration of a v3 codec, not an object of numcodecs
+	values bool // the codec gets values, not bytes: types have no byte order
 	fields map[string]json.RawMessage
 	err    error
 }
@@ -138,7 +139,7 @@ func (c *config) elements(field string, standard layout) layout {
 		c.fail("%q: %w", field, err)
 		return standard
 	}
-	return layout{Type: t, big: big}
+	return layout{Type: t, big: big && !c.values}
 }
 
 // abbreviate shows a JSON value in an error message, however long it is.

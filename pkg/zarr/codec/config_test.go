@@ -58,7 +58,7 @@ func TestParseV2Refuses(t *testing.T) {
 
 func TestParseV3Refuses(t *testing.T) {
 	for _, c := range []struct{ name, configuration, message string }{
-		{"nobody", "", "known: blosc, crc32c, gzip, zstd, and as"},
+		{"nobody", "", "known: blosc, crc32c, gzip, zstd, cast_value, scale_offset, and as"},
 		{"numcodecs.nobody", "", "unknown codec"},
 		{"lz4", "", "unknown codec"}, // only with the prefix
 		{"zstd", `[]`, "configuration: must be a JSON object"},

@@ -182,6 +182,9 @@ type sized struct{ decoded, encoded layout }
 // Types returns the element types of both sides.
 func (f sized) Types() (decoded, encoded dtype.Type) { return f.decoded.Type, f.encoded.Type }
 
+// swapped reports whether elements of either side have their most significant byte first.
+func (f sized) swapped() bool { return f.decoded.big || f.encoded.big }
+
 // EncodedSize changes with the size of an element.
 func (f sized) EncodedSize(n int) (lo, hi int) {
 	n = mem.Product(n/f.decoded.Size(), f.encoded.Size())

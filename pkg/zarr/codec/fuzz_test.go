@@ -75,6 +75,15 @@ func FuzzLZMARaw(f *testing.F) {
 	fuzz(f, parsed(f, `{"id": "lzma", "format": 3, "filters": [{"id": 3, "dist": 4}, {"id": 33}]}`))
 }
 
+func FuzzCastValue(f *testing.F) {
+	f.Add([]byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x4f, 0, 0, 0, 0xcf, 0, 0, 0x80, 0xff}, 8)
+	c, err := ParseFilterV3("cast_value", json.RawMessage(`{"data_type": "float32", "out_of_range": "wrap", "scalar_map": {"decode": [["NaN", 3]]}}`), dtype.Int16)
+	if err != nil {
+		f.Fatal(err)
+	}
+	fuzz(f, c)
+}
+
 // FuzzLZ4Long compares the decoder of long blocks with the other one.
 func FuzzLZ4Long(f *testing.F) {
 	f.Add([]byte("\x50abcde"), 5)
