@@ -3,6 +3,7 @@ package benchczi
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"strata/pkg/bench"
@@ -30,6 +31,7 @@ func advise(doc *bench.Document) []string {
 	out = append(out, fmt.Sprintf("throughput: %s Mpx/s: %s", bench.Ratio(best.PixelRate()/1e6), throughput.grade(best.PixelRate()/1e6)))
 	out = append(out, readBand.perTile("read, one after the other", seq.Median()/float64(max(seq.Ops, 1))))
 	out = append(out, threadAdvice(doc, seq, ours)...)
+	out = append(out, batchAdvice(ours)...)
 	if doc.Image.TilesRead == doc.Image.Tiles {
 		return append(out, beside(doc)...)
 	}
@@ -49,11 +51,69 @@ func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []
 	out := []string{fmt.Sprintf("threads bring %s times the speed: %s", bench.Ratio(gain), speedUp.grade(gain))}
 	if gain < speedUp.moderate {
 		out = append(out, whyNot(doc, seq))
+	} else if waits := 1 - seq.CPU/seq.Median(); waits > 0.3 {
+		out = append(out, fmt.Sprintf("one thread waits for the file %.0f%% of the time: read ahead (prefetch) while tiles are computed", 100*waits))
 	}
+	out = append(out, fewer(ours, ours[i])...)
 	if p := slices.IndexFunc(ours, func(x bench.Result) bool { return strings.HasPrefix(x.Axes.Get("way"), separate+" ") }); p >= 0 && ours[p].Median() < ours[i].Median()/worth {
 		out = append(out, fmt.Sprintf("%s are faster than threads here (%s times): more memory, %s, is the price", ours[p].Axes.Get("way"), bench.Ratio(ours[i].Median()/ours[p].Median()), units.FormatSize(ours[p].RSS)))
 	}
 	return out
+}
+
+// fewer says that more threads than the fastest number, or processes, cost time.
+func fewer(ours []bench.Result, best bench.Result) (out []string) {
+	slowest := func(kind string, least int) (x bench.Result, found bool) {
+		for _, r := range ours { // the fastest first
+			if n, ok := numberOf(r, kind); ok && n > least {
+				x, found = r, true
+			}
+		}
+		return x, found
+	}
+	n, _ := numberOf(best, threaded)
+	if x, found := slowest(threaded, n); found && x.Median() > worth*best.Median() {
+		out = append(out, fmt.Sprintf("more than %d workers cost time: %s take %s times as long", n, x.Axes.Get("way"), bench.Ratio(x.Median()/best.Median())))
+	}
+	if x, found := slowest(separate, 0); found && x.Median() > worth*best.Median() {
+		out = append(out, fmt.Sprintf("threads in place of processes: %s take %s times as long, since each opens the file and sends pixels through a pipe",
+			x.Axes.Get("way"), bench.Ratio(x.Median()/best.Median())))
+	}
+	return out
+}
+
+// numberOf returns the number of a way of a kind, as 4 of "threads 4".
+func numberOf(x bench.Result, kind string) (n int, ok bool) {
+	text, ok := strings.CutPrefix(x.Axes.Get("way"), kind+" ")
+	n, err := strconv.Atoi(text)
+	return n, ok && err == nil
+}
+
+// batchAdvice names the smallest batches that are about as fast as the fastest ones, if those take more memory.
+func batchAdvice(ours []bench.Result) []string {
+	var small, large bench.Result
+	least, most := 0, 0
+	fastest := 0.0
+	for _, x := range ours { // the fastest first
+		n, ok := numberOf(x, batched)
+		if !ok {
+			continue
+		}
+		if fastest == 0 {
+			fastest = x.Median()
+		}
+		if x.Median() <= worth*fastest && (least == 0 || n < least) {
+			small, least = x, n
+		}
+		if n > most {
+			large, most = x, n
+		}
+	}
+	if least == 0 || least == most || small.RSS == 0 || large.RSS < small.RSS+small.RSS/4 {
+		return nil
+	}
+	return []string{fmt.Sprintf("batches of %d are enough: %s in memory, %s with %s, which take %s times as long", least, units.FormatSize(small.RSS), units.FormatSize(large.RSS),
+		large.Axes.Get("way"), bench.Ratio(large.Median()/small.Median()))}
 }
 
 // whyNot explains why threads gain little over sequential reading.

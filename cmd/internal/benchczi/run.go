@@ -21,8 +21,8 @@ func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run",
 		Usage: "measure reading the tiles of level 0 in many ways, and rank them",
-		Description: "The ways are sequential, one tile after the other; threads 1, 2, 4 and 8; batches of 10, 25, 50 and 100 tiles,\n" +
-			"which --threads threads read and which are in memory together; and processes 4 and 8, each of which opens the\n" +
+		Description: "The ways are sequential, one tile after the other; threads, as many as --workers; batches of --batch_sizes\n" +
+			"tiles, which --threads threads read and which are in memory together; and --processes, each of which opens the\n" +
 			"file and returns pixels through a pipe.\n\n" +
 			"Reads all tiles once, to fill the page cache (not with --cold) and to compare up to 64 of them between the ways.\n" +
 			"Then measures the ways in alternation, --reps times. Each time, opens the file and decodes the tiles into reused\n" +
@@ -31,8 +31,11 @@ func runCommand() *cli.Command {
 			"folder.",
 		Args: fileArgument,
 		Flags: flags(choosing("", "all"), []cli.Flag{
-			{Name: "quick", Kind: cli.Bool, Usage: "measure only sequential reading and 4 and 8 threads"},
+			{Name: "quick", Kind: cli.Bool, Usage: "measure only sequential reading and 4 and 8 threads, or those that --workers and the other flags name"},
 			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Check: knownWay, Usage: "kinds of ways to measure: sequential, threads, batches, processes"},
+			{Name: "workers", Kind: cli.Ints, Default: "1,2,4,8", Value: "N,N", Check: cli.Between(1, 1024), Usage: "numbers of threads to measure"},
+			{Name: "batch_sizes", Kind: cli.Ints, Default: "10,25,50,100", Value: "N,N", Check: cli.Between(1, 1<<20), Usage: "numbers of tiles in a batch to measure"},
+			{Name: "processes", Kind: cli.Ints, Default: "4,8", Value: "N,N", Check: cli.Between(1, 256), Usage: "numbers of processes to measure"},
 			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
 			{Name: "mosaic", Kind: cli.Bool, Usage: "also measure putting the tiles of a plane together, with 1 and 2 threads"},
 			{Name: "peers", Kind: cli.Bool, Usage: "also measure aicspylibczi, pylibCZIrw and czifile, where they are installed, in alternation, with 1 and 2 threads"},
@@ -46,6 +49,7 @@ func runCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "whether reading several tiles at a time helps"},
 			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the storage device"},
+			{Command: "bench-czi run scan.czi --quick --workers 2,16 --batch-sizes 25", Usage: "numbers of threads and batches of your own"},
 			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside other programs, with a page"},
 		},
 		Run: cli.Do(runRun),

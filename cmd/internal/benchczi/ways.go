@@ -37,17 +37,25 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %d", w.kind, w.n)
 }
 
-// quickWays lists the ways of --quick, allWays all of them.
-var quickWays = []way{{sequential, 1}, {threaded, 4}, {threaded, 8}}
-
-var allWays = []way{{sequential, 1}, {threaded, 1}, {threaded, 2}, {threaded, 4}, {threaded, 8},
-	{batched, 10}, {batched, 25}, {batched, 50}, {batched, 100}, {separate, 4}, {separate, 8}}
+// numbered are the kinds of ways of which there are several, with the flag that has their numbers, and those of --quick.
+var numbered = []struct {
+	kind, flag string
+	quick      []int
+}{{threaded, "workers", []int{4, 8}}, {batched, "batch_sizes", nil}, {separate, "processes", nil}}
 
 // waysOf returns the ways that flags select.
 func waysOf(r *cli.Run) []way {
-	ways := slices.Clone(allWays)
-	if r.Bool("quick") {
-		ways = slices.Clone(quickWays)
+	ways := []way{{sequential, 1}}
+	for _, k := range numbered {
+		numbers := r.Ints(k.flag)
+		if r.Bool("quick") && !r.IsSet(k.flag) {
+			numbers = k.quick
+		}
+		for _, n := range numbers {
+			if w := (way{k.kind, n}); !slices.Contains(ways, w) {
+				ways = append(ways, w)
+			}
+		}
 	}
 	if list := r.Strings("ways"); len(list) > 0 {
 		ways = slices.DeleteFunc(ways, func(w way) bool { return !slices.Contains(list, strings.Fields(w.kind)[0]) })

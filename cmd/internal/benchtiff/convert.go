@@ -1,6 +1,7 @@
 package benchtiff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -20,17 +21,18 @@ func convertCommand() *cli.Command {
 		Usage: "copy a pyramid to a TIFF file with tiles of another size or compression",
 		Description: "Takes the flags of `cucim convert`. Copies each level to a page of its own, levels smaller than a tile included.\n" +
 			"zarr-tool export makes OME-TIFF files from any image.",
-		Args: []cli.Arg{{Name: "IN", Usage: "TIFF file: path, or http(s):// or s3:// URL"}, {Name: "OUT", Usage: "TIFF file to write, such as resize.tiff"}},
+		Args: []cli.Arg{{Name: "IN", Usage: "TIFF file: path, or http(s):// or s3:// URL"}, {Name: "OUT", Usage: "TIFF file to write, such as resize.tiff; or --output_filename", Optional: true}},
 		Flags: []cli.Flag{
 			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
 			{Name: "overlap", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "accepted for compatibility with cucim convert; must be 0, because tiles of a TIFF file do not overlap"},
 			{Name: "num_workers", Kind: cli.Int, Note: "same as --threads", Check: cli.Between(1, 4096), Usage: "number of threads that encode tiles, 1 to 4096"},
+			{Name: "output_filename", Value: "FILE", Usage: "the same as OUT, as for cucim convert"},
 			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
 		},
 		Shared:   cli.Resources | cli.Outputs,
 		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
-			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
+			{Command: "bench-tiff convert --tile-size 512 --overlap 0 --num-workers 12 --output-filename resize.tiff --compression RAW TUPAC-TR-467.svs", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},
 		Run: cli.Do(runConvert),
 	}
@@ -48,6 +50,10 @@ func runConvert(ctx context.Context, r *cli.Run) (err error) {
 	if n := r.Int("overlap"); n != 0 {
 		return cli.Usage("--overlap %d: tiles of a TIFF file do not overlap: give 0, as for cucim convert", n)
 	}
+	name := cmp.Or(r.String("output_filename"), r.Arg("OUT"))
+	if name == "" || r.IsSet("output_filename") && r.Arg("OUT") != "" {
+		return cli.Usage("name one TIFF file to write, as OUT or with --output_filename")
+	}
 	path, err := r.Input(r.Arg("IN"))
 	if err != nil {
 		return err
@@ -61,7 +67,7 @@ func runConvert(ctx context.Context, r *cli.Run) (err error) {
 	if err := c.plan(ctx, r, path); err != nil {
 		return err
 	}
-	out, err := r.OutputFile(r.Arg("OUT"))
+	out, err := r.OutputFile(name)
 	if err != nil {
 		return err
 	}
