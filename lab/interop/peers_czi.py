@@ -83,6 +83,25 @@ def libczi_writes():
         case("libCZI writes", f"{dtype} {samples} {option} {scenes}", check)
 
 
+def scenes_overlap():
+    for seed in range(8):
+        file = at("scenes.czi")
+
+        def check(seed=seed):
+            rng = np.random.default_rng(seed)
+            tiles = [s for s in range(3) for _ in range(3)]
+            if seed % 2:
+                rng.shuffle(tiles)
+            with czi.create_czi(file, exist_ok=True) as w:
+                for k, scene in enumerate(tiles):
+                    w.write(np.full((24, 32), k + 1, "u2"), location=(int(rng.integers(60)), int(rng.integers(40))), scene=scene)
+            with czi.open_czi(file) as r:
+                box = r.total_bounding_rectangle
+                same(cat(file, "--plane", "0,0,0"), r.read(plane={"C": 0, "Z": 0, "T": 0}, roi=tuple(box)))
+
+        case("scenes that overlap, as libCZI draws them", str(seed), check)
+
+
 def peers_read():
     for dtype, codec, levels in itertools.product(["uint8", "uint16", "float32"], ["raw", "zstd:1"], [0, 1]):
         def check(dtype=dtype, codec=codec, levels=levels):
@@ -108,6 +127,7 @@ def peers_read():
 
 
 libczi_writes()
+scenes_overlap()
 peers_read()
 for group in sorted(PASSED | FAILED):
     print(f"{group}: {PASSED[group]} passed, {FAILED[group]} failed")

@@ -104,6 +104,9 @@ func (e *entry) rect() image.Rectangle {
 // readDirectory reads the directory segment.
 func (f *File) readDirectory(ctx context.Context) error {
 	at := f.header.directory
+	if at == 0 {
+		return fmt.Errorf("%s: header: names no directory of sub-blocks: the program that writes it has not finished, or was stopped", f.Name)
+	}
 	var head [directoryHeader]byte
 	s, err := f.readSegment(ctx, head[:], at, "directory", idDirectory)
 	if err != nil {

@@ -119,7 +119,7 @@ func (f *File) readHeader(ctx context.Context) error {
 	case h.part != 0:
 		return fmt.Errorf("%s: header: part %d of a file in several parts: open its first part, whose name has no number in brackets", f.Name, h.part)
 	case h.pending != 0:
-		f.warn("the program that wrote it did not finish: what is there may be incomplete")
+		f.warn("the program that writes it has not finished, or was stopped: what is there may be incomplete")
 	}
 	return nil
 }

@@ -346,6 +346,12 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
+	for _, declared := range []string{"", `<?xml version="1.0" encoding="ISO-8859-1"?>`} {
+		f := openBytes(t, build(declared+"<ImageDocument><Metadata><Information><Document><Name>10 \xb5m</Name></Document></Information></Metadata></ImageDocument>"))
+		if m, err := f.Metadata(t.Context()); err != nil || m.Name != "10 µm" {
+			t.Errorf("%q: %q, %v", declared, m.Name, err)
+		}
+	}
 	f := openBytes(t, build(`<ImageDocument><Metadata><Information><Image><Dimensions><Channels><Channel Id="Channel:1" Name="b"/><Channel Id="Channel:0" Name="a"><Color>red</Color></Channel>
 		</Channels><S><Scenes><Scene Index="x"/><Scene Index="3" Name="P1"><CenterPosition>1.5, -2e3</CenterPosition></Scene></Scenes></S></Dimensions></Image>
 		<Instrument><Objectives><Objective Id="O"><NominalMagnification>-3</NominalMagnification><LensNA>NaN</LensNA><Manufacturer><Model>40x</Model></Manufacturer></Objective></Objectives></Instrument></Information>

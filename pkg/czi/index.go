@@ -175,7 +175,7 @@ func (f *File) group(p Plane, factor int) *tree {
 }
 
 // Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane,
-// ordered from bottom to top: by mosaic index, then by position in the directory. factor is the number of
+// ordered from bottom to top: by scene, within one by mosaic index, then by position in the directory, as libCZI draws them. factor is the number of
 // pixels of the plane per stored pixel, 1 for level 0.
 func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	var found []int
@@ -188,7 +188,10 @@ func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 			found = append(found, int(i))
 		}
 	})
-	slices.SortFunc(found, func(a, b int) int { return cmp.Or(cmp.Compare(f.entries[a].m, f.entries[b].m), cmp.Compare(a, b)) })
+	slices.SortFunc(found, func(a, b int) int {
+		x, y := &f.entries[a], &f.entries[b]
+		return cmp.Or(cmp.Compare(x.s, y.s), cmp.Compare(x.m, y.m), cmp.Compare(a, b))
+	})
 	return found
 }
 

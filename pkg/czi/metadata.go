@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -147,12 +146,13 @@ type xmlScene struct {
 // bounds itself.
 func parseMetadata(text []byte) (*Metadata, error) {
 	m := new(Metadata)
-	if !utf8.Valid(text) {
-		return m, errors.New("XML: is not UTF-8")
-	}
 	var doc document
-	d := xml.NewDecoder(bytes.NewReader(text))
+	d := xml.NewDecoder(bytes.NewReader(asUTF8(text)))
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
+		switch strings.ToLower(charset) {
+		case "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252": // as which all bytes that are not UTF-8 are read
+			return in, nil
+		}
 		return nil, fmt.Errorf("character set %q is not supported", charset)
 	}
 	if err := d.Decode(&doc); err != nil {
@@ -196,6 +196,18 @@ func parseMetadata(text []byte) (*Metadata, error) {
 		m.Scenes = append(m.Scenes, info)
 	}
 	return m, nil
+}
+
+// asUTF8 returns text that is not UTF-8 as if it were ISO 8859-1, in which older programs write µ.
+func asUTF8(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for _, b := range text {
+		out = utf8.AppendRune(out, rune(b))
+	}
+	return out
 }
 
 func first(texts ...string) string {

@@ -67,13 +67,24 @@ func (s *Store) planeArray(key, rest string) (*array, error) {
 	}
 	a := &array{scene: scene, factor: 1, box: s.file.Bounds(scene), plane: s.file.Plane(v[0], v[1], v[2])}
 	pixel, there := s.file.PixelType(v[0])
-	for i, d := range []byte("CZT") {
-		r := spanOf(s.file, d)
+	var are []string
+	for i, d := range []struct {
+		dimension byte
+		name      string
+	}{{'C', "channel"}, {'Z', "depth"}, {'T', "time"}} {
+		r := spanOf(s.file, d.dimension)
 		there = there && v[i] >= r.start && v[i] < r.start+r.size
+		if r.size == 1 {
+			are = append(are, fmt.Sprintf("%s %d", d.name, r.start))
+		} else {
+			are = append(are, fmt.Sprintf("%ss %d to %d", d.name, r.start, r.start+r.size-1))
+		}
 	}
 	switch {
-	case a.box.Empty() || !there:
+	case a.box.Empty():
 		return nil, s.absent(key)
+	case !there:
+		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("has no plane %d,%d,%d (channel, depth, time): it has %s", v[0], v[1], v[2], strings.Join(are, ", "))}
 	case pixel.Bytes() == 0:
 		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("channel %d: %s is not supported", v[0], pixel)}
 	}

@@ -174,16 +174,23 @@ func (im *image) document() ([]byte, error) {
 // channel returns how channel i of the image is shown.
 func (im *image) channel(i int, p part) shown.Channel {
 	pixel, _ := im.file.PixelType(p.channel)
-	n := pixel.Samples()
-	if n >= 3 {
-		return shown.Sample(shownSample(n, p.sample))
+	all, info := im.file.Channels(), czi.Channel{}
+	at := p.channel
+	if len(all) == len(im.meta.Channels) { // which may be numbered from another number than 0
+		at = slices.Index(all, p.channel)
 	}
-	c := shown.Channel{Color: shown.Color(i, len(im.parts))}
-	if p.channel < len(im.meta.Channels) && p.channel >= 0 {
-		info := im.meta.Channels[p.channel]
-		c.Name, c.Color = cmp.Or(info.Name, info.Fluor), cmp.Or(info.Color, c.Color)
+	if at >= 0 && at < len(im.meta.Channels) {
+		info = im.meta.Channels[at]
 	}
-	return c
+	name := cmp.Or(info.Name, info.Fluor)
+	if n := pixel.Samples(); n >= 3 {
+		c := shown.Sample(shownSample(n, p.sample))
+		if len(all) > 1 { // each has red, green and blue
+			c.Name = strings.TrimSpace(name + " " + c.Name)
+		}
+		return c
+	}
+	return shown.Channel{Name: name, Color: cmp.Or(info.Color, shown.Color(i, len(im.parts)))}
 }
 
 // chunkSide is the side of the chunks that are put together from tiles.

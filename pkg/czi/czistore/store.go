@@ -106,6 +106,9 @@ func (s *Store) findImages(meta *czi.Metadata) {
 			}
 		}
 	}
+	if s.file.Len() == 0 {
+		s.warnings = append(s.warnings, s.where+": holds no sub-blocks, so there is no image in it")
+	}
 	if len(s.names) == 0 {
 		return
 	}
