@@ -195,9 +195,14 @@ func TestScenes(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"3/zarr.json", "0/1/zarr.json", "subblocks/6/zarr.json", "subblocks/x/zarr.json", "tiles/0.0.0.0.9/zarr.json", "tiles/0.0/zarr.json",
-		"planes/all/0.0.1/zarr.json", "planes/7/0.0.0/zarr.json", "planes/all/1.0.0/zarr.json", "planes/x/0.0.0/zarr.json", "OME/x", "slide/0/c/1/0"} {
+		"planes/7/0.0.0/zarr.json", "planes/x/0.0.0/zarr.json", "OME/x", "slide/0/c/1/0"} {
 		if _, err := st.Get(t.Context(), key, nil, -1); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", key, err)
+		}
+	}
+	for _, plane := range []string{"0.0.1", "1.0.0"} {
+		if _, err := st.Get(t.Context(), "planes/all/"+plane+"/zarr.json", nil, -1); err == nil || !strings.HasSuffix(err.Error(), "(channel, depth, time): it has channel 0, depth 0, time 0") {
+			t.Errorf("plane %s: %v", plane, err)
 		}
 	}
 }
@@ -438,7 +443,7 @@ func TestGreyAndColors(t *testing.T) {
 	if fmt.Sprint(im.Levels[0].Array.Shape(), first) != "[4 2 4] [0 12 11 10]" { // grey, red, green, blue
 		t.Errorf("shape %v, samples %v", im.Levels[0].Array.Shape(), first)
 	}
-	if im.Omero == nil || im.Omero.Channels[1].Label != "red" || im.Omero.Channels[3].Label != "blue" {
+	if im.Omero == nil || im.Omero.Channels[1].Label != "C1 red" || im.Omero.Channels[3].Label != "C1 blue" {
 		t.Errorf("channels %+v", im.Omero)
 	}
 }
