@@ -178,6 +178,35 @@ def tifffile_reads():
         case("tifffile and libtiff read ours", axes, check)
 
 
+def slides():
+    """A slide as Aperio lays it out, by tifffile, imported and exported again: tifffile finds its pictures and magnification."""
+    main, label, macro = picture("u1", 700, 900, 3), picture("u1", 130, 97, 3), picture("u1", 160, 400, 3)
+    text = "Aperio Image Library v12\n900x700 (256x256) |AppMag = 20|MPP = 0.5"
+    with tifffile.TiffWriter(at("slide.svs")) as w:
+        w.write(main, tile=(256, 256), photometric="rgb", description=text, metadata=None)
+        w.write(main[::4, ::4].copy(), photometric="rgb", rowsperstrip=16, description="Aperio", metadata=None)
+        w.write(main[::2, ::2].copy(), tile=(256, 256), photometric="rgb", description=text, metadata=None)
+        w.write(label, photometric="rgb", rowsperstrip=16, description="Aperio\nlabel 97x130", subfiletype=1, metadata=None)
+        w.write(macro, photometric="rgb", rowsperstrip=16, description="Aperio\nmacro 400x160", subfiletype=9, metadata=None)
+    for compression, straight in itertools.product(["none", "zstd", "deflate", "jpeg:90"], [False, True]):
+
+        def check(compression=compression, straight=straight):
+            source = at("slide.svs")
+            if not straight:
+                tool("import", source, at("slide.ome.zarr"), "--overwrite")
+                source = at("slide.ome.zarr")
+            tool("export", source, at("slide.ome.tif"), "--compression", compression, "--overwrite")
+            with tifffile.TiffFile(at("slide.ome.tif")) as t:
+                series = {s.name: s.asarray() for s in t.series[1:]}
+                assert sorted(series) == ["label", "macro", "thumbnail"], sorted(series)
+                for name, want in (("label", label), ("macro", macro), ("thumbnail", main[::4, ::4])):
+                    same(series[name], want)
+                same(t.series[0].asarray(), main, 0 if compression != "jpeg:90" else 255)
+                assert 'NominalMagnification="20"' in t.ome_metadata
+
+        case("slides with their pictures, by tifffile and back", f"{compression} {straight}", check)
+
+
 def openslide_sees():
     file = at("slide.svs")
     a = picture("u1", 600, 840, 3)
@@ -215,6 +244,7 @@ def openslide_sees():
 
 tifffile_writes()
 tifffile_reads()
+slides()
 openslide_sees()
 for group in sorted(PASSED | FAILED):
     print(f"{group}: {PASSED[group]} passed, {FAILED[group]} failed")

@@ -9,51 +9,68 @@ import (
 	"strata/pkg/dtype"
 )
 
-// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
-// depth fastest, then channels, then times. samples is the number of samples per pixel.
-func OMEXML(im *Image, width, height, samples int, t dtype.Type) string {
+// OMEImage is an image whose planes are pages of a file that follow one another: depth fastest, then channels, then times.
+type OMEImage struct {
+	*Image
+	Width, Height int
+	Samples       int // per pixel
+	Type          dtype.Type
+}
+
+// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of images, one image after the other.
+func OMEXML(images ...OMEImage) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" ` +
 		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ` +
 		`xsi:schemaLocation="http://www.openmicroscopy.org/Schemas/OME/2016-06 http://www.openmicroscopy.org/Schemas/OME/2016-06/ome.xsd">`)
-	objective := ""
-	if im.Magnification > 0 {
-		objective = `<ObjectiveSettings ID="Objective:0"/>`
-		fmt.Fprintf(&b, `<Instrument ID="Instrument:0"><Objective ID="Objective:0" NominalMagnification="%s"/></Instrument>`, float(im.Magnification))
+	for i, im := range images { // all instruments come first
+		if im.Magnification > 0 {
+			fmt.Fprintf(&b, `<Instrument ID="Instrument:%d"><Objective ID="Objective:%d" NominalMagnification="%s"/></Instrument>`, i, i, float(im.Magnification))
+		}
 	}
+	page := 0
+	for i, im := range images {
+		im.write(&b, i, page)
+		page += im.Times * im.Channels * im.Depths
+	}
+	b.WriteString("</OME>")
+	return b.String()
+}
+
+// write writes the element of image number i, whose first plane is a page.
+func (im *OMEImage) write(b *strings.Builder, i, page int) {
 	name := im.Name
 	if name == "" {
 		name = "image"
 	}
-	b.WriteString(`<Image ID="Image:0" Name="` + escape(name) + `">`)
-	if objective != "" {
-		b.WriteString(`<InstrumentRef ID="Instrument:0"/>` + objective)
+	fmt.Fprintf(b, `<Image ID="Image:%d" Name="%s">`, i, escape(name))
+	if im.Magnification > 0 {
+		fmt.Fprintf(b, `<InstrumentRef ID="Instrument:%d"/><ObjectiveSettings ID="Objective:%d"/>`, i, i)
 	}
-	fmt.Fprintf(&b, `<Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="%s" SizeX="%d" SizeY="%d" SizeZ="%d" SizeC="%d" SizeT="%d" Interleaved="%t" BigEndian="false"`,
-		omeType(t), width, height, im.Depths, im.Channels*samples, im.Times, samples > 1)
-	for i, axis := range "ZYX" {
-		if um := im.VoxelUM[i]; um > 0 {
-			fmt.Fprintf(&b, ` PhysicalSize%c="%s" PhysicalSize%cUnit="µm"`, axis, float(um), axis)
+	fmt.Fprintf(b, `<Pixels ID="Pixels:%d" DimensionOrder="XYZCT" Type="%s" SizeX="%d" SizeY="%d" SizeZ="%d" SizeC="%d" SizeT="%d" Interleaved="%t" BigEndian="false"`,
+		i, omeType(im.Type), im.Width, im.Height, im.Depths, im.Channels*im.Samples, im.Times, im.Samples > 1)
+	for k, axis := range "ZYX" {
+		if um := im.VoxelUM[k]; um > 0 {
+			fmt.Fprintf(b, ` PhysicalSize%c="%s" PhysicalSize%cUnit="µm"`, axis, float(um), axis)
 		}
 	}
 	if im.Interval > 0 {
-		fmt.Fprintf(&b, ` TimeIncrement="%s" TimeIncrementUnit="s"`, float(im.Interval))
+		fmt.Fprintf(b, ` TimeIncrement="%s" TimeIncrementUnit="s"`, float(im.Interval))
 	}
 	b.WriteString(">")
 	for c := range im.Channels {
-		fmt.Fprintf(&b, `<Channel ID="Channel:0:%d" SamplesPerPixel="%d"`, c, samples)
-		if im.ChannelInfo != nil && samples == 1 {
+		fmt.Fprintf(b, `<Channel ID="Channel:%d:%d" SamplesPerPixel="%d"`, i, c, im.Samples)
+		if im.ChannelInfo != nil && im.Samples == 1 {
 			if info := im.ChannelInfo[c]; info.Name != "" {
 				b.WriteString(` Name="` + escape(info.Name) + `"`)
 			}
 			if v, err := strconv.ParseUint(im.ChannelInfo[c].Color, 16, 24); err == nil {
-				fmt.Fprintf(&b, ` Color="%d"`, int32(uint32(v)<<8|0xff))
+				fmt.Fprintf(b, ` Color="%d"`, int32(uint32(v)<<8|0xff))
 			}
 		}
 		b.WriteString("/>")
 	}
-	fmt.Fprintf(&b, `<TiffData IFD="0" PlaneCount="%d"/></Pixels></Image></OME>`, im.Times*im.Channels*im.Depths)
-	return b.String()
+	fmt.Fprintf(b, `<TiffData IFD="%d" PlaneCount="%d"/></Pixels></Image>`, page, im.Times*im.Channels*im.Depths)
 }
 
 func float(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

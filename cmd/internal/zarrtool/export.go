@@ -20,7 +20,7 @@ func exportCommand() *cli.Command {
 		Usage: "write an image as a pyramidal OME-TIFF file, or a volume as NIfTI or NRRD",
 		Description: "OUT's name says the format: .nii, .nii.gz and .nrrd are volumes, others TIFF.\n\n" +
 			"As TIFF, writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
-			"channels and name become OME-XML. Channels that are red, green and blue become the samples of RGB pixels. Files\n" +
+			"channels, magnification and name become OME-XML; pictures beside the image (label, macro, thumbnail) follow it. Channels that are red, green and blue become the samples of RGB pixels. Files\n" +
 			"that may exceed 4 GiB are written as BigTIFF.\n\n" +
 			"As NIfTI or NRRD, writes one level with its place in space, in mm along right, anterior and superior: the place that\n" +
 			"IN was imported with, or else that of its voxel size and translation, with x, y and z running as --orientation says.\n" +
@@ -36,6 +36,7 @@ func exportCommand() *cli.Command {
 			{Name: "n_levels", Kind: cli.Int, Note: "until a level fits into one tile", Check: cli.Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
 			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto does so if they are red, green and blue"},
 			{Name: "name", Note: "the image's", Usage: "name of the image in the OME-XML, or in the header of NIfTI"},
+			associatedFlag,
 			{Name: "level", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pyramid level to write as NIfTI or NRRD"},
 			{Name: "resolution", Kind: cli.Float, Value: "UM", Check: cli.VoxelSize, Usage: "write the pyramid level whose voxels are closest to this size in µm as NIfTI or NRRD"},
 			{Name: "orientation", Default: "RAS", Value: "CODE", Usage: "where x, y and z of IN run to, if it does not say: right or left, anterior or posterior, superior or inferior"},
@@ -70,6 +71,9 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	}
 	x, err := newExport(r, in, im)
 	if err != nil {
+		return err
+	}
+	if err := x.addPictures(ctx, r, in); err != nil {
 		return err
 	}
 	out, err := r.OutputFile(r.Arg("OUT"))
@@ -109,7 +113,7 @@ func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
 		return 1
 	}
 	s := &x.spec
-	s.Image = tiff.Image{Name: im.Name, Times: size("t"), Channels: size("c"), Depths: size("z")}
+	s.Image = tiff.Image{Name: im.Name, Times: size("t"), Channels: size("c"), Depths: size("z"), Magnification: slideOf(im.Group.Attributes()).Magnification}
 	if name := r.String("name"); name != "" {
 		s.Image.Name = name
 	}

@@ -29,8 +29,9 @@ func importCommand() *cli.Command {
 		Name:  "import",
 		Usage: "convert TIFF, CZI, NIfTI or NRRD to an OME-Zarr image, or .npy or raw bytes to a Zarr array",
 		Description: "Recognises IN by its content, not its name. A TIFF file (OME-TIFF, Aperio SVS, ImageJ stack, pyramid of any\n" +
-			"kind) becomes an OME-Zarr image with pyramid, pixel size, channels and colours. IN/label and the like are\n" +
-			"further images in the file; zarr-tool info lists them.\n\n" +
+			"kind) becomes an OME-Zarr image with pyramid, pixel size, channels and colours. Pictures of a slide beside it become\n" +
+			"images in OUT/associated, which its metadata name. IN/label and the like are further images in the file; zarr-tool\n" +
+			"info lists them.\n\n" +
 			"A CZI file becomes an OME-Zarr image, too: the tiles of a scene are put together, later ones on top. Several\n" +
 			"scenes become a group of images, unless IN/N names one.\n\n" +
 			"A volume in NIfTI (.nii, .nii.gz) or NRRD (.nrrd, .nhdr) keeps its place in space, which export gives back.",
@@ -48,6 +49,7 @@ func importCommand() *cli.Command {
 			{Name: "whole_slide", Kind: cli.Bool, Usage: "put all scenes of a CZI file into one image"},
 			{Name: "tiles", Kind: cli.Bool, Usage: "write the tiles of a CZI file as a mosaic grid for stitch --positions, instead of an image"},
 			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "file to which --tiles writes the recorded positions of the tiles (JSON)"},
+			associatedFlag,
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value of the array: a number, true, false, NaN, Infinity or -Infinity"},
 		},

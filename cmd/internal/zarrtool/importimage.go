@@ -73,13 +73,20 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 	if name := r.String("name"); name != "" {
 		spec.Name = name
 	}
+	beside := pictures(r, in)
+	namePictures(spec.Attributes, beside)
 	if s.chunks == nil {
 		s.chunks = imageChunks(a.Shape(), a.Chunks())
 	}
 	if r.Bool("keep_levels") {
-		return importLevels(ctx, r, out, key, in, s, spec)
+		err = importLevels(ctx, r, out, key, in, s, spec)
+	} else {
+		err = writeImageTo(ctx, r, out, key, in, s, spec, a)
 	}
-	return writeImageTo(ctx, r, out, key, in, s, spec, a)
+	if err != nil {
+		return err
+	}
+	return importPictures(ctx, r, out, key, in, beside, s)
 }
 
 // importScenes writes an image for each scene, in the layout of bioformats2raw.
@@ -147,6 +154,7 @@ func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 		return cli.BadInputf("%s: %w", in.path, err)
 	}
 	setName(attrs, spec.Name)
+	namePictures(attrs, pictures(r, in))
 	if _, err := zarr.CreateGroup(ctx, out.Store, key, s.format, attrs); err != nil {
 		return err
 	}

@@ -26,11 +26,29 @@ type Spec struct {
 	Chained                bool     // levels are pages of the file, as generic pyramids have them, and no sub-IFDs
 	Plain                  bool     // no OME-XML: Description is the text of the first page
 	Description, Software  string
-	Classic                bool // never write a BigTIFF; otherwise one is written if a classic file could be too small
+	Beside                 []Picture // written behind the image, unless Plain
+	Classic                bool      // never write a BigTIFF; otherwise one is written if a classic file could be too small
 
 	Planes  int   // of a stack that are better read together, such as the depth of its chunks; 0 is 1
 	Workers int   // goroutines that encode; 0 is 1
 	Budget  int64 // bytes of memory; 0: whatever is needed
+}
+
+// Picture is an image of one plane beside the one that is written, such as that of a slide's label.
+type Picture struct {
+	Name          string
+	Width, Height int
+	Samples       int // per pixel, which lie together: 1, or 3 or 4 for RGB
+	Type          dtype.Type
+	Data          []byte // height × width × samples, in native byte order
+}
+
+// check reports what cannot be written.
+func (p *Picture) check() error {
+	if p.Width < 1 || p.Height < 1 || p.Samples < 1 || len(p.Data) != mem.Product(p.Width, p.Height, p.Samples, p.Type.Size()) || !tiff.OMEHolds(p.Type) {
+		return fmt.Errorf("a picture %q of %d × %d pixels, %d samples of %s and %d bytes", p.Name, p.Width, p.Height, p.Samples, p.Type, len(p.Data))
+	}
+	return nil
 }
 
 // MaxLevels returns the maximum number of levels below level 0 for an image of the given size; the last one
@@ -73,6 +91,11 @@ func (s *Spec) check() error {
 		return fmt.Errorf("%d levels of %d × %d pixels (at most %d)", s.Levels, s.Width, s.Height, MaxLevels(s.Width, s.Height))
 	case !s.Plain && !tiff.OMEHolds(s.Type):
 		return fmt.Errorf("OME-TIFF has no elements of type %s", s.Type)
+	}
+	for i := range s.Beside {
+		if err := s.Beside[i].check(); err != nil {
+			return err
+		}
 	}
 	f := s.format()
 	return f.CheckEncode()
@@ -134,5 +157,9 @@ func (s *Spec) samples() int64 {
 		w, h = (w+s.Tile-1)/s.Tile, (h+s.Tile-1)/s.Tile
 		sum += int64(w) * int64(h) * int64(s.Tile) * int64(s.Tile) * int64(s.pixel())
 	}
-	return sum * int64(s.planes())
+	sum *= int64(s.planes())
+	for _, p := range s.Beside {
+		sum += int64(len(p.Data)) * 2
+	}
+	return sum
 }

@@ -81,7 +81,11 @@ func (w *Writer) addPages() {
 	s := &w.spec
 	text := s.Description
 	if !s.Plain {
-		text = tiff.OMEXML(&s.Image, s.Width, s.Height, s.Samples, s.Type)
+		images := []tiff.OMEImage{{Image: &s.Image, Width: s.Width, Height: s.Height, Samples: s.Samples, Type: s.Type}}
+		for _, p := range s.Beside {
+			images = append(images, tiff.OMEImage{Image: &tiff.Image{Name: p.Name, Times: 1, Channels: 1, Depths: 1}, Width: p.Width, Height: p.Height, Samples: p.Samples, Type: p.Type})
+		}
+		text = tiff.OMEXML(images...)
 	}
 	for range s.planes() {
 		var levels []int
@@ -210,6 +214,13 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.free()
+	if !w.spec.Plain {
+		for i := range w.spec.Beside {
+			if err := w.addPicture(&w.spec.Beside[i]); err != nil {
+				return err
+			}
+		}
+	}
 	return w.out.Close()
 }
 
