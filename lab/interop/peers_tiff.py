@@ -9,6 +9,7 @@ must see the same in a slide.
 
 import collections
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -207,6 +208,90 @@ def slides():
         case("slides with their pictures, by tifffile and back", f"{compression} {straight}", check)
 
 
+def padded(a, tile=256):
+    h, w = a.shape[:2]
+    return np.pad(a, ((0, -h % tile), (0, -w % tile), (0, 0)), constant_values=255)
+
+
+def vendors():
+    """Slides as Leica, Philips and Ventana lay them out by their public descriptions, written by tifffile; OpenSlide knows the first two so, and of
+    the third wants more than the layout."""
+    main, macro, label = picture("u1", 1000, 1500, 3), picture("u1", 200, 300, 3), picture("u1", 100, 90, 3)
+    options = {"photometric": "rgb", "metadata": None, "compression": "jpeg", "compressionargs": {"level": 95}}
+    tiles = {**options, "tile": (256, 256)}
+    strips = {**options, "rowsperstrip": 16}
+
+    def region(name, ifds, size, view, offset, objective):
+        sizes = "".join(f'<dimension sizeX="{size[0] >> r}" sizeY="{size[1] >> r}" r="{r}" ifd="{i}"/>' for r, i in enumerate(ifds))
+        return (f'<image name="{name}" uuid="urn:{name}"><creationDate>2011</creationDate><device model="Leica SCN400" version="1"/><pixels sizeX="{size[0]}" sizeY="{size[1]}">{sizes}</pixels>'
+                f'<view sizeX="{view[0]}" sizeY="{view[1]}" offsetX="{offset[0]}" offsetY="{offset[1]}" spacingZ="0"/><scanSettings><objectiveSettings><objective>{objective}</objective></objectiveSettings>'
+                '<illuminationSettings><numericalAperture>0.4</numericalAperture><illuminationSource>brightfield</illuminationSource></illuminationSettings></scanSettings></image>')
+
+    whole = (26000000, 75000000)
+    scn = (f'<?xml version="1.0"?><scn xmlns="http://www.leica-microsystems.com/scn/2010/10/01"><collection name="c" uuid="urn:c" sizeX="{whole[0]}" sizeY="{whole[1]}"><barcode>YQ==</barcode>'
+           + region("m", [0], (300, 200), whole, (0, 0), 1) + region("r", [1, 2], (1500, 1000), (750000, 500000), (100000, 200000), 20) + "</collection></scn>")
+    with tifffile.TiffWriter(at("leica.scn"), bigtiff=True) as w:
+        w.write(macro, description=scn, **tiles)
+        w.write(main, **tiles)
+        w.write(main[::2, ::2].copy(), **tiles)
+
+    def spacing(mm):
+        return f'<Attribute Name="DICOM_PIXEL_SPACING" Group="0x0028" Element="0x0030" PMSVR="IDoubleArray">&quot;{mm:.8f}&quot; &quot;{mm:.8f}&quot;</Attribute>'
+
+    levels = [padded(main[:: 2**k, :: 2**k].copy()) for k in range(3)]
+    parts = "".join(f'<DataObject ObjectType="PixelDataRepresentation">{spacing(0.00025 * 2**k)}<Attribute Name="PIIM_PIXEL_DATA_REPRESENTATION_NUMBER" Group="0x301D" Element="0x2003" '
+                    f'PMSVR="IUInt16">{k}</Attribute></DataObject>' for k in range(3))
+    philips = ('<?xml version="1.0" encoding="UTF-8" ?><DataObject ObjectType="DPUfsImport"><Attribute Name="PIM_DP_SCANNED_IMAGES" Group="0x301D" Element="0x1003" PMSVR="IDataObjectArray"><Array>'
+               f'<DataObject ObjectType="DPScannedImage">{spacing(0.00025)}<Attribute Name="PIIM_PIXEL_DATA_REPRESENTATION_SEQUENCE" Group="0x301D" Element="0x2002" PMSVR="IDataObjectArray"><Array>{parts}'
+               '</Array></Attribute><Attribute Name="PIM_DP_IMAGE_TYPE" Group="0x301D" Element="0x1004" PMSVR="IString">WSI</Attribute></DataObject></Array></Attribute></DataObject>')
+    with tifffile.TiffWriter(at("philips.tiff")) as w:
+        for k, a in enumerate(levels):
+            w.write(a, description=f"level={k} mag=1 quality=80" if k else philips, software=False if k else "Philips DP v1.0", subfiletype=int(k > 0), **tiles)
+        w.write(macro, description="Macro -offset=(0,0)", **strips)
+        w.write(label, description="Label -offset=(0,0)", **strips)
+
+    xmp = b'<?xml version="1.0"?><EncodeInfo Ver="2"><SlideInfo><iScan Magnification="40" ScanRes="0.2325"/></SlideInfo></EncodeInfo>'
+    with tifffile.TiffWriter(at("ventana.bif"), bigtiff=True) as w:
+        w.write(macro, description="Label_Image", **strips)
+        w.write(main[::10, ::10].copy(), description="Thumbnail", **strips)
+        for k in (1, 0):  # in any order
+            w.write(levels[k], description=f"level={k} mag={40 / 2**k:g} quality=90", extratags=[(700, 1, len(xmp), xmp, True)], **tiles)
+
+    for name, image, shapes, um, magnification, beside in [
+        ("leica.scn", main, [(3, 1000, 1500), (3, 500, 750)], 0.5, 20, {"macro": macro}),
+        ("philips.tiff", levels[0], [a.transpose(2, 0, 1).shape for a in levels], 0.25, None, {"macro": macro, "label": label}),
+        ("ventana.bif", levels[0], [a.transpose(2, 0, 1).shape for a in levels[:2]], 0.2325, 40, {"macro": macro}),
+    ]:
+
+        def check(name=name, image=image, shapes=shapes, um=um, magnification=magnification, beside=beside):
+            tool("import", at(name), at("vendor.ome.zarr"), "--keep_levels", "--overwrite")
+            with open(at("vendor.ome.zarr/zarr.json")) as f:
+                attributes = json.load(f)["attributes"]
+            scales = [d["coordinateTransformations"][0]["scale"][-2:] for d in attributes["ome"]["multiscales"][0]["datasets"]]
+            assert np.allclose(scales, [[um * 2**k] * 2 for k in range(len(shapes))]), scales
+            assert attributes["tiff"].get("magnification") == magnification, attributes["tiff"]
+            for k, shape in enumerate(shapes):
+                got = cat(at(f"vendor.ome.zarr/{k}"))
+                assert got.shape == shape, (got.shape, shape)
+            same(cat(at("vendor.ome.zarr/0")), image.transpose(2, 0, 1), 60)  # JPEG
+            for key, want in beside.items():
+                same(cat(at(f"vendor.ome.zarr/associated/{key}/0")), want.transpose(2, 0, 1), 60)
+            if name == "ventana.bif":
+                return
+            with openslide.OpenSlide(at(name)) as s:
+                assert s.detect_format(at(name)) == name.split(".")[0]
+                assert sorted(s.associated_images) == sorted(beside), list(s.associated_images)
+                for key in beside:
+                    same(cat(at(f"vendor.ome.zarr/associated/{key}/0")), np.asarray(s.associated_images[key])[..., :3].transpose(2, 0, 1), 2)
+                assert list(s.level_downsamples) == [2.0**k for k in range(len(shapes))], s.level_downsamples
+                if magnification:
+                    assert float(s.properties["openslide.objective-power"]) == magnification
+                else:
+                    assert abs(float(s.properties["openslide.mpp-x"]) - um) < 1e-9, s.properties["openslide.mpp-x"]
+
+        case("slides as other vendors lay them out", name, check)
+
+
 def openslide_sees():
     file = at("slide.svs")
     a = picture("u1", 600, 840, 3)
@@ -245,6 +330,7 @@ def openslide_sees():
 tifffile_writes()
 tifffile_reads()
 slides()
+vendors()
 openslide_sees()
 for group in sorted(PASSED | FAILED):
     print(f"{group}: {PASSED[group]} passed, {FAILED[group]} failed")

@@ -33,7 +33,7 @@ func (f *File) aperio(ctx context.Context) bool {
 			continue
 		}
 		if p.Tiled && coarser(p, im.Levels[len(im.Levels)-1].Layout()) {
-			im.Levels = append(im.Levels, Level{[]*Page{p}})
+			im.Levels = append(im.Levels, Level{Pages: []*Page{p}})
 			continue
 		}
 		other := stack("aperio", []*Page{p})

@@ -9,7 +9,7 @@ import (
 // Image is an image as users see it: planes along time, channel and depth, at one or several resolutions.
 type Image struct {
 	Name string // "" where the file has none
-	Kind string // origin of the grouping: "ome", "aperio", "imagej", "metamorph" or "pages"
+	Kind string // origin of the grouping: "ome", "aperio", "leica", "philips", "ventana", "imagej", "metamorph" or "pages"
 
 	Times, Channels, Depths int // planes along each; samples of a pixel are not counted as channels
 	Levels                  []Level
@@ -34,7 +34,10 @@ type Channel struct {
 
 // Level is one resolution of an image: Times × Channels × Depths pages of the same layout, depth fastest. A
 // nil page is missing in the file and reads as 0.
-type Level struct{ Pages []*Page }
+type Level struct {
+	Pages []*Page
+	Down  float64 // pixels of level 0 that one stands for along each side, where sizes do not tell, as those of whole tiles; 0: they do
+}
 
 // Layout returns the layout of the level's pages.
 func (l Level) Layout() *Layout {
@@ -63,7 +66,7 @@ func (f *File) findImages(ctx context.Context, o *opener) error {
 	if err != nil {
 		return err
 	}
-	if !found && !f.aperio(ctx) && !f.imageJ(ctx) && !f.metaMorphStack(ctx) {
+	if !found && !f.aperio(ctx) && !f.leica(ctx) && !f.philips(ctx) && !f.ventana(ctx) && !f.imageJ(ctx) && !f.metaMorphStack(ctx) {
 		if !f.slide() {
 			f.plainImages()
 		}
@@ -80,7 +83,7 @@ func (f *File) warn(format string, args ...any) {
 
 // stack makes an image of pages that lie along depth.
 func stack(kind string, pages []*Page) *Image {
-	im := &Image{Kind: kind, Times: 1, Channels: 1, Depths: len(pages), Levels: []Level{{pages}}}
+	im := &Image{Kind: kind, Times: 1, Channels: 1, Depths: len(pages), Levels: []Level{{Pages: pages}}}
 	im.VoxelUM[1], im.VoxelUM[2] = pages[0].YUM, pages[0].XUM
 	im.subLevels()
 	return im
@@ -108,7 +111,7 @@ func (im *Image) subLevels() {
 		if last == nil {
 			return
 		}
-		im.Levels = append(im.Levels, Level{level})
+		im.Levels = append(im.Levels, Level{Pages: level})
 	}
 }
 
@@ -137,7 +140,7 @@ func (f *File) plainImages() {
 			continue
 		}
 		if im != nil && im.Depths == 1 && len(p.Sub) == 0 && coarser(p, im.Levels[len(im.Levels)-1].Layout()) {
-			im.Levels = append(im.Levels, Level{[]*Page{p}})
+			im.Levels = append(im.Levels, Level{Pages: []*Page{p}})
 			i++
 			continue
 		}

@@ -71,7 +71,7 @@ func (f *File) imageJ(ctx context.Context) bool {
 		c, z, t := i%im.Channels, i/im.Channels%im.Depths, i/im.Channels/im.Depths
 		level[(t*im.Channels+c)*im.Depths+z] = pages[i]
 	}
-	im.Levels = []Level{{level}}
+	im.Levels = []Level{{Pages: level}}
 	im.VoxelUM = f.imageJVoxel(ctx, first, value)
 	im.Interval, _ = strconv.ParseFloat(value["finterval"], 64)
 	im.Interval = positive(im.Interval)

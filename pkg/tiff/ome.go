@@ -148,6 +148,15 @@ func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 // parseOME parses a document. The decoder knows no entities but XML's own, so that none
 // can grow; how deep elements are nested it bounds itself.
 func parseOME(text []byte) (*omeXML, error) {
+	doc := new(omeXML)
+	if err := decodeXML(text, doc); err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// decodeXML parses a description into a struct.
+func decodeXML(text []byte, into any) error {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
@@ -156,11 +165,7 @@ func parseOME(text []byte) (*omeXML, error) {
 		}
 		return nil, fmt.Errorf("character set %q is not supported", charset)
 	}
-	var doc omeXML
-	if err := d.Decode(&doc); err != nil {
-		return nil, err
-	}
-	return &doc, nil
+	return d.Decode(into)
 }
 
 // latin turns ISO 8859-1 into UTF-8.
@@ -285,7 +290,7 @@ func (s *omeFiles) image(ctx context.Context, px *omePixels) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.Levels = []Level{{planes}}
+	im.Levels = []Level{{Pages: planes}}
 	l := im.Levels[0].Layout()
 	if l == nil {
 		return nil, fmt.Errorf("none of its %d planes is there", len(planes))

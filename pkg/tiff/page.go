@@ -31,6 +31,7 @@ type Page struct {
 	segments        int64 // of the image
 	shift           int64 // of an ImageJ plane that has no directory of its own
 	description     field
+	xmp             field
 	software        field
 	tables, colors  field
 	nodata          field
@@ -85,6 +86,7 @@ func (d *directory) page(ctx context.Context) *Page {
 	}
 	kind, _ := d.number(ctx, tagNewSubfileType, 0)
 	p.SubfileType, p.Reduced = int(kind&math.MaxUint32), kind&reducedImage != 0
+	p.xmp = d.fields[tagXMP]
 	p.description, p.software, p.tables, p.colors = d.fields[tagImageDescription], d.fields[tagSoftware], d.fields[tagJPEGTables], d.fields[tagColorMap]
 	p.nodata = d.fields[tagGDALNoData]
 	p.XUM, p.YUM = d.pixelSize(ctx)

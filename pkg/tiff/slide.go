@@ -18,7 +18,7 @@ func (f *File) slide() bool {
 			continue
 		}
 		if p.Tiled && coarser(p, im.Levels[len(im.Levels)-1].Layout()) {
-			im.Levels = append(im.Levels, Level{[]*Page{p}})
+			im.Levels = append(im.Levels, Level{Pages: []*Page{p}})
 			continue
 		}
 		strips = strips || !p.Tiled

@@ -21,6 +21,7 @@ const (
 	tagPlanarConfiguration       = 284
 	tagResolutionUnit            = 296
 	tagSoftware                  = 305
+	tagXMP                       = 700
 	tagPredictor                 = 317
 	tagColorMap                  = 320
 	tagTileWidth                 = 322
@@ -52,6 +53,7 @@ var tagNames = map[uint16]string{
 	tagTileByteCounts: "TileByteCounts", tagSubIFDs: "SubIFDs", tagExtraSamples: "ExtraSamples", tagSampleFormat: "SampleFormat",
 	tagJPEGTables: "JPEGTables", tagYCbCrSubSampling: "YCbCrSubSampling", tagImageDepth: "ImageDepth", tagTileDepth: "TileDepth",
 	tagUIC1: "UIC1", tagUIC2: "UIC2", tagUIC4: "UIC4", tagGDALNoData: "GDAL_NODATA", tagMicroManager: "MicroManagerMetadata",
+	tagXMP: "XMP",
 }
 
 // fieldSizes are the bytes of a value of each field type: BYTE, ASCII, SHORT, LONG, RATIONAL, SBYTE,

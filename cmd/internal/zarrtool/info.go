@@ -115,7 +115,7 @@ func describeTIFF(st *tiffstore.Store) *tiffInfo {
 }
 
 func (t *tiffInfo) String() string {
-	kind := map[string]string{"ome": ", OME", "aperio": ", Aperio slide", "imagej": ", ImageJ"}[t.Kind]
+	kind := map[string]string{"ome": ", OME", "aperio": ", Aperio slide", "leica": ", Leica slide", "philips": ", Philips slide", "ventana": ", Ventana slide", "imagej": ", ImageJ"}[t.Kind]
 	name := "TIFF"
 	if t.Big {
 		name = "BigTIFF"

@@ -25,7 +25,11 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	d := shown.Image{Name: im.Name, Axes: imageAxes(im, samples), Channels: channels(im, samples)}
 	for k := range im.Levels {
 		l := im.Levels[k].Layout()
-		d.Factors = append(d.Factors, [2]float64{factor(first.Height, l.Height), factor(first.Width, l.Width)})
+		down := [2]float64{factor(first.Height, l.Height), factor(first.Width, l.Width)}
+		if k := im.Levels[k].Down; k > 0 {
+			down = [2]float64{k, k}
+		}
+		d.Factors = append(d.Factors, down)
 	}
 	more := map[string]any{"kind": im.Kind, "compression": tilecodec.Name(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
 	if im.Magnification > 0 {
