@@ -149,7 +149,7 @@ def zarr_python(w, writer):
             for compressor in (None, F.Zstd(1), F.Blosc()):
                 zarr_array(w, writer, "v2 filters", 2, data, (4, 9), filters=[f], compressors=compressor, lossy=True)
         for dtype, filters in (("int32", [n3.Delta(dtype="int32")]), ("uint16", [n3.Delta(dtype="uint16", astype="int32")]),
-                               ("float32", [n3.FixedScaleOffset(offset=-5, scale=10, dtype="float32", astype="int16")]), ("float64", [n3.Quantize(digits=2, dtype="float64", astype="float32")]),
+                               ("float32", [n3.FixedScaleOffset(offset=-5, scale=10, dtype="float32", astype="int16")]), ("float64", [n3.Quantize(digits=2, dtype="float64")]),
                                ("float32", [n3.BitRound(keepbits=7)]), ("bool", [n3.PackBits()]), ("float32", [n3.AsType(encode_dtype="float64", decode_dtype="float32")]),
                                ("float32", [n3.FixedScaleOffset(offset=3, scale=2, dtype="float32", astype="int32"), n3.Delta(dtype="int32")]),
                                ("float32", [TransposeCodec(order=(1, 0)), n3.FixedScaleOffset(offset=3, scale=2, dtype="float32", astype="int32")])):

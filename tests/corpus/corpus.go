@@ -1,4 +1,4 @@
-// Package corpus gives tests the Zarr conformance corpus of this folder: 409
+// Package corpus gives tests the Zarr conformance corpus of this folder: 439
 // arrays, groups and OME-Zarr images that other programs wrote, with the values
 // that must be read, and broken ones that must be refused. README.md describes it.
 //
@@ -110,7 +110,7 @@ var unpacked struct {
 	dir string
 }
 
-// Dir returns a folder with the unpacked corpus: v2, v3, ome, neg, expected. It is created once per process; tests
+// Dir returns a folder with the unpacked corpus: v2, v3, ome, neg, field, expected. It is created once per process; tests
 // must not change it, and [Main] removes it.
 func Dir(t testing.TB) string {
 	t.Helper()
@@ -124,7 +124,7 @@ func Dir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	unpacked.dir = dir
-	for _, name := range []string{"v2", "v3", "ome", "neg", "expected"} {
+	for _, name := range []string{"v2", "v3", "ome", "neg", "expected", "field"} {
 		if err := unzip(filepath.Join(here(), name+".zip"), dir); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ func TestMain(m *testing.M) { Main(m) }
 
 func TestCasesAndTheirFilesAreThere(t *testing.T) {
 	cases := Cases(t)
-	if len(cases) != 409 {
+	if len(cases) != 439 {
 		t.Errorf("%d cases", len(cases))
 	}
 	for _, c := range cases {

@@ -137,7 +137,7 @@ echo 'nx: 4' >"$tmp/wide/tile_x00_y00_z00/info.txt"
 truncate -s 64M "$tmp/wide/tile_x00_y00_z00/image_00000.bin"
 touch "$tmp/before-wide"
 warm wide "${raw[@]}" --raw "$tmp/wide" --mosaic_memory '100 MB'
-granted() { find "$launch/work" -name .command.sh -newer "$tmp/before-wide" -exec grep -l mosaic {} + | xargs sed -n 's/.* --mem \([^ ]*\).*/\1/p'; }
+granted() { find "$launch/work" -name .command.sh -newer "$tmp/before-wide" -exec sed -n 's/.* --mem \([^ ]*\).*/\1/p' {} +; }
 ok 'mosaic has memory for whole tiles' same "$((status != 0)) $(granted)" '1 256MiB'
 warm raw-bad "${raw[@]}"
 ok 'a raw frame that is cut off, info.txt that is wrong: the run stops' same $((status != 0)) 1
