@@ -354,6 +354,9 @@ func (l *lz4Codec) streams(p *Pieces, src []byte) error {
 
 func (d *deflateCodec) streams(p *Pieces, src []byte) error {
 	if d.wrapper == "zlib" {
+		if len(src) > 0 && src[len(src)-1] == 0 { // zeros behind the stream, or a checksum that ends with one: the decoder knows
+			return fmt.Errorf("zlib data that end with a zero byte %w", ErrWhole)
+		}
 		return zlibStream(p, src, 0, 0, p.Size)
 	}
 	at, err := inflate.GzipHeader(src)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"strata/tests/corpus"
@@ -43,6 +44,16 @@ func TestCorpus(t *testing.T) {
 			in := bytes.NewReader(s)
 			want, ok = read(zlib.NewReader(in))
 			ok = ok && in.Len() == 0
+		}
+		if !ok && strings.Contains(path, "_zeros.zarr") { // behind the stream, which the standard library refuses
+			trimmed := bytes.TrimRight(s, "\x00")
+			for n := len(trimmed); n <= len(s) && !ok; n++ { // its checksum, or size, may end with zeros
+				if decode := s[:n]; s[0] == 0x1f {
+					want, ok = read(gzip.NewReader(bytes.NewReader(decode)))
+				} else {
+					want, ok = read(zlib.NewReader(bytes.NewReader(decode)))
+				}
+			}
 		}
 		got, err := guarded(t, decode, limit, s)
 		if ok != (err == nil) || ok && !bytes.Equal(got, want) {
