@@ -38,8 +38,9 @@ func (w *host) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
 	w.compute(func() {
 		kind := w.plan.Source.mosaic.DType
 		acc := dtype.Slice[float64](sums.host)[:pixels]
-		// Each sum is one processor's, which adds to it in order.
-		part := max(pixels/max(1, n*pixels/addAtATime), 1024)
+		// Each sum is one processor's, which adds to it in order. Planes are summed fastest in whole, so there are no more parts than hands.
+		parts := max(1, min(1+work.Idle(w.ctx), n*pixels/addAtATime))
+		part := ((pixels+parts-1)/parts + 15) &^ 15 // of whole vectors
 		w.err = work.Split(w.ctx, (pixels+part-1)/part, 0, func(i int) error {
 			from, to := i*part, min((i+1)*part, pixels)
 			if begin {
