@@ -175,8 +175,8 @@ func (f *File) group(p Plane, factor int) *tree {
 }
 
 // Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane,
-// ordered from bottom to top: by scene, within one by mosaic index, then by position in the directory, as libCZI draws them. factor is the number of
-// pixels of the plane per stored pixel, 1 for level 0.
+// ordered from bottom to top as libCZI draws them: by scene, within one by mosaic index, then by position in the
+// directory. factor is the number of pixels of the plane per stored pixel, 1 for level 0.
 func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	var found []int
 	t := f.group(p, factor)

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"strata/pkg/xmltext"
 )
 
 // Metadata holds the parts of a file's XML document that this package reads.
@@ -142,20 +142,11 @@ type xmlScene struct {
 	Center string `xml:"CenterPosition"`
 }
 
-// parseMetadata parses a document. The decoder knows no entities but XML's own, so that none can grow; how deep elements are nested it
-// bounds itself.
+// parseMetadata parses a document.
 func parseMetadata(text []byte) (*Metadata, error) {
 	m := new(Metadata)
 	var doc document
-	d := xml.NewDecoder(bytes.NewReader(asUTF8(text)))
-	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
-		switch strings.ToLower(charset) {
-		case "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252": // as which all bytes that are not UTF-8 are read
-			return in, nil
-		}
-		return nil, fmt.Errorf("character set %q is not supported", charset)
-	}
-	if err := d.Decode(&doc); err != nil {
+	if err := xmltext.Decode(text, &doc); err != nil {
 		return m, fmt.Errorf("XML: %w", err)
 	}
 	m.Name = first(doc.Document.Name, doc.Document.Title)
@@ -196,18 +187,6 @@ func parseMetadata(text []byte) (*Metadata, error) {
 		m.Scenes = append(m.Scenes, info)
 	}
 	return m, nil
-}
-
-// asUTF8 returns text that is not UTF-8 as if it were ISO 8859-1, in which older programs write µ.
-func asUTF8(text []byte) []byte {
-	if utf8.Valid(text) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+len(text)/8)
-	for _, b := range text {
-		out = utf8.AppendRune(out, rune(b))
-	}
-	return out
 }
 
 func first(texts ...string) string {
@@ -266,7 +245,7 @@ func (f *File) Stage(ctx context.Context, i int) (Stage, bool, error) {
 		return Stage{}, false, err
 	}
 	var t tags
-	if err := xml.Unmarshal(bytes.TrimRight(text, "\x00"), &t); err != nil {
+	if err := xmltext.Decode(bytes.TrimRight(text, "\x00"), &t); err != nil {
 		s := segment{f: f, what: fmt.Sprintf("sub-block %d", i), at: f.entries[i].pos}
 		return Stage{}, false, s.errorf("metadata: XML: %w", err)
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"strata/pkg/mem"
+	"strata/pkg/xmltext"
 )
 
-// scnXML is what the first page of a slide by a Leica scanner describes: images in nm, each with its levels, planes and channels.
+// scnXML holds what the first page of a slide by a Leica scanner describes: images in nm, each with its levels, planes and channels.
 type scnXML struct {
 	Collection struct {
 		SizeX  int64 `xml:"sizeX,attr"`
@@ -31,6 +34,9 @@ type scnXML struct {
 	} `xml:"collection"`
 }
 
+// mostSparse bounds how many planes an image may have for each that is there.
+const mostSparse = 64
+
 // leica finds the images of a slide by a Leica scanner (.scn). The one that is as large as the collection is the macro picture. The format is
 // described at openslide.org/formats/leica.
 func (f *File) leica(ctx context.Context) bool {
@@ -39,7 +45,7 @@ func (f *File) leica(ctx context.Context) bool {
 		return false
 	}
 	var doc scnXML
-	if err := decodeXML([]byte(text), &doc); err != nil {
+	if err := xmltext.Decode([]byte(text), &doc); err != nil {
 		f.warn("Leica's description is left out: %v", err)
 		return false
 	}
@@ -54,8 +60,8 @@ func (f *File) leica(ctx context.Context) bool {
 			fine = fine && p.R >= 0 && p.Z >= 0 && p.C >= 0 && p.IFD >= 0 && max(p.R, p.Z, p.C) < len(f.Pages) && p.IFD < len(f.Pages)
 			im.Channels, im.Depths, levels = max(im.Channels, p.C+1), max(im.Depths, p.Z+1), max(levels, p.R+1)
 		}
-		if !fine || im.Channels*im.Depths*levels > mostPlanes {
-			f.warn("Leica's description: image %d is left out: it names pages that the file does not have", i)
+		if !fine || mem.Product(im.Channels, im.Depths, levels) > mostSparse*len(x.Planes) {
+			f.warn("Leica's description: image %d is left out: it names pages that the file does not have, or few of its planes", i)
 			continue
 		}
 		im.Levels = make([]Level, levels)

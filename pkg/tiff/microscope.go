@@ -6,6 +6,8 @@ import (
 	"encoding/xml"
 	"math"
 	"strings"
+
+	"strata/pkg/xmltext"
 )
 
 // Stage holds the position of a microscope's stage when an image was taken.
@@ -63,7 +65,7 @@ type metamorph struct {
 
 // parseMetaMorph reads the description that MetaMorph 7 writes: <MetaData> with <prop id="…" value="…"/> anywhere below it.
 func parseMetaMorph(text string) (m metamorph) {
-	d := xml.NewDecoder(strings.NewReader(text))
+	d := xmltext.NewDecoder([]byte(text))
 	d.Strict = false
 	value := map[string]string{}
 	for {

@@ -1,14 +1,14 @@
 package tiff
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"math"
 	"path"
 	"strings"
+
+	"strata/pkg/xmltext"
 )
 
 // omeXML holds the parts of an OME-XML document that this package reads.
@@ -145,49 +145,13 @@ func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 	return len(f.Images) > 0, nil
 }
 
-// parseOME parses a document. The decoder knows no entities but XML's own, so that none
-// can grow; how deep elements are nested it bounds itself.
+// parseOME parses a document.
 func parseOME(text []byte) (*omeXML, error) {
 	doc := new(omeXML)
-	if err := decodeXML(text, doc); err != nil {
+	if err := xmltext.Decode(text, doc); err != nil {
 		return nil, err
 	}
 	return doc, nil
-}
-
-// decodeXML parses a description into a struct.
-func decodeXML(text []byte, into any) error {
-	d := xml.NewDecoder(bytes.NewReader(text))
-	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
-		switch strings.ToLower(charset) {
-		case "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":
-			return &latin{in: in}, nil
-		}
-		return nil, fmt.Errorf("character set %q is not supported", charset)
-	}
-	return d.Decode(into)
-}
-
-// latin turns ISO 8859-1 into UTF-8.
-type latin struct {
-	in   io.Reader
-	rest []byte
-}
-
-func (l *latin) Read(p []byte) (int, error) {
-	if len(l.rest) == 0 {
-		b := make([]byte, 4096)
-		n, err := l.in.Read(b)
-		if n == 0 {
-			return 0, err
-		}
-		for _, c := range b[:n] {
-			l.rest = append(l.rest, string(rune(c))...)
-		}
-	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
 }
 
 // onlyFile returns the name of the file that a document is about, "" if there are several.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"strata/pkg/xmltext"
 )
 
 // philips finds the images of a slide that Philips' software exported as TIFF: pages in tiles are levels, whose sizes are those of whole
@@ -61,7 +63,7 @@ func down(spacings map[int][2]float64, level int) float64 {
 
 // philipsSpacings returns the distances of pixels along y and x by level, in mm.
 func philipsSpacings(text string) (map[int][2]float64, error) {
-	d := xml.NewDecoder(strings.NewReader(text))
+	d := xmltext.NewDecoder([]byte(text))
 	out := map[int][2]float64{}
 	level, inLevel := 0, 0 // elements that are open in a PixelDataRepresentation
 	var name string

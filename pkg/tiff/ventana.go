@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"strata/pkg/xmltext"
 )
 
 // ventana finds the images of a slide by a Ventana scanner (.bif, .tif): pages that their descriptions number are levels, the others the
@@ -75,7 +77,7 @@ func (f *File) iScan(ctx context.Context) map[string]float64 {
 		if err != nil || !bytes.Contains(b, []byte("iScan")) && !bytes.Contains(b, []byte("TileJointInfo")) {
 			continue
 		}
-		for d := xml.NewDecoder(bytes.NewReader(bytes.TrimRight(b, "\x00"))); ; {
+		for d := xmltext.NewDecoder(bytes.TrimRight(b, "\x00")); ; {
 			token, err := d.Token()
 			if err != nil { // the end, or what is no XML
 				break

@@ -16,7 +16,7 @@ const maxNesting = 8
 type codecList struct {
 	shape, stored []int
 	perm          []int      // as in pipeline
-	decoded, elem dtype.Type // of the chunk, and of what the next codec gets
+	elem          dtype.Type // of what the next codec gets
 	chain         codec.Chain
 	shard         *sharding
 	big           bool
@@ -34,7 +34,7 @@ func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type
 	if err := codec.CheckLength(len(list)); err != nil {
 		return nil, fieldError(field, "%w", err)
 	}
-	l := &codecList{shape: shape, stored: shape, decoded: elem, elem: elem, depth: depth}
+	l := &codecList{shape: shape, stored: shape, elem: elem, depth: depth}
 	for i, raw := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		e, err := parseExtension(at, raw)

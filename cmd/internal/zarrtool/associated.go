@@ -3,7 +3,8 @@ package zarrtool
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func isAssociated(name string) bool {
 	return slices.Contains([]string{"label", "macro", "thumbnail", "overview"}, strings.TrimSuffix(strings.ToLower(name), " image"))
 }
 
-// slideInfo is what an image says of the file that it comes from, as "tiff" or "czi".
+// slideInfo holds what an image says of the file that it comes from, as "tiff" or "czi".
 type slideInfo struct {
 	Magnification float64           `json:"magnification"`
 	Others        []string          `json:"other_images"`      // of a TIFF file
@@ -98,9 +99,13 @@ func importPictures(ctx context.Context, r *cli.Run, out *zarrout.Output, key st
 		if err != nil {
 			return err
 		}
-		data, err := wholePicture(ctx, r, picture, a)
-		if err != nil {
+		n := datasets.Bytes(a)
+		if err := fits(r, picture, n); err != nil {
 			return err
+		}
+		data := make([]byte, n)
+		if err := a.Read(ctx, a.Bounds(), data); err != nil {
+			return cli.BadInput(err)
 		}
 		stored, err := s.spec(a, nil)
 		if err != nil {
@@ -139,25 +144,12 @@ func openPicture(ctx context.Context, r *cli.Run, in *node, key string) (*node, 
 	return &node{Node: n, store: in.store, key: key, path: in.path + "/" + key}, nil
 }
 
-// fits refuses pictures that a quarter of the memory does not hold.
+// fits refuses pictures that a quarter of the memory does not hold, all that are held together.
 func fits(r *cli.Run, in *node, bytes int64) error {
 	if bytes > r.Options.Mem/4 {
-		return cli.MemoryError("%s: a picture of %d MiB beside the image, and --mem %d MiB", in.path, bytes>>20, r.Options.Mem>>20)
+		return cli.MemoryError("%s: pictures of %d MiB beside the image, and --mem %d MiB: give more, or --no-associated", in.path, bytes>>20, r.Options.Mem>>20)
 	}
 	return nil
-}
-
-// wholePicture reads all of a picture.
-func wholePicture(ctx context.Context, r *cli.Run, in *node, a *zarr.Array) ([]byte, error) {
-	n := datasets.Bytes(a)
-	if err := fits(r, in, n); err != nil {
-		return nil, err
-	}
-	data := make([]byte, n)
-	if err := a.Read(ctx, a.Bounds(), data); err != nil {
-		return nil, cli.BadInput(fmt.Errorf("%s: %w", in.path, err))
-	}
-	return data, nil
 }
 
 // listed joins names: "label, macro and thumbnail".
@@ -173,12 +165,17 @@ func listed(names []string) string {
 func (x *export) addPictures(ctx context.Context, r *cli.Run, in *node) error {
 	beside := pictures(r, in)
 	var kept []string
+	held := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(beside)) {
 		picture, err := openPicture(ctx, r, in, beside[name])
+		if errors.Is(err, fs.ErrNotExist) { // somebody took a label away
+			r.Warn("%s/%s: is not there, and left out", in.path, beside[name])
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		p, err := readPicture(ctx, r, picture)
+		p, err := readPicture(ctx, r, picture, held)
 		if err != nil {
 			return err
 		}
@@ -187,6 +184,7 @@ func (x *export) addPictures(ctx context.Context, r *cli.Run, in *node) error {
 			continue
 		}
 		p.Name = name
+		held += int64(len(p.Data))
 		x.spec.Beside = append(x.spec.Beside, *p)
 		kept = append(kept, name)
 	}
@@ -196,8 +194,8 @@ func (x *export) addPictures(ctx context.Context, r *cli.Run, in *node) error {
 	return nil
 }
 
-// readPicture reads a picture with the samples of a pixel together; nil if it has several planes, or a type that OME-TIFF does not have.
-func readPicture(ctx context.Context, r *cli.Run, in *node) (*tiffwriter.Picture, error) {
+// readPicture reads a picture with the samples of a pixel together, beside held bytes of others; nil if it has several planes, or a type that OME-TIFF does not have.
+func readPicture(ctx context.Context, r *cli.Run, in *node, held int64) (*tiffwriter.Picture, error) {
 	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
 	if err != nil {
 		return nil, cli.BadInput(err)
@@ -223,7 +221,7 @@ func readPicture(ctx context.Context, r *cli.Run, in *node) (*tiffwriter.Picture
 		return nil, nil
 	}
 	n := datasets.Bytes(a)
-	if err := fits(r, in, n); err != nil {
+	if err := fits(r, in, held+n); err != nil {
 		return nil, err
 	}
 	p.Data = make([]byte, n)

@@ -20,8 +20,9 @@ func exportCommand() *cli.Command {
 		Usage: "write an image as a pyramidal OME-TIFF file, or a volume as NIfTI or NRRD",
 		Description: "OUT's name says the format: .nii, .nii.gz and .nrrd are volumes, others TIFF.\n\n" +
 			"As TIFF, writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
-			"channels, magnification and name become OME-XML; pictures beside the image (label, macro, thumbnail) follow it. Channels that are red, green and blue become the samples of RGB pixels. Files\n" +
-			"that may exceed 4 GiB are written as BigTIFF.\n\n" +
+			"channels, magnification and name become OME-XML; pictures beside the image (label, macro, thumbnail) follow it.\n" +
+			"Channels that are red, green and blue become the samples of RGB pixels. Files that may exceed 4 GiB are written as\n" +
+			"BigTIFF.\n\n" +
 			"As NIfTI or NRRD, writes one level with its place in space, in mm along right, anterior and superior: the place that\n" +
 			"IN was imported with, or else that of its voxel size and translation, with x, y and z running as --orientation says.\n" +
 			"An axis of more than 32,767 voxels makes it NIfTI-2.",

@@ -74,13 +74,13 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 		spec.Name = name
 	}
 	beside := pictures(r, in)
-	namePictures(spec.Attributes, beside)
 	if s.chunks == nil {
 		s.chunks = imageChunks(a.Shape(), a.Chunks())
 	}
 	if r.Bool("keep_levels") {
-		err = importLevels(ctx, r, out, key, in, s, spec)
+		err = importLevels(ctx, r, out, key, in, s, spec, beside)
 	} else {
+		namePictures(spec.Attributes, beside)
 		err = writeImageTo(ctx, r, out, key, in, s, spec, a)
 	}
 	if err != nil {
@@ -137,8 +137,8 @@ func imageChunks(shape, tile []int) []int {
 	return chunks
 }
 
-// importLevels copies all levels of an image unchanged.
-func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec) error {
+// importLevels copies all levels of an image unchanged, and names the pictures beside it.
+func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec, beside map[string]string) error {
 	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if err != nil {
 		return cli.BadInput(err)
@@ -154,7 +154,7 @@ func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 		return cli.BadInputf("%s: %w", in.path, err)
 	}
 	setName(attrs, spec.Name)
-	namePictures(attrs, pictures(r, in))
+	namePictures(attrs, beside)
 	if _, err := zarr.CreateGroup(ctx, out.Store, key, s.format, attrs); err != nil {
 		return err
 	}
