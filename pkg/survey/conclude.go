@@ -43,7 +43,48 @@ func (t *tileSet) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.measured(ctx, t.mosaic(), t.opt.Overlap)
+	backward, err := t.measured(ctx, t.mosaic(), t.opt.Overlap)
+	if err != nil || backward == [2]bool{} {
+		return err
+	}
+	if t.set.Pattern.Has(tilefiles.Index) && t.set.Options.Grid != [2]int{} || t.opt.Started {
+		for axis, is := range backward {
+			if is {
+				t.warn("%s: pictures fit their neighbours the other way round", runs[axis])
+			}
+		}
+		return nil
+	}
+	return t.turnRound(ctx, backward)
+}
+
+// turnRound counts rows, or columns, that run backward from the other side.
+func (t *tileSet) turnRound(ctx context.Context, backward [2]bool) (err error) {
+	for axis, is := range backward {
+		if is {
+			t.evidence("%s: the pictures of neighbours fit that way only", runs[axis])
+		}
+	}
+	how := t.set.Options
+	how.Start = tilefiles.CornerAt(backward[0], backward[1])
+	if t.set, err = t.find(ctx, t.set.Pattern, &how); err != nil {
+		return err
+	}
+	t.pickRef()
+	m, old := t.mosaic(), t.Finding.mosaic
+	m.overlap = old.overlap
+	for place, k := range old.at { // what was read is not read again
+		for axis, is := range backward {
+			if is {
+				place[axis] = m.grid[axis] - 1 - place[axis]
+			}
+		}
+		if p, ok := old.seen[k]; ok {
+			m.seen[m.at[place]] = p
+		}
+	}
+	t.Finding.mosaic = m
+	return nil
 }
 
 // turn compares pictures of neighbours, for names that say nothing of which number is the row.
@@ -142,6 +183,9 @@ func (t *tileSet) commands() {
 	if t.set.Pattern.Has(tilefiles.Index) && t.set.Options.Grid != [2]int{} {
 		flags += t.gridFlags()
 	}
+	if start := t.set.Options.Start; start != tilefiles.TopLeft {
+		flags += " --start " + tilefiles.Corners[start]
+	}
 	flags += t.voxelFlag()
 	if a := t.opt.Tiles.Axes; a != "" {
 		flags += " --axes " + a
@@ -225,9 +269,6 @@ func (t *tileSet) gridFlags() string {
 	}
 	if o.Snake {
 		text += " --snake"
-	}
-	if o.Start != tilefiles.TopLeft {
-		text += " --start " + tilefiles.Corners[o.Start]
 	}
 	return text
 }

@@ -150,7 +150,7 @@ func (f *Finding) gridOf(ctx context.Context, im *ngff.Image) error {
 	}
 	overlap, ok := tilegrid.Overlap(im.Group.Attributes())
 	if !ok {
-		err := f.measured(ctx, m, nil)
+		err := f.asMade(ctx, m)
 		f.mosaic = nil // the store is closed
 		return err
 	}

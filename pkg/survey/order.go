@@ -89,15 +89,7 @@ func corner(axis int, along, across bool) tilefiles.Corner {
 	if axis == 0 {
 		top, left = along, across
 	}
-	switch {
-	case top && left:
-		return tilefiles.TopLeft
-	case top:
-		return tilefiles.TopRight
-	case left:
-		return tilefiles.BottomLeft
-	}
-	return tilefiles.BottomRight
+	return tilefiles.CornerAt(!top, !left)
 }
 
 // consecutive finds the axis along which consecutive tiles lie, the mean correlation of the better half of them, and how most of them lie.

@@ -126,7 +126,7 @@ func (f *Finding) rawOverlap(ctx context.Context, s rawtiles.Slice, grid *rawtil
 		x, y := grid.Place(t)
 		m.at[[2]int{x, y}] = k
 	}
-	return f.measured(ctx, m, nil)
+	return f.asMade(ctx, m)
 }
 
 // missingSlices warns of numbers that slices leave out.
@@ -142,17 +142,18 @@ func missingSlices(f *Finding) {
 	}
 }
 
-// measured measures the overlap of a mosaic, unless it is given, and keeps the mosaic for a preview.
-func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) error {
+// measured measures the overlap of a mosaic, unless it is given, and keeps the mosaic for a preview. It reports whether rows run from the
+// bottom to the top, and columns from right to left.
+func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) (backward [2]bool, err error) {
 	f.mosaic = m
 	if given != nil {
 		f.Overlap = &Overlap{Median: *given, Low: *given, High: *given, From: "--overlap"}
 		m.overlap = [2]float64{*given, *given}
-		return nil
+		return backward, nil
 	}
 	fits, direction, compared, err := m.measure(ctx)
 	if err != nil {
-		return err
+		return backward, err
 	}
 	for _, fault := range m.faults[:min(len(m.faults), 2)] {
 		f.warn("%v", fault)
@@ -163,7 +164,7 @@ func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) err
 			f.warn("the overlap could not be measured: none of %d pairs of neighbours correlates by %g or more; stitch takes 0.2 unless --overlap says otherwise", compared, good)
 		}
 		m.overlap = [2]float64{0.2, 0.2}
-		return nil
+		return backward, nil
 	}
 	f.Overlap.From = "pictures"
 	low, high, n := math.Inf(1), math.Inf(-1), 0
@@ -177,12 +178,24 @@ func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) err
 		}
 	}
 	f.evidence("overlap %.1f %% (%.1f to %.1f) from %d of %d pairs of neighbours, whose overlaps correlate by %.2f to %.2f", 100*f.Overlap.Median, 100*f.Overlap.Low, 100*f.Overlap.High, f.Overlap.Pairs, compared, low, high)
-	for axis, names := range [2]string{"rows run from the bottom to the top", "columns run from right to left"} {
-		if len(fits[axis]) > 0 && direction[axis] < 0 {
-			f.warn("%s: pictures fit their neighbours the other way round", names)
+	for axis, list := range fits {
+		backward[axis] = len(list) > 0 && direction[axis] < 0
+	}
+	return backward, nil
+}
+
+// runs says how rows and columns run if they run backward.
+var runs = [2]string{"rows run from the bottom to the top", "columns run from right to left"}
+
+// asMade is measured of a mosaic whose rows and columns no flag turns round.
+func (f *Finding) asMade(ctx context.Context, m *pictures) error {
+	backward, err := f.measured(ctx, m, nil)
+	for axis, is := range backward {
+		if is {
+			f.warn("%s: pictures fit their neighbours the other way round", runs[axis])
 		}
 	}
-	return nil
+	return err
 }
 
 func count(n int, what string) string {

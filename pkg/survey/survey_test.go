@@ -6,10 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/phantom"
 	"strata/pkg/tiff"
 	"strata/pkg/tilefiles"
@@ -184,6 +186,69 @@ func TestTurn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rows and columns, or positions, that count from another corner are turned round, and the commands say from which.
+func TestTurnRound(t *testing.T) {
+	m := render(t, [2]int{3, 4}, 0.15)
+	for _, names := range []string{"r%d_c%d.tif", "y%g_x%g.tif"} {
+		for start := range tilefiles.Corner(len(tilefiles.Corners)) {
+			root := t.TempDir()
+			for i := range 3 {
+				for j := range 4 {
+					k := index(m.grid, i, j, false, false, start)
+					name := fmt.Sprintf("r%d_c%d.tif", k/4, k%4)
+					if names[0] == 'y' {
+						step := 2 * tileSide * (1 - m.overlap)
+						name = fmt.Sprintf("y%.1f_x%.1f.tif", step*float64(k/4), step*float64(k%4))
+					}
+					m.write(t, filepath.Join(root, name), i, j)
+				}
+			}
+			f := look(t, root, Options{})
+			flag := ""
+			if start != tilefiles.TopLeft {
+				flag = " --start " + tilefiles.Corners[start]
+			}
+			_, got, _ := strings.Cut(f.Commands[0], ".tif'")
+			if i := strings.Index(got, " --start"); i >= 0 {
+				got, _, _ = strings.Cut(got[i:], " --overlap")
+			} else {
+				got = ""
+			}
+			if got != flag || len(f.Warnings) > 0 || *f.Grid != m.grid {
+				t.Errorf("%s from %s: %q, %q", names, tilefiles.Corners[start], f.Commands, f.Warnings)
+			}
+			checkOverlap(t, f, m.overlap)
+			p, err := f.mosaic.picture(t.Context(), f.mosaic.at[[2]int{0, 1}])
+			if err != nil || !slices.Equal(p.pix, pixels(m.data[1])) {
+				t.Errorf("%s from %s: the preview has another tile at row 0, column 1 (%v)", names, tilefiles.Corners[start], err)
+			}
+		}
+	}
+}
+
+// pixels returns 16-bit pixels as numbers.
+func pixels(data []byte) []float32 {
+	v := make([]float32, len(data)/2)
+	filter.FromStored(dtype.Uint16, v, data)
+	return v
+}
+
+// Channels that names tell apart are channels of one mosaic.
+func TestChannels(t *testing.T) {
+	m := render(t, [2]int{2, 3}, 0.15)
+	root := t.TempDir()
+	for _, dye := range []string{"DAPI", "Cy5", "AF488"} {
+		for k := range 6 {
+			m.write(t, filepath.Join(root, fmt.Sprintf("t_r%d_c%d_%s.tif", k/3, k%3, dye)), k/3, k%3)
+		}
+	}
+	f := look(t, root, Options{})
+	if f.Pattern != "t_r{row}_c{col}_{channel}.tif" || f.Channels != 3 || f.Tiles != 6 || f.Confidence != High || len(f.Warnings) > 0 {
+		t.Errorf("%+v", f)
+	}
+	checkOverlap(t, f, m.overlap)
 }
 
 // What flags say holds, and the rest is found.

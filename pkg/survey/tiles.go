@@ -29,6 +29,7 @@ type tileSet struct {
 	swap    bool // rows and columns may be exchanged
 	tenths  bool // positions are in tenths of µm
 	guessed bool
+	matches *tilefiles.Matches
 	set     *tilefiles.Set
 	ref     *tilefiles.Slice // of the most tiles
 }
@@ -130,13 +131,13 @@ func (t *tileSet) look(ctx context.Context) error {
 	}
 	how := t.opt.Tiles
 	indexed := p.Has(tilefiles.Index)
-	if !indexed && (t.opt.Ordered || t.opt.Snaked || t.opt.Started) {
-		return &tilefiles.OptionError{Option: map[bool]string{true: "order", false: map[bool]string{true: "snake", false: "start"}[t.opt.Snaked]}[t.opt.Ordered],
+	if !indexed && (t.opt.Ordered || t.opt.Snaked) {
+		return &tilefiles.OptionError{Option: map[bool]string{true: "order", false: "snake"}[t.opt.Ordered],
 			Err: fmt.Errorf("is about {index}, which the pattern %s does not have", p)}
 	}
 	known := how.Grid != [2]int{} && t.opt.Ordered && t.opt.Snaked && t.opt.Started
 	if indexed && !known {
-		how, err = t.line(p, how)
+		how, err = t.line(ctx, p, how)
 		if err != nil {
 			return err
 		}
@@ -167,14 +168,28 @@ func (t *tileSet) look(ctx context.Context) error {
 
 // find is tilefiles.Find, which needs the size of voxels to arrange positions.
 func (t *tileSet) find(ctx context.Context, p *tilefiles.Pattern, how *tilefiles.Options) (*tilefiles.Set, error) {
-	set, err := tilefiles.Find(ctx, t.l.Root, p, *how)
+	if t.matches == nil || t.matches.Pattern() != p {
+		var err error
+		if t.matches, err = t.match(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	set, err := t.matches.Arrange(ctx, *how)
 	var option *tilefiles.OptionError
 	if errors.As(err, &option) && option.Option == "voxel_size" {
 		t.need("voxel_size")
 		how.Voxel = [3]float64{1, 1, 1} // positions are arranged by their distances; commands have a blank for the size
-		set, err = tilefiles.Find(ctx, t.l.Root, p, *how)
+		set, err = t.matches.Arrange(ctx, *how)
 	}
 	return set, err
+}
+
+// match finds the files of a pattern: among those that were listed if the pattern was made from them.
+func (t *tileSet) match(ctx context.Context, p *tilefiles.Pattern) (*tilefiles.Matches, error) {
+	if t.guessed {
+		return tilefiles.MatchNames(t.l.Root, p, t.l.Files)
+	}
+	return tilefiles.Match(ctx, t.l.Root, p)
 }
 
 func (t *tileSet) need(flag string) {
@@ -184,24 +199,11 @@ func (t *tileSet) need(flag string) {
 }
 
 // line returns options by which the tiles of an index lie in one row, so that they can be read.
-func (t *tileSet) line(p *tilefiles.Pattern, how tilefiles.Options) (tilefiles.Options, error) {
-	span := map[int64][2]int64{}
-	for _, name := range t.l.Files {
-		f, ok := p.Match(name)
-		if !ok {
-			continue
-		}
-		id, i := f.Whole[tilefiles.SliceToken], f.Whole[tilefiles.Index]
-		s, there := span[id]
-		if !there {
-			s = [2]int64{i, i}
-		}
-		span[id] = [2]int64{min(s[0], i), max(s[1], i)}
+func (t *tileSet) line(ctx context.Context, p *tilefiles.Pattern, how tilefiles.Options) (_ tilefiles.Options, err error) {
+	if t.matches, err = t.match(ctx, p); err != nil {
+		return how, err
 	}
-	most := int64(1)
-	for _, s := range span {
-		most = max(most, s[1]-s[0]+1)
-	}
+	most := t.matches.Span(tilefiles.Index)
 	if most > 1<<24 {
 		return how, fmt.Errorf("%s: {index} of %s runs over %d numbers: a number in a name is wrong", t.l.Root, p, most)
 	}
@@ -247,7 +249,7 @@ func (t *tileSet) voxel() {
 
 // staged arranges the tiles of an index by the positions that their files record, and reports whether they do.
 func (t *tileSet) staged(ctx context.Context, p *tilefiles.Pattern) bool {
-	if t.set.Header.Stage == nil || t.opt.Tiles.Grid != [2]int{} || t.opt.Ordered || t.opt.Snaked || t.opt.Started {
+	if t.set.Header.Stage == nil || t.opt.Tiles.Grid != [2]int{} || t.opt.Ordered || t.opt.Snaked {
 		return false
 	}
 	if t.set.Files > mostStaged {
@@ -381,7 +383,7 @@ func (t *tileSet) read(ctx context.Context, tile *tilefiles.Tile) (*picture, err
 		return readFile(ctx, t.set.Path(name))
 	}
 	one := *t.set
-	one.Slices, one.Times, one.Channels, one.Planes = nil, nil, nil, nil
+	one.Slices, one.Times, one.Channels, one.Planes, one.Names = nil, nil, nil, nil, nil
 	one.Options.Voxel = [3]float64{1, 1, 1}
 	slice := tilefiles.Slice{Grid: [2]int{1, 1}, Tiles: []tilefiles.Tile{{Files: []string{name}}}}
 	st, err := tilestore.Open(ctx, &one, &slice, tilestore.Options{})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"strata/pkg/tilegrid"
 )
@@ -41,7 +43,7 @@ func (s *Set) arrange(ctx context.Context, files []file) (err error) {
 	if s.Planes, err = spaced(s.numbers(files, Z)); err != nil {
 		return fmt.Errorf("%s: {z}: %w", s.Root, err)
 	}
-	s.Channels = s.numbers(files, C)
+	s.channels(files)
 	if n := float64(max(1, len(s.Times))) * float64(max(1, len(s.Channels))) * float64(max(1, len(s.Planes))); n > float64(sparse*len(files)+few) {
 		return fmt.Errorf("%s: %d files for %d times, %d channels and %d planes: a number in a name is wrong", s.Root, len(files), len(s.Times), len(s.Channels), len(s.Planes))
 	}
@@ -63,6 +65,39 @@ func (s *Set) arrange(ctx context.Context, files []file) (err error) {
 		s.Slices, keys, files = append(s.Slices, sl), append(keys, k), files[n:]
 	}
 	return s.place(ctx, keys)
+}
+
+// channels numbers the channels of files.
+func (s *Set) channels(files []file) {
+	if !s.Pattern.Has(Channel) {
+		s.Channels = s.numbers(files, C)
+		return
+	}
+	number := map[string]int64{}
+	for i := range files {
+		if name := files[i].Channel; number[name] == 0 {
+			number[name] = 1
+			s.Names = append(s.Names, name)
+		}
+	}
+	slices.SortFunc(s.Names, byNumber)
+	for k, name := range s.Names {
+		number[name] = int64(k)
+		s.Channels = append(s.Channels, int64(k))
+	}
+	for i := range files {
+		files[i].Whole[C] = number[files[i].Channel]
+	}
+}
+
+// byNumber compares names of channels: whole numbers, such as wavelengths, by what they are, and others as texts.
+func byNumber(a, b string) int {
+	v, err := strconv.ParseUint(a, 10, 32)
+	w, other := strconv.ParseUint(b, 10, 32)
+	if err == nil && other == nil && v != w {
+		return cmp.Compare(v, w)
+	}
+	return strings.Compare(a, b)
 }
 
 // group makes the tiles of a slice, and returns their keys.
@@ -130,7 +165,7 @@ func (s *Set) twice(sl *Slice, f *file, other, stars string) error {
 		what += fmt.Sprintf(" of slice %d", sl.ID)
 	}
 	if f.stars != stars {
-		return fmt.Errorf("%s: two grids in one folder: %s and %s are both the %s: put into the pattern what tells them apart, in place of a *", s.Root, Name(other), Name(f.path), what)
+		return fmt.Errorf("%s: two grids in one folder: %s and %s are both the %s: put what tells them apart into the pattern in place of a *, or {channel} if it is the name of a channel", s.Root, Name(other), Name(f.path), what)
 	}
 	return fmt.Errorf("%s: %s and %s are both the %s", s.Root, Name(other), Name(f.path), what)
 }
@@ -195,7 +230,7 @@ func (s *Set) byRow(sl *Slice, keys []key, all [][]key) error {
 		return fmt.Errorf("%s: %d tiles in a grid of %d × %d places: a number in a name is wrong, or there are two grids", s.Root, len(sl.Tiles), sl.Grid[0], sl.Grid[1])
 	}
 	for i, k := range keys {
-		sl.Tiles[i].Place = [2]int{int(k[0] - base[0]), int(k[1] - base[1])}
+		sl.Tiles[i].Place = s.Options.turned([2]int{int(k[0] - base[0]), int(k[1] - base[1])}, sl.Grid)
 	}
 	return nil
 }
@@ -253,10 +288,9 @@ func gap(keys []key) string {
 
 // at returns the row and column of the n-th tile.
 func (o *Options) at(n int) [2]int {
-	rows, columns := o.Grid[0], o.Grid[1]
-	along := columns
+	along := o.Grid[1]
 	if o.Columns {
-		along = rows
+		along = o.Grid[0]
 	}
 	line, i := n/along, n%along
 	if o.Snake && line%2 == 1 {
@@ -266,13 +300,18 @@ func (o *Options) at(n int) [2]int {
 	if o.Columns {
 		row, column = i, line
 	}
-	if o.Start == BottomLeft || o.Start == BottomRight {
-		row = rows - 1 - row
+	return o.turned([2]int{row, column}, o.Grid)
+}
+
+// turned returns a place that is counted from the corner o.Start of a grid as one that is counted from the top left.
+func (o *Options) turned(place, grid [2]int) [2]int {
+	if o.Start.bottom() {
+		place[0] = grid[0] - 1 - place[0]
 	}
-	if o.Start == TopRight || o.Start == BottomRight {
-		column = columns - 1 - column
+	if o.Start.right() {
+		place[1] = grid[1] - 1 - place[1]
 	}
-	return [2]int{row, column}
+	return place
 }
 
 // byPosition places tiles by their positions.
@@ -286,11 +325,18 @@ func (s *Set) byPosition(ctx context.Context, sl *Slice) error {
 		}
 	}
 	var positions [][2]float64
-	for _, t := range sl.Tiles {
+	for k, t := range sl.Tiles {
 		if t.Position == nil {
 			return fmt.Errorf("%s: %s records no position, as other tiles do: give --grid", s.Root, Name(t.first()))
 		}
-		positions = append(positions, *t.Position)
+		at := *t.Position
+		for d, against := range [2]bool{s.Options.Start.bottom(), s.Options.Start.right()} {
+			if against {
+				at[d] = -at[d]
+			}
+		}
+		sl.Tiles[k].Position = &at
+		positions = append(positions, at)
 	}
 	v, err := s.Voxel()
 	if err != nil {

@@ -61,8 +61,10 @@ func (w *walk) folder(depth int, at string, f Fields) error {
 			folder = info.IsDir()
 		}
 		inside := path.Join(at, name)
-		if ok && strings.ContainsFunc(name, unicode.IsControl) {
-			return fmt.Errorf("%s: the name %q has a control character: rename it", dir, name)
+		if ok {
+			if err := printable(dir, name); err != nil {
+				return err
+			}
 		}
 		switch {
 		case ok && last && !folder:
@@ -76,6 +78,14 @@ func (w *walk) folder(depth int, at string, f Fields) error {
 				w.near.add(inside, depth, far)
 			}
 		}
+	}
+	return nil
+}
+
+// printable refuses names that would spoil messages and commands.
+func printable(dir, name string) error {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%s: the name %q has a control character: rename it", dir, name)
 	}
 	return nil
 }
@@ -112,19 +122,82 @@ func Find(ctx context.Context, root string, p *Pattern, opt Options) (*Set, erro
 	if err := opt.check(p); err != nil {
 		return nil, err
 	}
-	w := &walk{ctx: ctx, root: root, pattern: p}
-	if err := w.folder(0, "", Fields{}); err != nil {
+	m, err := Match(ctx, root, p)
+	if err != nil {
 		return nil, err
 	}
-	if len(w.files) == 0 {
-		return nil, w.nothing()
+	return m.Arrange(ctx, opt)
+}
+
+// Matches are the files below a folder that a pattern matches. They can be arranged several times, one after the other.
+type Matches struct {
+	walk
+}
+
+// Pattern returns the pattern.
+func (m *Matches) Pattern() *Pattern { return m.pattern }
+
+// Match finds the files below root that a pattern matches.
+func Match(ctx context.Context, root string, p *Pattern) (*Matches, error) {
+	m := &Matches{walk{ctx: ctx, root: root, pattern: p}}
+	return m, m.folder(0, "", Fields{})
+}
+
+// MatchNames returns those of names, paths of files below root, that a pattern matches.
+func MatchNames(root string, p *Pattern, names []string) (*Matches, error) {
+	m := &Matches{walk{root: root, pattern: p, seen: len(names)}}
+	for _, name := range names {
+		f, ok := p.Match(name)
+		if !ok {
+			m.others++
+			continue
+		}
+		if err := printable(root, name); err != nil {
+			return nil, err
+		}
+		m.files = append(m.files, file{name, f})
 	}
-	s := &Set{Root: root, Pattern: p, Options: opt, Files: len(w.files), Others: w.others}
-	if err := s.arrange(ctx, w.files); err != nil {
+	return m, nil
+}
+
+// Span returns the most numbers over which a token runs in a slice.
+func (m *Matches) Span(t Token) int64 {
+	type span struct{ low, high int64 }
+	spans := map[int64]span{}
+	most := int64(1)
+	for i := range m.files {
+		id, v := m.files[i].Whole[SliceToken], m.files[i].Whole[t]
+		s, there := spans[id]
+		if !there {
+			s = span{v, v}
+		}
+		s = span{min(s.low, v), max(s.high, v)}
+		spans[id] = s
+		most = max(most, s.high-s.low+1)
+	}
+	return most
+}
+
+// Arrange arranges the files as [Find] does.
+func (m *Matches) Arrange(ctx context.Context, opt Options) (*Set, error) {
+	if err := opt.check(m.pattern); err != nil {
+		return nil, err
+	}
+	if len(m.files) == 0 {
+		return nil, m.nothing()
+	}
+	s := &Set{Root: m.root, Pattern: m.pattern, Options: opt, Files: len(m.files), Others: m.others}
+	if err := s.arrange(ctx, m.files); err != nil {
 		return nil, err
 	}
 	s.warnMissing()
 	return s, nil
+}
+
+// given is an option that may be set.
+type given struct {
+	name string
+	set  bool
 }
 
 // check reports options that contradict each other or the pattern.
@@ -137,16 +210,17 @@ func (o *Options) check(p *Pattern) error {
 	default:
 		return badOption("axes", "%q: want zyx, cyx or yx", o.Axes)
 	}
-	if p.Single() && o.Grid != [2]int{} {
-		return badOption("grid", "is about tiles, which the pattern %s does not tell apart", p)
+	if p.Single() {
+		for _, f := range []given{{"grid", o.Grid != [2]int{}}, {"start", o.Start != TopLeft}} {
+			if f.set {
+				return badOption(f.name, "is about tiles, which the pattern %s does not tell apart", p)
+			}
+		}
 	}
 	if p.Has(Index) {
 		return nil
 	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"order", o.Columns}, {"snake", o.Snake}, {"start", o.Start != TopLeft}} {
+	for _, f := range []given{{"order", o.Columns}, {"snake", o.Snake}} {
 		if f.set {
 			return badOption(f.name, "is about {index}, which the pattern %s does not have", p)
 		}

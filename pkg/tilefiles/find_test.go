@@ -165,7 +165,7 @@ func TestBadFolders(t *testing.T) {
 		{"an index twice", "sl{slice}_{index}.npy", []string{"sl1_2.npy", "sl1_02.npy"}, Options{Grid: grid}, "ROOT: sl1_02.npy and sl1_2.npy are both the tile 2 of slice 1", ""},
 		{"a position twice", "{x_um}_{y_um}.npy", []string{"1.0_2.npy", "1_2.npy"}, Options{}, "are both the tile at x 1, y 2 µm", ""},
 		{"two grids", "*_{row}_{col}.npy", []string{"a_0_0.npy", "b_0_0.npy", "a_0_1.npy", "b_0_1.npy"}, Options{},
-			"ROOT: two grids in one folder: a_0_0.npy and b_0_0.npy are both the tile at row 0, column 0: put into the pattern what tells them apart, in place of a *", ""},
+			"ROOT: two grids in one folder: a_0_0.npy and b_0_0.npy are both the tile at row 0, column 0: put what tells them apart into the pattern in place of a *, or {channel} if it is the name of a channel", ""},
 		{"two grids by numbers", "{row}_{col}.npy", []string{"0_0.npy", "0_1.npy", "90_0.npy", "90_80.npy"}, Options{}, "ROOT: 4 tiles in a grid of 91 × 81 places: a number in a name is wrong, or there are two grids", ""},
 		{"a number gone wrong", "{row}_{col}.npy", []string{"0_0.npy", "0_99999999.npy"}, Options{}, "{col} runs from 0 to 99999999: a number in a name is wrong", ""},
 		{"a plane gone wrong", "{index}_{z}.npy", []string{"0_0.npy", "0_1.npy", "0_99999999.npy"}, Options{Grid: [2]int{1, 1}}, "{z}: 3 numbers from 0 to 99999999: a number in a name is wrong", ""},

@@ -75,12 +75,20 @@ func (s *Set) frameName(f int) string {
 		parts = append(parts, fmt.Sprintf("t %d", s.Times[f/planes/channels]))
 	}
 	if s.Channels != nil {
-		parts = append(parts, fmt.Sprintf("c %d", s.Channels[f/planes%channels]))
+		parts = append(parts, s.ChannelName(f/planes%channels))
 	}
 	if s.Planes != nil {
 		parts = append(parts, fmt.Sprintf("z %d", s.Planes[f%planes]))
 	}
 	return strings.Join(parts, " ")
+}
+
+// ChannelName returns the name of the k-th channel: that in file names, or "c" and its number.
+func (s *Set) ChannelName(k int) string {
+	if s.Names != nil {
+		return s.Names[k]
+	}
+	return fmt.Sprintf("c %d", s.Channels[k])
 }
 
 func (s *Slice) warnf(format string, args ...any) {

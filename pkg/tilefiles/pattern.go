@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Token is a number that a pattern finds in names.
+// Token is a number, or the name of a channel, that a pattern finds in names.
 type Token int
 
 // The tokens of patterns.
@@ -21,13 +21,14 @@ const (
 	T
 	XUM
 	YUM
+	Channel
 	tokens
 )
 
 // Tokens are the names of tokens in patterns, in the order of the constants.
-var Tokens = [...]string{"row", "col", "index", "slice", "z", "c", "t", "x_um", "y_um"}
+var Tokens = [...]string{"row", "col", "index", "slice", "z", "c", "t", "x_um", "y_um", "channel"}
 
-// whole reports whether a token is a whole number.
+// whole reports whether a number is a whole one.
 func (t Token) whole() bool { return t < XUM }
 
 // Pattern describes the names of files, which may lie in folders below a root.
@@ -50,6 +51,7 @@ const (
 	literal partKind = iota
 	star
 	number
+	word
 )
 
 // mostPattern is the maximum length of a pattern: that of a path.
@@ -59,10 +61,11 @@ const mostPattern = 4096
 //
 //	{row} {col} {index} {slice} {z} {c} {t}   is a whole number, with or without leading zeros and sign
 //	{x_um} {y_um}                             is a position in µm, with or without sign and decimals
+//	{channel}                                 is the name of a channel, such as DAPI: any text, as short as it can be
 //	*                                         is any text in a name; at its beginning none with a dot, as for a shell
 //
-// A number is a whole run of digits, never a part of one. Behind a star it has no sign: that belongs to the star. A
-// token may appear twice, as in 'sl{slice}/sl{slice}_{index}.tif', and must then have one value. A pattern has {row} and
+// A number is a whole run of digits, never a part of one. Behind a star or a name it has no sign: that belongs to the
+// text. A token may appear twice, as in 'sl{slice}/sl{slice}_{index}.tif', and must then have one value. A pattern has {row} and
 // {col}, {index}, or {x_um} and {y_um}.
 func ParsePattern(text string) (*Pattern, error) {
 	p := &Pattern{text: text}
@@ -99,7 +102,7 @@ func (p *Pattern) parse(text string) error {
 		}
 		p.levels = append(p.levels, parts)
 		for _, x := range parts {
-			if x.kind == number {
+			if x.kind == number || x.kind == word {
 				p.has[x.token] = true
 			}
 		}
@@ -129,10 +132,13 @@ func parseLevel(text string) (parts []part, err error) {
 			if k < 0 {
 				return nil, fmt.Errorf("{%s} is not known: want {%s}", name, strings.Join(Tokens[:], "} {"))
 			}
-			if len(parts) > 0 && parts[len(parts)-1].kind == number {
-				return nil, fmt.Errorf("{%s} follows another number without text between", name)
-			}
 			x, rest = part{kind: number, token: Token(k)}, behind
+			if x.token == Channel {
+				x.kind = word
+			}
+			if n := len(parts); n > 0 && parts[n-1].kind == x.kind {
+				return nil, fmt.Errorf("{%s} follows another %s without text between", name, map[partKind]string{number: "number", word: "name"}[x.kind])
+			}
 		}
 		parts = append(parts, x)
 	}
@@ -159,21 +165,24 @@ func (p *Pattern) check() error {
 		}
 	}
 	switch {
-	case ways == 0 && !(p.has[Z] || p.has[C] || p.has[T] || p.has[SliceToken]):
-		return fmt.Errorf("does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {t} or {slice} for the files of one tile")
+	case p.has[C] && p.has[Channel]:
+		return fmt.Errorf("has {c} besides {channel}: put * for one of them")
+	case ways == 0 && !(p.has[Z] || p.has[C] || p.has[Channel] || p.has[T] || p.has[SliceToken]):
+		return fmt.Errorf("does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {channel}, {t} or {slice} for the files of one tile")
 	case ways > 1 && !(ways == 2 && p.has[Row] && p.has[XUM]) && !(ways == 2 && p.has[Index] && p.has[XUM]):
 		return fmt.Errorf("has {row} and {col} besides {index}: put * for one of them")
 	}
 	return nil
 }
 
-// Fields are the numbers of a name.
+// Fields are the numbers of a name, and the name of a channel.
 type Fields struct {
-	Whole [XUM]int64 // of tokens that are whole numbers
-	UM    [2]float64 // (x, y)
-	set   [tokens]bool
-	twice bool   // a token has two values
-	stars string // what stars stand for, separated by zero bytes
+	Whole   [XUM]int64 // of tokens that are whole numbers
+	UM      [2]float64 // (x, y)
+	Channel string
+	set     [tokens]bool
+	twice   bool   // a token has two values
+	stars   string // what stars stand for, separated by zero bytes
 }
 
 // Match returns the numbers in a path below the root; ok is false if the pattern does not match.
@@ -192,7 +201,7 @@ func (p *Pattern) Match(path string) (f Fields, ok bool) {
 
 // matchLevel matches a name and adds its numbers to f. far is the number of parts that matched at most.
 func matchLevel(parts []part, name string, f *Fields) (far int, ok bool) {
-	if strings.HasPrefix(name, ".") && len(parts) > 0 && parts[0].kind == star { // as for a shell, it is hidden
+	if strings.HasPrefix(name, ".") && len(parts) > 0 && (parts[0].kind == star || parts[0].kind == word) { // as for a shell, it is hidden
 		return 0, false
 	}
 	m := matcher{parts: parts, name: name, f: f}
@@ -207,13 +216,13 @@ func matchLevel(parts []part, name string, f *Fields) (far int, ok bool) {
 	return m.far, ok
 }
 
-// matcher matches a name against parts. A star is as short as it can be.
+// matcher matches a name against parts. A star is as short as it can be, and so is a word, which has at least one character.
 type matcher struct {
 	parts  []part
 	name   string
 	f      *Fields
 	spans  map[int][2]int  // places of stars
-	failed map[[2]int]bool // number of a star and the place of its end behind which nothing matches
+	failed map[[2]int]bool // number of a star or word and the place of its end behind which nothing matches
 	far    int
 }
 
@@ -226,7 +235,7 @@ func (m *matcher) match(k, at int) bool {
 	case literal:
 		return strings.HasPrefix(m.name[at:], x.text) && m.match(k+1, at+len(x.text))
 	case number:
-		end := numberEnd(m.name, at, x.token, k > 0 && m.parts[k-1].kind == star)
+		end := numberEnd(m.name, at, x.token, k > 0 && m.parts[k-1].kind != literal)
 		if end < 0 || !m.match(k+1, end) {
 			return false
 		}
@@ -235,12 +244,19 @@ func (m *matcher) match(k, at int) bool {
 	if m.failed == nil {
 		m.failed, m.spans = map[[2]int]bool{}, map[int][2]int{}
 	}
-	for end := at; end <= len(m.name); end++ {
+	end, named := at, m.parts[k].kind == word
+	if named {
+		end++
+	}
+	for ; end <= len(m.name); end++ {
 		if m.failed[[2]int{k, end}] {
 			continue
 		}
 		if m.match(k+1, end) {
 			m.spans[k] = [2]int{at, end}
+			if named {
+				m.f.name(m.name[at:end])
+			}
 			return true
 		}
 		m.failed[[2]int{k, end}] = true
@@ -300,4 +316,10 @@ func (f *Fields) put(t Token, text string) bool {
 	}
 	f.set[t] = true
 	return true
+}
+
+// name notes the name of a channel, and whether it differs from that which is there already.
+func (f *Fields) name(text string) {
+	f.twice = f.twice || f.set[Channel] && f.Channel != text
+	f.Channel, f.set[Channel] = text, true
 }

@@ -38,6 +38,13 @@ func TestMatch(t *testing.T) {
 		{"*{index}.tif", "._img1.tif", ""},
 		{".*{index}.tif", "._img1.tif", "index=1 *_img"},
 		{"**{index}**.tif", "a1b.tif", "index=1 *a *b"},
+		{"t{row}_{col}_{channel}.tif", "t1_2_DAPI.tif", "row=1 col=2 channel=DAPI"},
+		{"{channel}_{index}.tif", "Alexa_488_7.tif", "index=7 channel=Alexa_488"},
+		{"{channel}{index}.tif", "Cy5-03.tif", "index=3 channel=Cy5-"},
+		{"{channel}/{channel}_{index}.tif", "GFP/GFP_1.tif", "index=1 channel=GFP"},
+		{"{channel}/{channel}_{index}.tif", "GFP/RFP_1.tif", ""},
+		{"t{index}_{channel}.tif", "t1_.tif", ""},
+		{"{channel}_{index}.tif", ".GFP_1.tif", ""},
 	} {
 		p, err := ParsePattern(c.pattern)
 		if err != nil {
@@ -49,6 +56,8 @@ func TestMatch(t *testing.T) {
 		for k, name := range Tokens {
 			switch token := Token(k); {
 			case !f.set[k]:
+			case token == Channel:
+				got = append(got, "channel="+f.Channel)
 			case token.whole():
 				got = append(got, fmt.Sprintf("%s=%d", name, f.Whole[k]))
 			default:
@@ -68,26 +77,28 @@ func TestMatch(t *testing.T) {
 
 func TestBadPatterns(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"":                         "is empty",
-		"tile.tif":                 "does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {t} or {slice} for the files of one tile",
-		"t_{row}.tif":              "has {row} but not {col}",
-		"t_{col}.tif":              "has {col} but not {row}",
-		"t_{y_um}.tif":             "has {y_um} but not {x_um}",
-		"t_{rows}_{col}.tif":       "{rows} is not known: want {row} {col}",
-		"t_{}_{col}.tif":           "{} is not known",
-		"t_{row_{col}.tif":         "{row_{col} is not known",
-		"t_{row}_{col.tif":         "has a { without }",
-		"t_row}_{col}.tif":         "has a } without {",
-		"t_{row}{col}.tif":         "{col} follows another number without text between",
-		"t_{row}_{col}_{index}":    "has {row} and {col} besides {index}",
-		"/t_{row}_{col}":           "begins with /",
-		"../t_{row}_{col}":         `has the folder ".."`,
-		"a//t_{row}_{col}":         `has the folder ""`,
-		"a/t_{row}_{col}/":         `has the folder ""`,
-		"t_{row}_{col}\x00":        "has a zero byte",
-		strings.Repeat("x", 5000):  "has 5000 bytes",
-		"t_{row}_{col}_{ROW}.tif":  "{ROW} is not known",
-		"t_{index}_{row}_{col}_{c": "has a { without }",
+		"":                           "is empty",
+		"tile.tif":                   "does not tell tiles apart: want {row} and {col}, {index}, or {x_um} and {y_um}; or {z}, {c}, {channel}, {t} or {slice} for the files of one tile",
+		"t_{row}.tif":                "has {row} but not {col}",
+		"t_{col}.tif":                "has {col} but not {row}",
+		"t_{y_um}.tif":               "has {y_um} but not {x_um}",
+		"t_{rows}_{col}.tif":         "{rows} is not known: want {row} {col}",
+		"t_{}_{col}.tif":             "{} is not known",
+		"t_{row_{col}.tif":           "{row_{col} is not known",
+		"t_{row}_{col.tif":           "has a { without }",
+		"t_row}_{col}.tif":           "has a } without {",
+		"t_{row}{col}.tif":           "{col} follows another number without text between",
+		"t_{row}_{col}_{index}":      "has {row} and {col} besides {index}",
+		"t_{index}_{c}_{channel}":    "has {c} besides {channel}",
+		"{index}_{channel}{channel}": "{channel} follows another name without text between",
+		"/t_{row}_{col}":             "begins with /",
+		"../t_{row}_{col}":           `has the folder ".."`,
+		"a//t_{row}_{col}":           `has the folder ""`,
+		"a/t_{row}_{col}/":           `has the folder ""`,
+		"t_{row}_{col}\x00":          "has a zero byte",
+		strings.Repeat("x", 5000):    "has 5000 bytes",
+		"t_{row}_{col}_{ROW}.tif":    "{ROW} is not known",
+		"t_{index}_{row}_{col}_{c":   "has a { without }",
 	} {
 		_, err := ParsePattern(pattern)
 		var option *OptionError

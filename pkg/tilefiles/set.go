@@ -12,10 +12,12 @@ type Options struct {
 	// Grid is the number of rows and columns. 0, 0: as the numbers of {row} and {col}, or positions, say. {index} needs it
 	// unless files record positions.
 	Grid [2]int
-	// Columns, Snake and Start say how {index} runs through the grid: column by column instead of row by row, every
-	// other line backwards, and from which corner.
+	// Columns and Snake say how {index} runs through the grid: column by column instead of row by row, and every other
+	// line backwards.
 	Columns, Snake bool
-	Start          Corner
+	// Start is the corner of the tile that comes first: at which {index} begins, or at which {row} and {col}, or
+	// positions, are smallest.
+	Start Corner
 	// Voxel is the voxel size (z, y, x) in µm; 0: as the files state it.
 	Voxel [3]float64
 	// Axes names the axes of a file's pages: "zyx", "cyx", or "yx" for files of one page. "": as OME-XML or ImageJ's
@@ -33,6 +35,22 @@ const (
 	BottomLeft
 	BottomRight
 )
+
+// bottom and right report where a corner lies.
+func (c Corner) bottom() bool { return c == BottomLeft || c == BottomRight }
+func (c Corner) right() bool  { return c == TopRight || c == BottomRight }
+
+// CornerAt returns the corner at the bottom or top, and at the right or left.
+func CornerAt(bottom, right bool) Corner {
+	c := TopLeft
+	if bottom {
+		c = BottomLeft
+	}
+	if right {
+		c++
+	}
+	return c
+}
 
 // Corners are the names of corners, in the order of the constants.
 var Corners = []string{"top-left", "top-right", "bottom-left", "bottom-right"}
@@ -57,6 +75,8 @@ type Set struct {
 	// Times, Channels and Planes are the numbers of {t}, {c} and {z} in increasing order; nil: the pattern has no such
 	// token. Numbers of times and planes are equally spaced: those that no file has are there, too.
 	Times, Channels, Planes []int64
+	// Names are those of {channel} in order, whose Channels count from 0; nil: the pattern has no {channel}.
+	Names []string
 
 	Slices []Slice // by ID; without {slice} there is one of ID 0
 	Header *Header // of the first file

@@ -21,11 +21,11 @@ import (
 // TileFlags returns the flags of tiles that lie in files, which [FindTiles] reads. --overlap is the command's own.
 func TileFlags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "pattern", Value: "NAME", Usage: "names of files with a tile each, below the folder: {row} {col}, {index}, or {x_um} {y_um} stand for numbers, and {slice} {z} {c} {t}; * for any text"},
+		{Name: "pattern", Value: "NAME", Usage: "names of files with a tile each, below the folder: {row} {col}, {index}, or {x_um} {y_um} stand for numbers, and so do {slice} {z} {c} {t}; {channel} for a channel's name, * for any text"},
 		{Name: "grid", Kind: cli.Ints, Value: "ROWS,COLS", Note: "as the names say", Check: cli.AtLeast(1), Usage: "rows and columns of the grid of --pattern, for {index}"},
 		{Name: "order", Default: "rows", Choices: []string{"rows", "columns"}, Usage: "whether {index} of --pattern runs row by row or column by column"},
 		{Name: "snake", Kind: cli.Bool, Usage: "{index} of --pattern runs along every other row, or column, backwards"},
-		{Name: "start", Default: tilefiles.Corners[0], Choices: tilefiles.Corners, Usage: "corner of the grid where {index} of --pattern begins"},
+		{Name: "start", Default: tilefiles.Corners[0], Choices: tilefiles.Corners, Usage: "corner of the grid where {index} of --pattern begins, or where {row} and {col}, {x_um} and {y_um} are smallest"},
 		{Name: "voxel_size", Kind: cli.Floats, Value: "Z,Y,X", Note: "as the files state it", Check: cli.VoxelSize, Usage: "voxel size of the tiles of --pattern in µm"},
 		{Name: "axes", Choices: []string{"zyx", "cyx", "yx"}, Note: "as the files say, or else zyx", Usage: "axes of a file of --pattern: its pages are planes (zyx), channels (cyx), or there is one (yx)"},
 	}

@@ -1,8 +1,11 @@
 package guess
 
+import "slices"
+
 // byCount names numbers that no word names, by how many values they have and how they run together. It reports whether rows and
 // columns were told apart by their order alone.
 func (n *naming) byCount() (swap bool) {
+	swap = n.byPair()
 	free := n.free()
 	if c := n.has("t"); c != nil && !n.placed() && n.has("row") == nil && n.has("col") == nil && len(free) == 0 {
 		n.name(c, "index", "%q, and no other number tells tiles apart", c.word)
@@ -24,7 +27,7 @@ func (n *naming) byCount() (swap bool) {
 	case len(free) == 1:
 		n.name(free[0], "index", "the only number that differs between tiles")
 	case len(free) > 1:
-		swap = n.pair(free)
+		swap = n.pair(free) || swap
 	}
 	for _, c := range n.free() {
 		switch {
@@ -39,6 +42,22 @@ func (n *naming) byCount() (swap bool) {
 		}
 	}
 	return swap
+}
+
+// byPair names two numbers behind one word for a position, as in Pos_002_003: they are rows and columns, in an order that only pictures can
+// tell.
+func (n *naming) byPair() bool {
+	if n.placed() || n.has("row") != nil || n.has("col") != nil {
+		return false
+	}
+	for _, c := range n.free() {
+		if slices.Contains(words["index"], c.word) && n.paired(c) {
+			n.name(c, "row", "two numbers behind %q make a grid", c.word)
+			n.name(n.all[c.at+1], "col", "two numbers behind %q make a grid", c.word)
+			return true
+		}
+	}
+	return false
 }
 
 // placedInFolders reports whether the numbers of tiles stand in the names of folders.

@@ -76,6 +76,11 @@ func TestNames(t *testing.T) {
 		{"planes in folders", series("r%dc%d/z%03d.tif", count(1, 2), count(1, 3), count(0, 7)), "r{row}c{col}/z{z}.tif", Certain},
 		{"numbers in folders", series("tile%02d/%04d.tif", count(1, 6), count(0, 9)), "tile{index}/{z}.tif", Likely},
 		{"no UTF-8", series("m\xfcll_r%d_c%d.tif", count(1, 3), count(1, 4)), "m\xfcll_r{row}_c{col}.tif", Certain},
+		{"channels by name", series("tile_r%d_c%d_%s.tif", count(1, 3), count(1, 4), []any{"DAPI", "FITC", "Cy5"}), "tile_r{row}_c{col}_{channel}.tif", Certain},
+		{"Micro-Manager 1.4, names", series("1-Pos_%03d_%03d/img_000000000_%s_%03d.tif", count(0, 3), count(0, 4), []any{"DAPI", "GFP", "mCherry"}, count(0, 5)),
+			"1-Pos_{row}_{col}/img_000000000_{channel}_{z}.tif", Likely},
+		{"channels in folders", append(series("Alexa488/Alexa488_%03d.tif", count(0, 12)), series("DAPI/DAPI_%03d.tif", count(0, 12))...), "{channel}/{channel}_{index}.tif", Likely},
+		{"a word that is no dye", series("s_%s_%d.tif", []any{"DAPI", "tdTom", "PV"}, count(1, 12)), "s_{channel}_{index}.tif", Likely},
 		{"other scripts", series("скан %d 列%d.tif", count(1, 3), count(1, 4)), "скан {row} 列{col}.tif", Likely},
 	} {
 		got := Names(c.names)
@@ -155,6 +160,14 @@ func TestSeveral(t *testing.T) {
 		if f.Token != "index" || f.Values != 6 || f.Low != 0 || f.High != 5 {
 			t.Errorf("%+v", f)
 		}
+	}
+}
+
+// Sets of tiles that words tell apart which are no dyes are not channels.
+func TestNoChannels(t *testing.T) {
+	all := append(series("left_r%d_c%d.tif", count(0, 3), count(0, 4)), series("right_r%d_c%d.tif", count(0, 3), count(0, 4))...)
+	if got := Names(all); len(got) != 2 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -53,6 +53,8 @@ type group struct {
 	names    []string
 	numbers  []number // of all names, fields together
 	fields   int
+	channels []string // words in the place of the channel; nil: there is none
+	dyes     bool     // all of them are names of dyes
 }
 
 // Names groups paths, with / between folders, by their skeletons, and proposes patterns for each group of at least two, the largest
@@ -63,8 +65,8 @@ func Names(paths []string) []Series {
 	var numbers []number
 	var skeleton []byte
 	for _, p := range paths {
-		if strings.IndexByte(p, hole) >= 0 {
-			continue // no system has such names
+		if strings.IndexByte(p, hole) >= 0 || strings.IndexByte(p, channelHole) >= 0 {
+			continue // no system has the one, nobody the other
 		}
 		numbers, skeleton = split(p, numbers[:0], skeleton[:0])
 		g := groups[string(skeleton)]
@@ -76,16 +78,21 @@ func Names(paths []string) []Series {
 		g.names = append(g.names, p)
 		g.numbers = append(g.numbers, numbers...)
 	}
-	slices.SortStableFunc(order, func(a, b *group) int {
-		return cmp.Or(len(b.names)-len(a.names), strings.Compare(a.skeleton, b.skeleton))
-	})
-	var out []Series
+	bySize(order)
+	order = channels(slices.DeleteFunc(order, func(g *group) bool { return len(g.names) < 2 }))
+	bySize(order)
+	out := make([]Series, 0, len(order))
 	for _, g := range order {
-		if len(g.names) > 1 {
-			out = append(out, g.series())
-		}
+		out = append(out, g.series())
 	}
 	return out
+}
+
+// bySize sorts groups by their numbers of names, the largest first.
+func bySize(groups []*group) {
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(len(b.names)-len(a.names), strings.Compare(a.skeleton, b.skeleton))
+	})
 }
 
 // series describes a group.

@@ -191,6 +191,10 @@ func (n *naming) paired(c *column) bool {
 func (n *naming) excluded(token string) bool {
 	place := n.has("row") != nil || n.has("col") != nil || n.has("x_um") != nil
 	switch token {
+	case "c":
+		return n.g.channels != nil
+	case "channel": // a word
+		return true
 	case "index":
 		return place
 	case "row", "col":
@@ -210,7 +214,7 @@ func (n *naming) byAmbiguousWord() {
 					n.name(r, "row", "%q beside %q, although all names have %s", r.word, "c", r.fixed)
 					r.named, r.fixed = true, ""
 				}
-			} else if n.has("c") == nil {
+			} else if n.has("c") == nil && !n.excluded("c") {
 				n.name(c, "c", "%q without rows: a channel", "c")
 			}
 		case "s":

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"strata/pkg/tilefiles"
@@ -46,6 +47,17 @@ func (n *naming) confidence() (confidence, why string) {
 			named = append(named, "{"+c.token+"}")
 		default:
 			counted = append(counted, "{"+c.token+"}: "+c.why)
+		}
+	}
+	if list := n.g.channels; list != nil {
+		names := list
+		if len(list) > 4 {
+			names = append(slices.Clone(list[:3]), "…")
+		}
+		if text := "{channel}: " + strings.Join(names, ", "); n.g.dyes {
+			named = append(named, text)
+		} else {
+			counted = append(counted, text)
 		}
 	}
 	if len(counted) == 0 {
@@ -114,6 +126,8 @@ func (n *naming) pattern() string {
 			default:
 				b.WriteString("{" + c.token + "}")
 			}
+		case channelHole:
+			b.WriteString("{channel}")
 		case '{', '}', '*':
 			b.WriteByte('*')
 		default:

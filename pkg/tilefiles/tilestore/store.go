@@ -183,10 +183,13 @@ func (s *Store) channels() (out []shown.Channel) {
 		if h.Samples >= 3 && n == h.Samples {
 			c = shown.Sample(i)
 		} else if s.set.Channels != nil {
-			c.Name = fmt.Sprintf("c %d", s.set.Channels[i/h.Channels])
+			c.Name = s.set.ChannelName(i / h.Channels)
 		}
-		if k := i % h.Channels; k < len(h.Names) && h.Names[k] != "" {
+		// The header is that of one file, which does not know the channels of others.
+		if k := i % h.Channels; count(s.set.Channels) == 1 && k < len(h.Names) && h.Names[k] != "" {
 			c.Name = h.Names[k]
+		} else if h.Channels > 1 && n > h.Channels {
+			c.Name += fmt.Sprintf(" %d", k)
 		}
 		c.Low, c.High = low, high
 		out = append(out, c)
