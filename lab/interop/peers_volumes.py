@@ -121,6 +121,40 @@ def by_itk(affine, name, compressed):
     near(nib.load(at("r.nii")).affine, affine, 1e-4)
 
 
+def pairs():
+    """Headers in files of their own; and Analyze, whose headers say no side, is refused by name."""
+    affine = affines()["turned"]
+    for kind in (nib.Nifti1Pair, nib.Nifti2Pair):
+        for order in "<>":
+            for file in ("p.img", "p.img.gz"):
+                for old in ("p.hdr", "p.img", "p.hdr.gz", "p.img.gz"):
+                    if os.path.exists(at(old)):
+                        os.remove(at(old))
+                values = RNG.integers(0, 100, (5, 4, 3)).astype("i2")
+                image = kind(values, affine, header=kind.header_class(endianness=order))
+                image.header.set_data_dtype("i2")
+                nib.save(image, at(file))
+                header = at("p.hdr.gz" if file.endswith("gz") else "p.hdr")
+                same(cat(header), values.T)
+                tool("import", header, at("o.ome.zarr"), "--overwrite", "--n_levels", 0)
+                tool("export", at("o.ome.zarr"), at("r.nii"), "--overwrite")
+                near(nib.load(at("r.nii")).affine, affine, 1e-4)
+    nib.save(nib.Spm99AnalyzeImage(RNG.integers(0, 9, (5, 4, 3)).astype("i2"), affine), at("spm.img"))
+    nib.save(nib.AnalyzeImage(RNG.integers(0, 9, (5, 4, 3)).astype("i2"), np.eye(4)), at("old.img"))
+    for name in ("spm.hdr", "old.hdr"):
+        says = subprocess.run([os.path.join(BIN, "zarr-tool"), "info", at(name)], capture_output=True, text=True)
+        assert says.returncode == 3 and "Analyze 7.5" in says.stderr, says
+
+
+def labels():
+    """Levels of labels have every second voxel, whatever the type."""
+    for dtype in ("u1", "i2", "u8"):
+        values = RNG.integers(0, 120, (8, 6, 4)).astype(dtype)
+        nib.save(nib.Nifti1Image(values, np.eye(4), dtype=np.dtype(dtype)), at("m.nii"))
+        tool("import", at("m.nii"), at("o.ome.zarr"), "--overwrite", "--n_levels", 1, "--labels")
+        same(cat(os.path.join(at("o.ome.zarr"), "1")), values.T[::2, ::2, ::2])
+
+
 def vectors():
     values = RNG.integers(0, 255, (3, 6, 5, 4)).astype("u1")  # channels first, and fastest
     nrrd.write(at("c.nrrd"), values, {"kinds": ["vector", "domain", "domain", "domain"], "space": "right-anterior-superior",
@@ -195,7 +229,7 @@ def main():
         for file in ("s.nrrd", "s.nhdr", "s.nii.gz"):
             for compressed in (True, False):
                 case("itk", f"{name} {file} {compressed}", lambda: by_itk(affine, file, compressed))
-    for check in (vectors, times, scaled, colours, levels, transform):
+    for check in (pairs, labels, vectors, times, scaled, colours, levels, transform):
         case("more", check.__name__, check)
     for group in sorted({*PASSED, *FAILED}):
         print(f"{group}: {PASSED[group]} passed, {FAILED[group]} failed")

@@ -64,7 +64,7 @@ func byHead(is func(head []byte) bool) func(head []byte, name string) bool {
 }
 
 func openNIfTI(ctx context.Context, f file) (store.Store, error) {
-	return volume(nifti.Open(ctx, f.Object, f.where, f.requests))
+	return volume(nifti.Open(ctx, f.Object, f.where, f.requests, f.sibling))
 }
 
 func openNRRD(ctx context.Context, f file) (store.Store, error) {

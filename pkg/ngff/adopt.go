@@ -19,6 +19,7 @@ type Adoption struct {
 	Scale       []float64 // voxel size in the unit of the axes
 	Translation []float64 // nil: not stated
 	Omero       *Omero    // nil: none
+	Label       *ImageLabel
 }
 
 // AxesOf guesses the axes of an array: from its dimension names if each is one of t, c, z, y, x, otherwise
@@ -54,13 +55,13 @@ func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption,
 		return nil, err
 	}
 	ms := Multiscale{Name: spec.Name, Axes: spec.Axes, Datasets: []Dataset{{name, Transform{spec.Scale, spec.Translation}}}}
-	r := rebuild{st: st, path: path, options: o, ms: &ms, base: a}
+	r := rebuild{st: st, path: path, options: o, ms: &ms, base: a, label: spec.Label}
 	r.attributes = func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error) {
 		m := ms
 		if m.Datasets = datasets; len(datasets) > 1 {
-			m.Type = method
+			m.Type = method(spec.Label != nil)
 		}
-		return m.attributes(a.Format(), spec.Omero, rawAttributes(current)), nil
+		return m.attributes(a.Format(), spec.Omero, spec.Label, rawAttributes(current)), nil
 	}
 	if r.group, err = adopting(ctx, st, path, a.Format()); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func adopting(ctx context.Context, st store.Store, path string, format int) (*za
 // spec returns an image like an array, with the metadata of the adoption.
 func (ad *Adoption) spec(a *zarr.Array) (ImageSpec, error) {
 	s := likeArray(a)
-	s.Name, s.Axes, s.Scale, s.Translation, s.Omero = ad.Name, ad.Axes, ad.Scale, ad.Translation, ad.Omero
+	s.Name, s.Axes, s.Scale, s.Translation, s.Omero, s.Label = ad.Name, ad.Axes, ad.Scale, ad.Translation, ad.Omero, ad.Label
 	if s.Axes == nil {
 		if s.Axes = AxesOf(a, ""); s.Axes == nil {
 			return s, &zarr.FormatError{Path: a.Location(), Field: "shape", Err: fmt.Errorf("%v has %d dimensions (an image has 2 to 5)", a.Shape(), len(a.Shape()))}

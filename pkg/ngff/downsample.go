@@ -88,8 +88,19 @@ func as[T any](m memory) view[T] {
 	return view[T]{unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(m.data))), n), m.origin, m.stride}
 }
 
-// shrinkerOf returns the shrinker of an element type.
-func shrinkerOf(t dtype.Type) (shrinker, error) {
+// shrinkerOf returns the shrinker of an element type; that of labels takes the nearest sample.
+func shrinkerOf(t dtype.Type, labels bool) (shrinker, error) {
+	if labels {
+		switch t.Size() {
+		case 1:
+			return shrinkNearest[uint8], nil
+		case 2:
+			return shrinkNearest[uint16], nil
+		case 4:
+			return shrinkNearest[uint32], nil
+		}
+		return shrinkNearest[uint64], nil
+	}
 	switch t {
 	case dtype.Uint8:
 		return shrinkInt[uint8, int32, float32], nil
@@ -302,6 +313,31 @@ func toInt[T integer](v float64, least, most T) T {
 		return least
 	}
 	return T(v)
+}
+
+// shrinkNearest takes the sample that is nearest to each output: along axes of even length the first of two.
+func shrinkNearest[T uint8 | uint16 | uint32 | uint64](l *lattice, dm, sm memory, out box) {
+	dst, src := as[T](dm), as[T](sm)
+	tx := l.axes[axisX]
+	lo, hi := tx.Lo[out.lo[axisX]:], tx.Hi[out.lo[axisX]:]
+	w0, w1 := tx.W0[out.lo[axisX]:], tx.W1[out.lo[axisX]:]
+	eachRow(l, &dst, &src, out, func(d []T, in *rows[T, float64]) {
+		k := 0
+		if in.planes == 2 && in.z1 > in.z0 {
+			k = 2
+		}
+		if in.y1 > in.y0 {
+			k++
+		}
+		row := in.r[k]
+		for i := range d {
+			at := lo[i]
+			if w1[i] > w0[i] {
+				at = hi[i]
+			}
+			d[i] = row[at-lo[0]]
+		}
+	})
 }
 
 // shrinkHalf computes binary16 numbers in float32 and rounds once.

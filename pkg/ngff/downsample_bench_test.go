@@ -23,7 +23,7 @@ func BenchmarkDownsample(b *testing.B) {
 			out := padded([]int{c.n / 2, c.n / 2, c.n / 2}, 1)
 			src := make([]byte, in.volume()*c.t.Size())
 			dst := make([]byte, out.volume()*c.t.Size())
-			shrink, err := shrinkerOf(c.t)
+			shrink, err := shrinkerOf(c.t, false)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // naive computes one level voxel by voxel, straight from the formula of
@@ -294,5 +296,48 @@ func TestTileOrder(t *testing.T) {
 	}
 	for range TileOrder([]int{1, 10, 21, 33}, []int{1, 4, 5, 8}, axes) {
 		break // stopping early must not go on
+	}
+}
+
+// Levels of labels have the sample nearest to each output, and no value that the level above has not.
+func TestLabelsTakeSamples(t *testing.T) {
+	ctx := t.Context()
+	for _, shape := range [][]int{{6, 8, 10}, {5, 9, 7}} {
+		v := make([]uint64, shape[0]*shape[1]*shape[2])
+		for i := range v {
+			v[i] = 1<<60 + uint64(i*i)
+		}
+		st := store.Memory()
+		w, err := Create(ctx, st, "", ImageSpec{Format: 3, Shape: shape, Chunks: []int{4, 4, 4}, DType: dtype.Uint64, Axes: SpaceAxes("zyx", "micrometer"),
+			Scale: []float64{1, 1, 1}, Levels: 1, Label: &ImageLabel{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteTile(ctx, []int{0, 0, 0}, shape, dtype.Bytes(v)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		im, err := Open(ctx, st, "")
+		if err != nil || im.ImageLabel == nil {
+			t.Fatal(im, err)
+		}
+		a := im.Levels[1].Array
+		out := a.Shape()
+		got := make([]uint64, out[0]*out[1]*out[2])
+		if err := a.Read(ctx, zarr.Region{Start: []int{0, 0, 0}, Shape: out}, dtype.Bytes(got)); err != nil {
+			t.Fatal(err)
+		}
+		near := func(i, d int) int { // of two that are as near, the first
+			p := (float64(i)+0.5)*float64(shape[d])/float64(out[d]) - 0.5
+			return int(math.Ceil(p - 0.5))
+		}
+		for k, x := range got {
+			z, y, x0 := near(k/out[2]/out[1], 0), near(k/out[2]%out[1], 1), near(k%out[2], 2)
+			if want := v[(z*shape[1]+y)*shape[2]+x0]; x != want {
+				t.Fatalf("%v: voxel %d is %d, want that of %d,%d,%d, %d", shape, k, x, z, y, x0, want)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package ngff
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 )
 
 // JSON that this package writes.
@@ -40,7 +41,12 @@ func VersionFor(format int) string {
 }
 
 // method tells in the metadata how the levels were made.
-const method = "linear"
+func method(labels bool) string {
+	if labels {
+		return "nearest"
+	}
+	return "linear"
+}
 
 // encode returns the multiscale as JSON of the version that a Zarr format has.
 func (m *Multiscale) encode(format int) multiscaleJSON {
@@ -63,10 +69,10 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 
 // ownKeys lists the attributes that NGFF defines, and ours that names the files written with an image.
 // Attributes passed on from another image must not include these.
-var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
+var ownKeys = []string{"ome", "multiscales", "omero", "image-label", "strata"}
 
 // attributes returns the attributes of an image's group: the caller's, and the NGFF metadata.
-func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) map[string]any {
+func (m *Multiscale) attributes(format int, omero *Omero, label *ImageLabel, extra map[string]any) map[string]any {
 	attrs := passed(extra)
 	into := attrs
 	if format == 3 {
@@ -77,7 +83,23 @@ func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) 
 	if o := omero.encode(); o != nil {
 		into["omero"] = o
 	}
+	if label != nil {
+		into["image-label"] = label.encode(format)
+	}
 	return attrs
+}
+
+// encode returns the metadata of labels as JSON: as read, with the version where the format has it.
+func (l *ImageLabel) encode(format int) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if l.raw != nil {
+		_ = json.Unmarshal(l.raw, &out) // it was parsed before
+	}
+	delete(out, "version")
+	if format == 2 {
+		out["version"] = json.RawMessage(strconv.Quote(VersionFor(format)))
+	}
+	return out
 }
 
 // passed returns attributes without those that the writer sets itself.

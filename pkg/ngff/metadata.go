@@ -158,6 +158,8 @@ type ImageLabel struct {
 	Source     string // path to the image it labels, from the label's group; "" if not stated
 	Colors     []LabelColor
 	Properties []json.RawMessage // free-form objects with a "label-value"
+
+	raw json.RawMessage // as read
 }
 
 // Plate is a high-content-screening plate.

@@ -20,7 +20,7 @@ func (m *Metadata) parseImageLabel(v value, f *findings) *ImageLabel {
 	if !ok {
 		return nil
 	}
-	l := &ImageLabel{}
+	l := &ImageLabel{raw: v.raw}
 	may(f, o.get("version"), value.text, &l.Version)
 	if l.Version == "" && m.Version < "0.5" {
 		f.warn(o.get("version").field, "missing (such as \"0.4\")")

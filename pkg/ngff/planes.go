@@ -146,7 +146,7 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 			return nil, err
 		}
 	}
-	w.attrs = scale.attributes(spec.Format, spec.Omero, spec.Attributes)
+	w.attrs = scale.attributes(spec.Format, spec.Omero, nil, spec.Attributes)
 	return w, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
@@ -96,8 +95,8 @@ const defaultBudget = 256 << 20
 
 // newPyramid plans a pyramid. budget bounds the memory for all that waits or
 // is made from stored data (0: a default); the arrays of the levels are set by the caller.
-func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *meter.Meter) (*pyramid, error) {
-	p := &pyramid{elem: t.Size(), meter: m}
+func newPyramid(spec *ImageSpec, geo []geometry, budget int64) (*pyramid, error) {
+	p := &pyramid{elem: spec.DType.Size(), meter: spec.Meter}
 	sharded := false
 	for k, g := range geo {
 		l := &level{
@@ -117,10 +116,10 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 		}
 	}
 	if len(geo) > 1 {
-		if err := p.checkTables(axes, budget); err != nil {
+		if err := p.checkTables(spec.Axes, budget); err != nil {
 			return nil, err
 		}
-		if err := p.connect(t, axes); err != nil {
+		if err := p.connect(spec); err != nil {
 			return nil, err
 		}
 	}
@@ -178,12 +177,12 @@ func (p *pyramid) checkTables(axes []Axis, budget int64) error {
 }
 
 // connect works out how each level is made from the one above it.
-func (p *pyramid) connect(t dtype.Type, axes []Axis) error {
-	halve, err := halvedAxes(axes)
+func (p *pyramid) connect(spec *ImageSpec) error {
+	halve, err := halvedAxes(spec.Axes)
 	if err != nil {
 		return err
 	}
-	if p.shrink, err = shrinkerOf(t); err != nil {
+	if p.shrink, err = shrinkerOf(spec.DType, spec.Label != nil); err != nil {
 		return err
 	}
 	for k, l := range p.levels[:len(p.levels)-1] {

@@ -51,7 +51,7 @@ func RebuildPyramid(ctx context.Context, st store.Writer, path string, o Pyramid
 	case err != nil:
 		return nil, im.unopened(field, err)
 	}
-	r := rebuild{st: st, path: path, options: o, ms: ms, field: im.prefix(), base: base, group: im.Group, attributes: im.withDatasets}
+	r := rebuild{st: st, path: path, options: o, ms: ms, field: im.prefix(), base: base, group: im.Group, attributes: im.withDatasets, label: im.ImageLabel}
 	warnings, err := r.run(ctx)
 	return append(im.Warnings, warnings...), err
 }
@@ -65,6 +65,7 @@ type rebuild struct {
 	field   string      // of the multiscale, for messages
 	base    *zarr.Array // level 0
 	group   *zarr.Group // of the image; nil: there is none yet
+	label   *ImageLabel // nil: the image has no labels
 
 	// attributes returns the group's attributes with other datasets; current is nil if there is no group.
 	attributes func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error)
@@ -127,7 +128,7 @@ func (r *rebuild) plan() (err error) {
 	}
 	r.spec = likeArray(r.base)
 	r.spec.Axes, r.spec.Scale, r.spec.Translation = axes, first.Transform.Scale, first.Transform.Translation
-	r.spec.Levels = r.options.Levels
+	r.spec.Levels, r.spec.Label, r.spec.Meter = r.options.Levels, r.label, r.options.Meter
 	if err := r.spec.check(); err != nil {
 		return fmt.Errorf("%s: %w", r.where(), err)
 	}
@@ -156,7 +157,7 @@ func (r *rebuild) plan() (err error) {
 		budget -= int64(readers(r.base, r.options) * chunkBytes(r.base))
 		budget = max(budget, 1)
 	}
-	if w.pyramid, err = newPyramid(r.spec.DType, axes, r.geo, budget, r.options.Meter); err != nil {
+	if w.pyramid, err = newPyramid(&r.spec, r.geo, budget); err != nil {
 		return fmt.Errorf("%s: %w", r.where(), err)
 	}
 	w.pyramid.levels[0].array = r.base
@@ -264,7 +265,7 @@ func (im *Image) withDatasets(current map[string]json.RawMessage, datasets []Dat
 	delete(ms, "type") // how the levels were made that are gone
 	delete(ms, "metadata")
 	if len(datasets) > 1 {
-		ms["type"] = method
+		ms["type"] = method(im.ImageLabel != nil)
 	}
 	list := []any{ms}
 	for _, m := range all[1:] {

@@ -80,7 +80,7 @@ func halvedAxes(axes []Axis) (halve [rank]bool, err error) {
 // (Where all axes are even, integers up to 32 bits are summed as integers: those
 // sums are exact, so the result is the same.)
 func Downsample(t dtype.Type, src []byte, shape []int, axes []Axis) ([]byte, []int, error) {
-	shrink, err := shrinkerOf(t)
+	shrink, err := shrinkerOf(t, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -87,7 +87,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	geo := spec.geometry()
 	w.capped(len(geo)-1, spec.Levels)
 	if len(geo) > 1 {
-		w.scale.Type = method
+		w.scale.Type = method(spec.Label != nil)
 	}
 	for k, g := range geo {
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, g.shape)})
@@ -96,10 +96,10 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	if err != nil {
 		return nil, err
 	}
-	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
+	if w.pyramid, err = newPyramid(&spec, geo, spec.Budget); err != nil {
 		return nil, err
 	}
-	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
+	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Label, spec.Attributes)
 	if err = w.createNodes(ctx, st, path, &spec, geo); err != nil {
 		w.pyramid.close()
 		return nil, err
@@ -128,7 +128,7 @@ func (s *ImageSpec) LeastBudget() (int64, error) {
 	if err := countable(s); err != nil {
 		return 0, err
 	}
-	p, err := newPyramid(s.DType, s.Axes, s.geometry(), 0, nil)
+	p, err := newPyramid(s, s.geometry(), 0)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
+// Siblings opens another file of the same folder.
+type Siblings func(ctx context.Context, name string) (store.Object, error)
+
 // Reader reads a store's object from an offset on.
 func Reader(ctx context.Context, o store.Object, off int64) io.Reader { return &reader{ctx, o, off} }
 

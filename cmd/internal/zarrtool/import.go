@@ -34,7 +34,8 @@ func importCommand() *cli.Command {
 			"info lists them.\n\n" +
 			"A CZI file becomes an OME-Zarr image, too: the tiles of a scene are put together, later ones on top. Several\n" +
 			"scenes become a group of images, unless IN/N names one.\n\n" +
-			"A volume in NIfTI (.nii, .nii.gz) or NRRD (.nrrd, .nhdr) keeps its place in space, which export gives back.",
+			"A volume in NIfTI (.nii, .nii.gz, .hdr with .img) or NRRD (.nrrd, .nhdr) keeps its place in space, which export\n" +
+			"gives back.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "TIFF, CZI, NIfTI or NRRD file (or its http(s):// or s3:// URL), .npy file, file of raw elements, or - for standard input"},
 			{Name: "OUT", Usage: "folder to write"},
@@ -50,6 +51,7 @@ func importCommand() *cli.Command {
 			{Name: "tiles", Kind: cli.Bool, Usage: "write the tiles of a CZI file as a mosaic grid for stitch --positions, instead of an image"},
 			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "file to which --tiles writes the recorded positions of the tiles (JSON)"},
 			associatedFlag,
+			labelsFlag,
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value of the array: a number, true, false, NaN, Infinity or -Infinity"},
 		},
@@ -62,6 +64,7 @@ func importCommand() *cli.Command {
 			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, all scenes in one image"},
 			{Command: "zarr-tool import scan.czi tiles.ome.zarr --tiles", Usage: "its tiles, to be stitched by: stitch tiles.ome.zarr OUT --positions tiles_positions.json"},
 			{Command: "zarr-tool import atlas.nii.gz atlas.ome.zarr", Usage: "a volume, with its place in space"},
+			{Command: "zarr-tool import regions.nii.gz regions.ome.zarr --labels", Usage: "the regions of an atlas, or a mask"},
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "a file written by numpy.save"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "the raw file of a camera"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
@@ -78,7 +81,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		}
 		return importImage(ctx, r, n)
 	}
-	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "name", "n_levels"} {
+	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "labels", "name", "n_levels"} {
 		if r.IsSet(flag) {
 			return cli.Usage("--%s is for images, and %s is not a TIFF, CZI, NIfTI or NRRD file", flag, name)
 		}

@@ -47,6 +47,11 @@ func importImage(ctx context.Context, r *cli.Run, in *node) error {
 			return cli.Usage("--%s is for .npy files and raw bytes; %s is an image", flag, in.path)
 		}
 	}
+	for _, flag := range []string{"tiles", "keep_levels"} {
+		if r.Bool("labels") && r.Bool(flag) {
+			return cli.Usage("--%s keeps what %s has: leave out --labels", flag, in.path)
+		}
+	}
 	if r.Bool("tiles") {
 		return importTiles(ctx, r, in)
 	}
@@ -72,6 +77,9 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 	}
 	if name := r.String("name"); name != "" {
 		spec.Name = name
+	}
+	if r.Bool("labels") {
+		asLabels(&spec)
 	}
 	beside := pictures(r, in)
 	if s.chunks == nil {

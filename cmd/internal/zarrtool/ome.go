@@ -32,12 +32,14 @@ func omeCommand() *cli.Command {
 			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0 along each axis, in the unit of --unit"},
 			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the voxel size along space axes"},
 			{Name: "name", Usage: "name of the image"},
+			labelsFlag,
 		}, storageFlags()...),
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}, "checksum": {Note: "as the input"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "give a plain array metadata and a pyramid"},
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "copy an image with a new pyramid"},
+			{Command: "zarr-tool ome mask.zarr mask.ome.zarr --labels --n_levels 3", Usage: "an array of labels: no means of them"},
 			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "give an image a new pyramid in place"},
 		},
 		Run: cli.Do(runOme),
@@ -140,7 +142,7 @@ func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missin
 		r.Warn("%s", m)
 	}
 	level := im.Levels[0]
-	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero,
+	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero, Label: im.ImageLabel,
 		Attributes: rawMap(im.Group.Attributes())}
 	for d, unit := range im.Unit {
 		if unit != "" { // of space; a time keeps what it states
@@ -164,7 +166,10 @@ func checkAxes(names string) error {
 	return nil
 }
 
-// omeFlags applies --axes, --scale, --unit and --name.
+// labelsFlag is that of commands that write an image with a pyramid.
+var labelsFlag = cli.Flag{Name: "labels", Kind: cli.Bool, Usage: "the voxels are labels or a mask: pyramid levels take single voxels instead of means, and the metadata say so"}
+
+// omeFlags applies --axes, --scale, --unit, --name and --labels.
 func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	if names := r.String("axes"); names != "" {
 		if len(names) != n {
@@ -194,7 +199,17 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	if name := r.String("name"); name != "" {
 		spec.Name = name
 	}
+	if r.Bool("labels") {
+		asLabels(spec)
+	}
 	return nil
+}
+
+// asLabels makes a label image of a spec, unless it is one.
+func asLabels(spec *ngff.ImageSpec) {
+	if spec.Label == nil {
+		spec.Label, spec.Omero = &ngff.ImageLabel{}, nil // the contrast of intensities says nothing of labels
+	}
 }
 
 // omeInPlace writes the pyramid into an existing image or, given an array, makes an image of the folder above it.
@@ -222,7 +237,7 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, 
 		a.Close()
 		folder, name = filepath.Dir(path), filepath.Base(path)
 	} else {
-		for _, flag := range []string{"axes", "scale", "unit", "name"} {
+		for _, flag := range []string{"axes", "scale", "unit", "name", "labels"} {
 			if r.IsSet(flag) {
 				return cli.Usage("--%s: the metadata of %s is not changed in place: give OUT as well", flag, in.path)
 			}
@@ -237,7 +252,7 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, 
 	var warnings []string
 	var err error
 	if name != "" {
-		warnings, err = ngff.Adopt(ctx, st, "", name, ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation}, o)
+		warnings, err = ngff.Adopt(ctx, st, "", name, ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation, Label: spec.Label}, o)
 	} else {
 		warnings, err = ngff.RebuildPyramid(ctx, st, "", o)
 	}

@@ -29,12 +29,30 @@ const (
 // HeaderBytes is the number of bytes that hold any header.
 const HeaderBytes = size2
 
-// Is reports whether a file begins like one of NIfTI; head has 352 bytes, or all of a shorter file.
+// Is reports whether a file begins like one of NIfTI, or of Analyze, which Open refuses by name; head has 352 bytes, or all of a shorter file.
 func Is(head []byte) bool {
 	if len(head) >= 12 && (string(head[4:12]) == magic2 || string(head[4:12]) == pair2) {
 		return true
 	}
-	return len(head) >= size1 && (string(head[344:348]) == magic1 || string(head[344:348]) == pair1)
+	return len(head) >= size1 && (string(head[344:348]) == magic1 || string(head[344:348]) == pair1) || isAnalyze(head)
+}
+
+// isPair reports whether a header lies in a file of its own (.hdr), and the voxels in another (.img).
+func isPair(head []byte) bool {
+	return len(head) >= 12 && string(head[4:12]) == pair2 || len(head) >= size1 && string(head[344:348]) == pair1
+}
+
+// isAnalyze reports whether a header is one of Analyze 7.5 (dbh.h of the Mayo Foundation), from which that of NIfTI was made.
+func isAnalyze(head []byte) bool {
+	if len(head) < size1 || head[38] != 'r' || string(head[344:348]) != "\x00\x00\x00\x00" {
+		return false
+	}
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if n := order.Uint16(head[40:]); order.Uint32(head) == size1 && n >= 1 && n <= 7 {
+			return true
+		}
+	}
+	return false
 }
 
 // types are the element types by their codes; of the pairs, several samples to a voxel.
@@ -86,6 +104,8 @@ func parse(b []byte) (v *volumes.Volume, offset int64, err error) {
 	switch {
 	case len(b) >= size2 && (string(b[4:12]) == magic2 || string(b[4:12]) == pair2):
 		f.two = true
+	case isAnalyze(b):
+		return nil, 0, fmt.Errorf("a header of Analyze 7.5, which does not say which side is left: convert it to .nii with a program that knows who wrote it, such as nibabel")
 	case len(b) < size1 || string(b[344:348]) != magic1 && string(b[344:348]) != pair1:
 		return nil, 0, fmt.Errorf("no header of NIfTI (n+1 at byte 344, or n+2 at byte 4)")
 	}
@@ -101,9 +121,6 @@ func parse(b []byte) (v *volumes.Volume, offset int64, err error) {
 	default:
 		return nil, 0, fmt.Errorf("the header says that it has %d bytes (must be %d)", binary.LittleEndian.Uint32(b), want)
 	}
-	if f.two && string(b[4:12]) == pair2 || !f.two && string(b[344:348]) == pair1 {
-		return nil, 0, fmt.Errorf("the voxels lie in another file (.hdr and .img), which is not read: convert it to .nii, such as with nibabel")
-	}
 	v = &volumes.Volume{BigEndian: f.order == binary.BigEndian, Codes: map[string]any{}}
 	if err := f.shape(v); err != nil {
 		return nil, 0, err
@@ -116,7 +133,11 @@ func parse(b []byte) (v *volumes.Volume, offset int64, err error) {
 	} else if x := f.float(108); x-x == 0 && math.Abs(x) < 1<<53 {
 		offset = int64(x)
 	}
-	if least := map[bool]int64{false: begin1, true: begin2}[f.two]; offset < least {
+	least := map[bool]int64{false: begin1, true: begin2}[f.two]
+	if isPair(b) {
+		least = 0
+	}
+	if offset < least {
 		return nil, 0, fmt.Errorf("vox_offset is %d (must be %d or more)", offset, least)
 	}
 	if err := f.space(v); err != nil {

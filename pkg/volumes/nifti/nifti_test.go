@@ -79,7 +79,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"magic":      {func(b []byte) { b[344] = 'x' }, "no header of NIfTI"},
 		"length":     {short(0, 347), "the header says that it has 347 bytes (must be 348)"},
-		"pair":       {func(b []byte) { copy(b[344:], pair1) }, "the voxels lie in another file"},
+		"Analyze":    {func(b []byte) { copy(b[344:], "\x00\x00\x00\x00"); b[38] = 'r' }, "a header of Analyze 7.5"},
 		"dimensions": {short(40, 8), "dim[0] is 8 (must be 1 to 7)"},
 		"no voxels":  {short(44, 0), "dim[2] is 0"},
 		"negative":   {short(44, 0xffff), "dim[2] is -1"},
@@ -153,7 +153,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := Open(t.Context(), o, "x.nii", 0)
+		st, err := Open(t.Context(), o, "x.nii", 0, mem.Open)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%q", err)
