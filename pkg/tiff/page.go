@@ -175,7 +175,7 @@ func (d *directory) uniform(ctx context.Context, tag uint16, standard int) (int,
 }
 
 // sampleType returns the element type of samples; SampleFormat is 1 or 4 for unsigned, 2 for signed integers,
-// 3 for floats. Those of less than 8 or 16 bits are unpacked.
+// 3 for floats. Those of less than 8, 16 or 32 bits are unpacked.
 func sampleType(format, bits int) (dtype.Type, bool) {
 	switch {
 	case (format == 1 || format == 4) && (bits == 1 || bits == 2 || bits == 4):
@@ -187,6 +187,7 @@ func sampleType(format, bits int) (dtype.Type, bool) {
 		{1, 8}: dtype.Uint8, {1, 16}: dtype.Uint16, {1, 32}: dtype.Uint32, {1, 64}: dtype.Uint64,
 		{4, 8}: dtype.Uint8, {4, 16}: dtype.Uint16, {4, 32}: dtype.Uint32, {4, 64}: dtype.Uint64,
 		{2, 8}: dtype.Int8, {2, 16}: dtype.Int16, {2, 32}: dtype.Int32, {2, 64}: dtype.Int64,
+		{1, 24}: dtype.Uint32, {4, 24}: dtype.Uint32, {2, 24}: dtype.Int32, {3, 24}: dtype.Float32,
 		{3, 16}: dtype.Float16, {3, 32}: dtype.Float32, {3, 64}: dtype.Float64,
 	}[[2]int{format, bits}]
 	return t, ok

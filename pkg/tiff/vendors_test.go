@@ -1,6 +1,7 @@
 package tiff_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,6 +48,9 @@ func slideOf(t *testing.T, software string, pages ...page) *tiff.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.HasPrefix(software, "<") { // XMP in place of the program's name
+		b = bytes.Replace(b, []byte{0x31, 0x01, 2, 0}, []byte{0xbc, 0x02, 1, 0}, 1)
+	}
 	f, err := tiff.Open(t.Context(), tiffcorpus.Memory(b), "slide.tif")
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +95,12 @@ func TestVendors(t *testing.T) {
 			[]page{{64, 64, philips + spaced(2, .002, .001) + spaced(0, .0005, .00025) + spaced(1, .001, .0005) + "</DataObject>", false}, {48, 32, "", false}, {16, 16, "", false}, {20, 20, "Label", true}}},
 		{"no spacings", "Philips DP v1.0", `philips "" ×0 [0 0] 64×64/0 32×32/0`, "", []page{{64, 64, philips + "</DataObject>", false}, {32, 32, "", false}}},
 		{"cut off", "Philips DP v1.0", `pages "" ×0 [0 0] 64×64/0`, "Philips' description is left out: ", []page{{64, 64, philips, false}}},
+		{"Ventana", `<EncodeInfo><iScan Magnification="40" ScanRes="0.25"/></EncodeInfo>`, `ventana "" ×40 [0.25 0.25] 64×64/0 32×32/2 16×16/4; ventana "macro" ×0 [0 0] 20×20/0; ventana "probability" ×0 [0 0] 16×16/0`, "",
+			[]page{{20, 20, "Label Image", true}, {64, 64, "level=0 mag=40 quality=90", false}, {16, 16, "level=2 mag=10", false}, {32, 32, "level=1 mag=20", false}, {16, 16, "Probability_Image", true}}},
+		{"Ventana, tiles that overlap", `<EncodeInfo><iScan ScanRes="0.25"/><TileJointInfo OverlapX="7" OverlapY="-3"/></EncodeInfo>`, `ventana "" ×0 [0.25 0.25] 64×64/0`, "overlap by up to 7 pixels",
+			[]page{{64, 64, "level=0 mag=40", false}}},
+		{"Ventana without levels", `<iScan ScanRes="0.25"/>`, `pages "" ×0 [0 0] 64×64/0`, "", []page{{64, 64, "level=x", false}}},
+		{"Ventana, no XML", `<iScan ScanRes="0.25`, `pages "" ×0 [0 0] 64×64/0`, "", []page{{64, 64, "level=0", false}}},
 		{"of another program", "other", `pages "" ×0 [0 0] 64×64/0`, "", []page{{64, 64, philips + "</DataObject>", false}}},
 	} {
 		f := slideOf(t, c.software, c.pages...)

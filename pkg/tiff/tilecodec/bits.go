@@ -2,7 +2,10 @@ package tilecodec
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
+
+	"strata/pkg/dtype"
 )
 
 // reverseBits writes src to dst, of the same length, with the bits of each byte reversed.
@@ -39,4 +42,39 @@ func load57(src []byte, i int) uint64 {
 	var b [8]byte
 	copy(b[:], src[i:])
 	return binary.BigEndian.Uint64(b[:])
+}
+
+// widenRow writes numbers of three bytes, whose order is the file's as for libtiff (TIFFSwabArrayOfTriples), to dst as ones of four.
+func widenRow(dst, src []byte, t dtype.Type, bigEndian bool) {
+	for ; len(src) >= 3 && len(dst) >= 4; dst, src = dst[4:], src[3:] {
+		v := uint32(src[0]) | uint32(src[1])<<8 | uint32(src[2])<<16
+		if bigEndian {
+			v = uint32(src[2]) | uint32(src[1])<<8 | uint32(src[0])<<16
+		}
+		switch t {
+		case dtype.Int32:
+			v = uint32(int32(v<<8) >> 8)
+		case dtype.Float32:
+			v = math.Float32bits(float24(v))
+		}
+		binary.NativeEndian.PutUint32(dst, v)
+	}
+}
+
+// float24 returns a number of a sign, 7 bits of exponent (bias 63) and 16 of fraction (Adobe Photoshop TIFF Technical Notes 3).
+func float24(v uint32) float32 {
+	sign, exponent, fraction := v>>23, int(v>>16&0x7f), v&0xffff
+	var x float64
+	switch exponent {
+	case 0:
+		x = math.Ldexp(float64(fraction), -62-16)
+	case 0x7f:
+		return math.Float32frombits(sign<<31 | 0xff<<23 | fraction<<7)
+	default:
+		x = math.Ldexp(float64(fraction|1<<16), exponent-63-16)
+	}
+	if sign == 1 {
+		x = -x
+	}
+	return float32(x)
 }

@@ -161,7 +161,12 @@ func (f *Format) convert(ctx context.Context, s *Scratch, dst, src []byte) (rows
 		case PredictorFloat:
 			joinRow(to, from, line, size, &s.masks)
 		default:
-			unpackRow(to, line[:copy(line, from)], f.Bits)
+			packed := line[:copy(line, from)]
+			if f.Bits == 24 {
+				widenRow(to, packed, f.Type, f.BigEndian)
+			} else {
+				unpackRow(to, packed, f.Bits)
+			}
 		}
 	}
 	return rows, nil

@@ -41,7 +41,7 @@ type Format struct {
 	Compression int        `json:"compression"`          // tag 259; 0 is None
 	Predictor   int        `json:"predictor,omitempty"`  // tag 317; 0 is PredictorNone
 	Type        dtype.Type `json:"data_type"`            // of a decoded sample
-	Bits        int        `json:"bits,omitempty"`       // tag 258, of a stored sample: 8 times the size of Type (0 is that), or 1, 2 or 4 with Uint8, 10, 12 or 14 with Uint16
+	Bits        int        `json:"bits,omitempty"`       // tag 258, of a stored sample: 8 times the size of Type (0 is that), or 1, 2 or 4 with Uint8, 10, 12 or 14 with Uint16, 24 with types of 32 bits
 	Samples     int        `json:"samples,omitempty"`    // samples per pixel in this tile, 1 of separate planes; 0 is 1
 	Width       int        `json:"width"`                // pixels of a whole tile
 	Height      int        `json:"height"`               //
@@ -191,8 +191,12 @@ func (f *Format) checkSamples() error {
 		if bits == 10 || bits == 12 || bits == 14 {
 			return nil
 		}
+	case dtype.Uint32, dtype.Int32, dtype.Float32:
+		if bits == 24 {
+			return nil
+		}
 	}
-	return fmt.Errorf("%d bits per sample of %s are not supported (must be %d; 1, 2 or 4 of uint8; or 10, 12 or 14 of uint16)", f.Bits, f.Type, 8*f.Type.Size())
+	return fmt.Errorf("%d bits per sample of %s are not supported (must be %d; 1, 2 or 4 of uint8; 10, 12 or 14 of uint16; or 24 of types of 32 bits)", f.Bits, f.Type, 8*f.Type.Size())
 }
 
 func (f *Format) checkPredictor() error {
@@ -201,6 +205,8 @@ func (f *Format) checkPredictor() error {
 		return nil
 	case p == PredictorHorizontal && (f.packed() || f.Type.IsComplex()):
 		return fmt.Errorf("predictor 2 with samples of %d bits, %s, is not supported (must be 8, 16, 32 or 64, of one number)", f.bits(), f.Type)
+	case p == PredictorFloat && f.packed():
+		return fmt.Errorf("predictor 3 with samples of %d bits is not supported (must be 16, 32 or 64)", f.bits())
 	case p == PredictorFloat && !f.Type.IsFloat():
 		return fmt.Errorf("predictor 3, for floating point numbers, with samples of %s", f.Type)
 	case p > PredictorFloat:
