@@ -17,6 +17,7 @@ var peerKinds = []benchkit.PeerKind{
 	{Key: "aicspylibczi", Name: "aicspylibczi", Packages: "numpy aicspylibczi"},
 	{Key: "pylibCZIrw", Name: "pylibCZIrw", Packages: "numpy pylibCZIrw"},
 	{Key: "czifile", Name: "czifile", Packages: "numpy czifile imagecodecs"},
+	{Key: "bioio-czi", Name: "bioio-czi", Packages: "numpy bioio-czi"},
 }
 
 // Operations.

@@ -1,7 +1,7 @@
 """Other programs that read CZI files, for bench-czi, which asks them by the lines of JSON that benchkit/asked.py
 describes. The libraries are used as their documentation shows; several threads are a pool of Python's.
 
-WHO: aicspylibczi, pylibCZIrw, czifile.
+WHO: aicspylibczi, pylibCZIrw, czifile, bioio-czi.
 
     {"do": "check", "op": OP, "file": …, "tiles": [TILE, …], "plane": PLANE, "overlap": BOOL}   → {"ck": N}
     {"do": "read", … the same}                    → {"s": …, "cpu": …, "hwm": bytes}
@@ -23,7 +23,7 @@ import asked
 def library(who, threads, in_flight=0):
     """The library of that name."""
     asked.environment(threads)
-    return {"aicspylibczi": Aicspylibczi, "pylibCZIrw": PylibCZIrw, "czifile": Czifile}[who](threads)
+    return {"aicspylibczi": Aicspylibczi, "pylibCZIrw": PylibCZIrw, "czifile": Czifile, "bioio-czi": BioioCzi}[who](threads)
 
 
 class Base:
@@ -180,6 +180,45 @@ class Czifile(Base):
         if data.ndim == 3 and data.shape[2] == 3:
             data = data[..., ::-1]
         return super().checksum(data)
+
+
+class BioioCzi(Base):
+    """bioio-czi, as bioio calls it: tiles by their index, planes as a mosaic."""
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        from importlib.metadata import version
+
+        from bioio_czi import Reader
+
+        self.Reader, self.version = Reader, version("bioio-czi")
+
+    def open(self, path):
+        return self.Reader(path)
+
+    def boxes(self, f):
+        raise ValueError("lists the tiles of one plane only, without their sizes")
+
+    def prepare(self, f, q):
+        scenes = {t["at"].get("S", 0) for t in q["tiles"]}
+        if len(scenes) > 1 and self.threads > 1:
+            raise ValueError("has one scene at a time, for all threads")
+
+    def tile(self, f, tile):
+        scene = tile["at"].get("S", 0)
+        if f.current_scene_index != scene:
+            f.set_scene(scene)
+        dims = "YXS" if "S" in f.dims.order else "YX"
+        return f.get_image_data(dims, **{d: i for d, i in tile["at"].items() if d != "S" and d in f.dims.order})
+
+    def plane(self, f, p):
+        if len(f.scenes) > 1 or "M" not in f.dims.order:
+            raise ValueError("puts the tiles of one scene with mosaic indexes together only")
+        places = f.get_mosaic_tile_positions()
+        y, x = (p[d] - min(place[k] for place in places) for k, d in enumerate("yx"))
+        data = f.mosaic_xarray_dask_data
+        data = data.isel({d: p[d] for d in "CZT" if d in data.dims})
+        return data.isel(Y=slice(y, y + p["h"]), X=slice(x, x + p["w"])).data.compute(num_workers=self.threads)
 
 
 def read(peer, q):

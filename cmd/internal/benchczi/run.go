@@ -38,7 +38,7 @@ func runCommand() *cli.Command {
 			{Name: "processes", Kind: cli.Ints, Default: "4,8", Value: "N,N", Check: cli.Between(1, 256), Usage: "numbers of processes to measure"},
 			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
 			{Name: "mosaic", Kind: cli.Bool, Usage: "also measure putting the tiles of a plane together, with 1 and 2 threads"},
-			{Name: "peers", Kind: cli.Bool, Usage: "also measure aicspylibczi, pylibCZIrw and czifile, where they are installed, in alternation, with 1 and 2 threads"},
+			{Name: "peers", Kind: cli.Bool, Usage: "also measure aicspylibczi, pylibCZIrw, czifile and bioio-czi, where they are installed, in alternation, with 1 and 2 threads"},
 			{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
 			{Name: "output", Short: "o", Aliases: []string{"json"}, Value: "FILE", Note: "benchmark_results_*.json", Usage: "JSON file for the results, which compare and html read"},
 			{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
