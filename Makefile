@@ -44,7 +44,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan demo-tiles bench interop test-nextflow test-report test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan demo-tiles bench interop test-nextflow test-report test-viewers test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -163,6 +163,9 @@ test-nextflow: build ## the workflow on the real engine, local executor
 
 test-report: build ## the quality report in headless Chromium, and in MultiQC (from PyPI)
 	@tests/report/run.sh
+
+test-viewers: build ## napari and Neuroglancer open what view serves (1 GB from PyPI)
+	@tests/viewers/run.sh
 
 test-slurm: build ## the workflow on a one-node SLURM (root); SHORT=1: one run of it
 	@SHORT='$(SHORT)' tests/slurm/run.sh

@@ -20,7 +20,7 @@ type Description struct {
 	Channels []Channel  `json:"channels"`
 	Labels   bool       `json:"labels"` // a label image
 	Colors   [][5]int64 `json:"colors"` // of labels: value, red, green, blue, alpha
-	Stored   bool       `json:"stored"` // stored as Zarr and therefore served below /zarr/
+	Stored   bool       `json:"stored"` // stored as Zarr and therefore served below [StoredAt]
 	Warnings []string   `json:"warnings"`
 }
 

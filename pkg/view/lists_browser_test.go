@@ -74,7 +74,7 @@ func TestPageLists(t *testing.T) {
 		t.Errorf("reports: %q", got)
 	}
 	links := value[string](b, "document.getElementById('elsewhere').textContent")
-	for _, says := range []string{address + "zarr/0/", "--allow_origin https://neuroglancer-demo.appspot.com", "napari --plugin napari-ome-zarr"} {
+	for _, says := range []string{address + "zarr/0.ome.zarr/", "--allow_origin https://neuroglancer-demo.appspot.com", "napari --plugin napari-ome-zarr"} {
 		if !strings.Contains(links, says) {
 			t.Errorf("the links %q do not say %q", links, says)
 		}

@@ -3,10 +3,12 @@ package view
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"strata/pkg/zarr/store"
@@ -30,7 +32,13 @@ func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(readerAt{ctx, o}, 0, o.Size()))
 }
 
-// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below zarr/ENTRY/.
+// zarrEnd may follow the number of an image in an address, since napari takes only addresses with .zarr for its plugins.
+const zarrEnd = ".ome.zarr"
+
+// StoredAt returns where the objects of an entry are served, below the viewer's address.
+func StoredAt(entry int) string { return fmt.Sprintf("zarr/%d%s/", entry, zarrEnd) }
+
+// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below [StoredAt].
 func (v *Viewer) Stored(ctx context.Context, entry int) bool {
 	s, err := v.source(ctx, entry)
 	if err != nil {
@@ -46,7 +54,7 @@ func (v *Viewer) object(ctx context.Context, r *http.Request) (store.Object, err
 		return nil, err
 	}
 	defer v.end()
-	entry, err := strconv.Atoi(r.PathValue("id"))
+	entry, err := strconv.Atoi(strings.TrimSuffix(r.PathValue("id"), zarrEnd))
 	if err != nil {
 		return nil, badRequest("image %q: want a number", r.PathValue("id"))
 	}

@@ -264,6 +264,8 @@ func TestHostileRequests(t *testing.T) {
 		{"/api/images/0/value?z=0&y=0&other=0", "want a whole number", 400},
 		{"/api/images/0/statistics?other=-1", "along c", 400},
 		{"/zarr/0/zarr.json", "", 200},
+		{"/zarr/0.ome.zarr/zarr.json", "", 200},
+		{"/zarr/0.zarr/zarr.json", "", 400},
 		{"/zarr/0/none.json", "", 404},
 		{"/zarr/0/0", "", 404},
 		{"/zarr/0/", "", 404},

@@ -143,7 +143,7 @@ func serveOn(ctx context.Context, r *cli.Run, o view.Options, p page) error {
 		return errors.Join(err, l.Close())
 	}
 	if p.neuroglancer {
-		if _, err := fmt.Fprintln(r.Stdout, inNeuroglancer(fmt.Sprintf("http://127.0.0.1:%d/%s/zarr/%d/", port, o.Token, first), o.Entries[first].Name)); err != nil {
+		if _, err := fmt.Fprintln(r.Stdout, inNeuroglancer(fmt.Sprintf("http://127.0.0.1:%d/%s/%s", port, o.Token, view.StoredAt(first)), o.Entries[first].Name)); err != nil {
 			return errors.Join(err, l.Close())
 		}
 	}

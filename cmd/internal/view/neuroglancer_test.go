@@ -29,7 +29,7 @@ func TestNeuroglancer(t *testing.T) {
 	}
 	l := state.Layers[0]
 	source, zarr := strings.CutPrefix(l.Source, "zarr://")
-	if !zarr || source != page+"zarr/0/" || l.Type != "image" || l.Name != "a b.ome.zarr" {
+	if !zarr || source != page+"zarr/0.ome.zarr/" || l.Type != "image" || l.Name != "a b.ome.zarr" {
 		t.Fatalf("%s: %+v", page, l)
 	}
 	if status, _ := get(t, source+"zarr.json", "Origin", neuroglancer); status != http.StatusOK {

@@ -11,7 +11,7 @@ export function elsewhere(element, description, id, server, make) {
     element.replaceChildren('This file is not stored as Zarr: ', make('code', {textContent: `zarr-tool import '${description.location}' image.ome.zarr --keep_levels`}), 'makes a copy that other programs open.');
     return;
   }
-  const url = new URL(`zarr/${id}/`, location.href.replace(/#.*/, '')).href;
+  const url = new URL(`zarr/${id}.ome.zarr/`, location.href.replace(/#.*/, '')).href;
   const list = [];
   for (const [name, origin, link] of pages) {
     if (server.origins.includes(origin)) list.push(make('p', {}, make('a', {href: link(origin, url, description.name), target: '_blank', rel: 'noreferrer', textContent: name})));
