@@ -69,7 +69,7 @@ func main() {
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
 	flag.IntVar(&o.seeds, "seeds", 1, "how often to make each scan of a picture, with other random numbers; 'tiles small' and 'tiles peers' make one")
-	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on some scans of pictures; -only 'tiles peers' names just these")
+	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on some scans of pictures; -only 'tiles peers' names just these, and -only folder stitches folders of TIFF tiles with them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -110,7 +110,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	folders, err := tryFolders(ctx, o)
+	if err != nil {
+		return err
+	}
 	tables := map[string]string{}
+	if folders != nil {
+		tables["folder"] = folderTable(folders)
+	}
 	if results != nil {
 		tables["quality"] = table(results)
 	}
@@ -126,7 +133,7 @@ func run(ctx context.Context, o options) error {
 	if t := peerTable(found); t != "" {
 		tables["tile peers"] = t
 	}
-	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"], tables["tile peers"])
+	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"], tables["tile peers"], tables["folder"])
 	if !o.wants("tiles") {
 		delete(tables, "tiles") // the page has a table of all
 	}

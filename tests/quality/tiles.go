@@ -14,7 +14,6 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
-	"strata/pkg/oct/stitch"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 	"strata/tests/tilescan"
@@ -96,19 +95,15 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tilescan.
 	if err := r.stitch(ctx, o, dir, c.Stated); err != nil {
 		return fmt.Errorf("%s, %s: %w", r.kind, r.picture, err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "positions.json"))
+	places, err := placesOf(filepath.Join(dir, "positions.json"))
 	if err != nil {
-		return err
-	}
-	var s stitch.Result
-	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
 	step := float64(c.Scan.Side) * (1 - c.Stated)
 	r.nominal, _, _ = scan.Misplaced(func(t int) [2]float64 {
 		return [2]float64{step * float64(t/c.Scan.Tiles), step * float64(t%c.Scan.Tiles)}
 	})
-	r.rms, r.wrong, r.tiles = scan.Misplaced(func(t int) [2]float64 { return s.Tiles[t].Position })
+	r.rms, r.wrong, r.tiles = scan.Misplaced(func(t int) [2]float64 { return places[t] })
 	fmt.Printf("%-42s %-22s nominal %5.1f px, found %6.2f px, %2d of %2d tiles wrong, %4.1f s, %d warnings  %.90s\n", r.kind, shortName(r.picture), r.nominal, r.rms, r.wrong, r.tiles, r.seconds, r.warnings, r.warned)
 	return r.tryPeers(ctx, o, dir, &c, scan)
 }
