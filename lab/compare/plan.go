@@ -282,7 +282,7 @@ func (p *plan) oneRegion(small int) unit {
 				"x = ts.open({'driver': 'zarr3', 'kvstore': {'driver': 'file', 'path': %q}}, open=True, read=True).result()[%s].read().result()")},
 		}}
 	if _, err := os.Stat(p.tool("zarrs-bench")); err == nil {
-		u.who = append(u.who, contestant{who: "zarrs", wall: true, argv: []string{p.tool("zarrs-bench"), "region", path, "--edge", strconv.Itoa(small), "--out", file}})
+		u.who = append(u.who, contestant{who: "zarrs", wall: true, argv: []string{p.tool("zarrs-bench"), "region", path, "--edge", strconv.Itoa(small), "--out", file + ".zarrs"}})
 	}
 	return u
 }
