@@ -5,7 +5,7 @@ usage: peers_folder.py cut MOSAIC FOLDER
 
 cut writes the tiles of a mosaic grid (OME-Zarr whose chunks are whole tiles) to FOLDER/r<row>_c<col>.tif, 16 bits, of 1 µm a pixel.
 The others read FOLDER, find the places of its tiles, of which neighbours share the fraction OVERLAP, and print one JSON object:
-"positions", (y, x) in px, row by row, and "said". ashlar then writes the stitched image to OUT (OME-TIFF with a pyramid), as its command
+"positions", (y, x) in px, row by row, null if it gives up, and "said", why. ashlar then writes the stitched image to OUT (OME-TIFF with a pyramid), as its command
 does; m2stitch writes no image.
 """
 
@@ -58,9 +58,13 @@ def main():
     programs = {"ashlar": ashlar, "m2stitch": by_m2stitch}
     if len(sys.argv) != 5 or sys.argv[1] not in programs:
         raise SystemExit("usage: peers_folder.py cut MOSAIC FOLDER | ashlar|m2stitch FOLDER OVERLAP OUT")
+    positions, said = None, ""
     with contextlib.redirect_stdout(sys.stderr):
-        positions = programs[sys.argv[1]](sys.argv[2], float(sys.argv[3]), sys.argv[4])
-    print(json.dumps({"positions": np.asarray(positions, dtype=float).tolist()}))
+        try:
+            positions = np.asarray(programs[sys.argv[1]](sys.argv[2], float(sys.argv[3]), sys.argv[4]), dtype=float).tolist()
+        except Exception as e:  # whatever a program raises when it cannot stitch
+            said = "%s: %s" % (type(e).__name__, e)
+    print(json.dumps({"positions": positions, "told": said != "", "said": said}))
 
 
 if __name__ == "__main__":

@@ -64,10 +64,18 @@ type Picture struct {
 const photographs = "skimage/data/"
 
 // Get returns a picture whose sides are at least so many pixels: smaller ones are enlarged by a whole factor.
-func (p *Pictures) Get(name string, least int) (*Picture, error) {
+func (p *Pictures) Get(name string, least int) (*Picture, error) { return p.get(name, least, false) }
+
+// Continued returns a picture whose sides are at least so many pixels: smaller ones are reflected at their borders, so that their detail is
+// as fine as that of the picture.
+func (p *Pictures) Continued(name string, least int) (*Picture, error) {
+	return p.get(name, least, true)
+}
+
+func (p *Pictures) get(name string, least int, reflect bool) (*Picture, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := fmt.Sprint(name, " ", least)
+	key := fmt.Sprint(name, " ", least, " ", reflect)
 	if known := p.known[key]; known != nil {
 		return known, nil
 	}
@@ -81,7 +89,9 @@ func (p *Pictures) Get(name string, least int) (*Picture, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	out := grey(im)
-	if k := (least + min(out.H, out.W) - 1) / min(out.H, out.W); k > 1 {
+	if k := (least + min(out.H, out.W) - 1) / min(out.H, out.W); k > 1 && reflect {
+		out = out.continued(k)
+	} else if k > 1 {
 		out = out.enlarged(k)
 	}
 	p.known[key] = out
@@ -106,6 +116,17 @@ func (p *Picture) enlarged(k int) *Picture {
 	for y := range q.H {
 		for x := range q.W {
 			q.V[y*q.W+x] = p.At(float64(y)/float64(k), float64(x)/float64(k))
+		}
+	}
+	return q
+}
+
+func (p *Picture) continued(k int) *Picture {
+	q := &Picture{make([]float32, p.H*k*p.W*k), p.H * k, p.W * k}
+	for y := range q.H {
+		row := p.V[reflected(y, p.H)*p.W:][:p.W]
+		for x := range q.W {
+			q.V[y*q.W+x] = row[reflected(x, p.W)]
 		}
 	}
 	return q

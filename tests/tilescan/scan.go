@@ -13,6 +13,7 @@ type Scan struct {
 	Side    int // of a tile, px
 	Overlap float64
 	Seed    uint64
+	Reflect bool // a picture that is too small is reflected at its borders, not enlarged
 
 	// The stage.
 	Jitter   float64 // standard deviation of tiles along an axis, px
@@ -51,6 +52,9 @@ type source interface {
 func (s *Scan) source(all *Pictures, least int) (source, error) {
 	if strings.HasSuffix(s.Picture, ".nii.gz") {
 		return all.volume(s.Picture, least)
+	}
+	if s.Reflect {
+		return all.Continued(s.Picture, least)
 	}
 	return all.Get(s.Picture, least)
 }
