@@ -7,14 +7,17 @@ export writes must be read as equal by tifffile, and by libtiff (tiffcp, where i
 must see the same in a slide.
 """
 
+import base64
 import collections
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
+import imagecodecs
 import numpy as np
 import openslide
 import tifffile
@@ -250,6 +253,15 @@ def vendors():
         w.write(macro, description="Macro -offset=(0,0)", **strips)
         w.write(label, description="Label -offset=(0,0)", **strips)
 
+    # the same with its pictures in the description alone, as older exports have them
+    held = "".join(f'<DataObject ObjectType="DPScannedImage"><Attribute Name="PIM_DP_IMAGE_TYPE" Group="0x301D" Element="0x1004" PMSVR="IString">{kind}</Attribute>'
+                   f'<Attribute Name="PIM_DP_IMAGE_DATA" Group="0x301D" Element="0x1005" PMSVR="IString">{base64.b64encode(imagecodecs.jpeg8_encode(a, level=95)).decode()}</Attribute></DataObject>'
+                   for kind, a in (("MACROIMAGE", macro), ("LABELIMAGE", label)))
+    with tifffile.TiffWriter(at("philips-xml.tiff")) as w:
+        for k, a in enumerate(levels):
+            text = philips.replace("</DataObject></Array></Attribute></DataObject>", "</DataObject>" + held + "</Array></Attribute></DataObject>")
+            w.write(a, description=f"level={k} mag=1 quality=80" if k else text, software=False if k else "Philips DP v1.0", subfiletype=int(k > 0), **tiles)
+
     xmp = b'<?xml version="1.0"?><EncodeInfo Ver="2"><SlideInfo><iScan Magnification="40" ScanRes="0.2325"/></SlideInfo></EncodeInfo>'
     with tifffile.TiffWriter(at("ventana.bif"), bigtiff=True) as w:
         w.write(macro, description="Label_Image", **strips)
@@ -260,6 +272,7 @@ def vendors():
     for name, image, shapes, um, magnification, beside in [
         ("leica.scn", main, [(3, 1000, 1500), (3, 500, 750)], 0.5, 20, {"macro": macro}),
         ("philips.tiff", levels[0], [a.transpose(2, 0, 1).shape for a in levels], 0.25, None, {"macro": macro, "label": label}),
+        ("philips-xml.tiff", levels[0], [a.transpose(2, 0, 1).shape for a in levels], 0.25, None, {"macro": macro, "label": label}),
         ("ventana.bif", levels[0], [a.transpose(2, 0, 1).shape for a in levels[:2]], 0.2325, 40, {"macro": macro}),
     ]:
 
@@ -279,7 +292,7 @@ def vendors():
             if name == "ventana.bif":
                 return
             with openslide.OpenSlide(at(name)) as s:
-                assert s.detect_format(at(name)) == name.split(".")[0]
+                assert s.detect_format(at(name)) == re.split("[.-]", name)[0]
                 assert sorted(s.associated_images) == sorted(beside), list(s.associated_images)
                 for key in beside:
                     same(cat(at(f"vendor.ome.zarr/associated/{key}/0")), np.asarray(s.associated_images[key])[..., :3].transpose(2, 0, 1), 2)

@@ -32,8 +32,8 @@ def at(name):
     return os.path.join(DIR, name)
 
 
-def cat(file):
-    tool("cat", os.path.join(file, "0"), "-o", at("out.npy"), "--overwrite")
+def cat(file, level=0):
+    tool("cat", os.path.join(file, str(level)), "-o", at("out.npy"), "--overwrite")
     return np.load(at("out.npy"))
 
 
@@ -152,7 +152,7 @@ def labels():
         values = RNG.integers(0, 120, (8, 6, 4)).astype(dtype)
         nib.save(nib.Nifti1Image(values, np.eye(4), dtype=np.dtype(dtype)), at("m.nii"))
         tool("import", at("m.nii"), at("o.ome.zarr"), "--overwrite", "--n_levels", 1, "--labels")
-        same(cat(os.path.join(at("o.ome.zarr"), "1")), values.T[::2, ::2, ::2])
+        same(cat(at("o.ome.zarr"), 1), values.T[::2, ::2, ::2])
 
 
 def vectors():

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"strata/pkg/xmltext"
 )
 
 // philips finds the images of a slide that Philips' software exported as TIFF: pages in tiles are levels, whose sizes are those of whole
-// tiles, so that only the description says what a pixel is; pages in strips are the label and the macro picture. Pictures that the
-// description alone holds are not read. The format is described at openslide.org/formats/philips.
+// tiles, so that only the description says what a pixel is; pages in strips are the label and the macro picture, which may be in the
+// description instead. The format is described at openslide.org/formats/philips.
 func (f *File) philips(ctx context.Context) bool {
 	first := f.Pages[0]
 	if first.Err != nil || !first.Tiled || !strings.HasPrefix(first.Software(ctx), "Philips") {
@@ -48,8 +49,53 @@ func (f *File) philips(ctx context.Context) bool {
 		}
 		others = append(others, other)
 	}
-	f.Images = append([]*Image{im}, others...)
+	f.Images = append(append([]*Image{im}, others...), f.philipsPictures(ctx, text, others)...)
 	return true
+}
+
+// philipsPictures returns the label and the macro picture that a description holds, unless a page has them.
+func (f *File) philipsPictures(ctx context.Context, text string, others []*Image) (out []*Image) {
+	if !strings.Contains(text, "PIM_DP_IMAGE_DATA") {
+		return nil
+	}
+	d := xmltext.NewDecoder([]byte(text))
+	var name, kind, data string
+	for {
+		token, err := d.Token()
+		if err != nil { // the end: the text was read before
+			return out
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			name = attribute(t, "Name")
+			if attribute(t, "ObjectType") == "DPScannedImage" {
+				kind, data = "", ""
+			}
+		case xml.CharData:
+			switch s := strings.TrimSpace(string(t)); {
+			case s == "":
+			case name == "PIM_DP_IMAGE_TYPE":
+				kind = s
+			case name == "PIM_DP_IMAGE_DATA":
+				data = s
+			}
+		case xml.EndElement:
+			name = ""
+			called := map[string]string{"LABELIMAGE": "label", "MACROIMAGE": "macro"}[kind]
+			if called == "" || data == "" {
+				continue
+			}
+			if !slices.ContainsFunc(append(others, out...), func(im *Image) bool { return im.Name == called }) {
+				im, err := f.embedded(ctx, "philips", called, data)
+				if err != nil {
+					f.warn("the %s picture in Philips' description is left out: %v", called, err)
+				} else {
+					out = append(out, im)
+				}
+			}
+			kind, data = "", ""
+		}
+	}
 }
 
 // down returns how many pixels of level 0 one of a level stands for; 0 if that is not known.

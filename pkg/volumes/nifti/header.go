@@ -44,11 +44,12 @@ func isPair(head []byte) bool {
 
 // isAnalyze reports whether a header is one of Analyze 7.5 (dbh.h of the Mayo Foundation), from which that of NIfTI was made.
 func isAnalyze(head []byte) bool {
-	if len(head) < size1 || head[38] != 'r' || string(head[344:348]) != "\x00\x00\x00\x00" {
+	if len(head) < size1 || head[38] != 'r' && head[38] != 0 || string(head[344:348]) != "\x00\x00\x00\x00" {
 		return false
 	}
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		if n := order.Uint16(head[40:]); order.Uint32(head) == size1 && n >= 1 && n <= 7 {
+		n, bits := order.Uint16(head[40:]), order.Uint16(head[72:])
+		if order.Uint32(head) == size1 && n >= 1 && n <= 7 && order.Uint16(head[42:]) > 0 && order.Uint16(head[70:]) > 0 && (bits == 1 || bits > 0 && bits <= 128 && bits%8 == 0) {
 			return true
 		}
 	}
