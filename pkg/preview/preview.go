@@ -151,7 +151,7 @@ func (c *canvas) show(ctx context.Context, planes []*plane, of *channel, res oct
 	}
 	r := &reading{volume: c.v, planes: planes, res: res}
 	if c.window, err = r.read(ctx, &o); err != nil {
-		return err
+		return oct.Readable(err)
 	}
 	began := time.Now()
 	defer res.Meter.Since(meter.Compute, began)

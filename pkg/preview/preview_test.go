@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/spatial"
 	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -589,6 +591,10 @@ func TestErrors(t *testing.T) {
 		if _, err := Render(ctx, im, o, resources()); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
+	}
+	locked := octtest.Open(t, octtest.Locked{Store: im.Group.Store()})
+	if _, err := Render(ctx, locked, Defaults(), resources()); !errors.Is(err, oct.ErrInput) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("chunks that may not be read: %v, want ErrInput and ErrPermission", err)
 	}
 	flat, _ := create(t, spec{axes: "yx", shape: []int{5, 6}, chunks: []int{5, 6}}, func(i int) uint8 { return uint8(i) })
 	o := Defaults()

@@ -111,7 +111,7 @@ func run(ctx context.Context, r *cli.Run, o preview.Options) error {
 		if errors.Is(err, preview.ErrOptions) {
 			return cli.Usage("%w", err)
 		}
-		return cli.BadInput(stage.Failed(err)) // whatever else fails is that the image cannot be read
+		return stage.Failed(err)
 	}
 	began := time.Now()
 	if err := out.Write(func(w io.Writer) error { return encode(w, p.Image) }); err != nil {
