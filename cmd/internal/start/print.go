@@ -102,7 +102,11 @@ func facts(b *strings.Builder, f *survey.Finding) {
 		line("overlap", "%.1f %% (%.1f to %.1f, %s)", 100*o.Median, 100*o.Low, 100*o.High, o.From)
 	}
 	if v := f.Voxel; v != nil {
-		line("voxel", "%.4g × %.4g × %.4g µm (z, y, x), from %s", v[0], v[1], v[2], f.VoxelFrom)
+		if v[0] == 0 { // not known, and not needed for a plane
+			line("pixel", "%.4g × %.4g µm (y, x), from %s", v[1], v[2], f.VoxelFrom)
+		} else {
+			line("voxel", "%.4g × %.4g × %.4g µm (z, y, x), from %s", v[0], v[1], v[2], f.VoxelFrom)
+		}
 	}
 	if len(f.Shape) > 0 {
 		line("pixels", "%v of %s", f.Shape, f.DType)
