@@ -17,10 +17,10 @@ var dyes = []string{"a", "af", "alexa", "alexafluor", "atto", "autofluorescence"
 	"dsred", "egfp", "fitc", "gfp", "green", "hoechst", "mcherry", "neun", "nissl", "phase", "red", "rfp", "texasred", "tdtomato", "tritc",
 	"txred", "yfp"}
 
-// dye reports whether a segment of a skeleton names a channel. Digits alone do not make one of "a".
-func dye(segment string) bool {
-	stem := strings.ToLower(strings.TrimRight(segment, string(hole)))
-	return slices.Contains(dyes, stem) && (len(stem) > 1 || len(stem) < len(segment))
+// dye reports whether a word names a channel. A488 is a dye, A1 a well.
+func dye(word string) bool {
+	stem := strings.ToLower(strings.TrimRight(word, "0123456789"))
+	return slices.Contains(dyes, stem) && (len(stem) > 1 || len(word) == len("A488"))
 }
 
 // word is a segment of a skeleton, what lies between separators, wherever it stands there.
@@ -112,11 +112,17 @@ func channels(groups []*group) []*group {
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(len(alike[b]), len(alike[a])) })
 	joined := map[*group]bool{}
 	for _, key := range keys {
+		most, dyed := 0, false
+		for _, w := range alike[key] {
+			most = max(most, len(w.g.names))
+		}
 		list := slices.DeleteFunc(alike[key], func(w word) bool {
-			_, ok := w.channel()
-			return joined[w.g] || !ok || 10*len(w.g.names) < 9*len(alike[key][0].g.names)
+			name, ok := w.channel()
+			out := joined[w.g] || !ok || 10*len(w.g.names) < 9*most
+			dyed = dyed || !out && dye(name)
+			return out
 		})
-		if len(list) < 2 || !slices.ContainsFunc(list, func(w word) bool { return dye(w.text) }) {
+		if len(list) < 2 || !dyed {
 			continue
 		}
 		for _, w := range list {
@@ -133,7 +139,7 @@ func join(skeleton string, list []word) *group {
 	for _, w := range list {
 		text, _ := w.channel()
 		g.channels = append(g.channels, text)
-		g.dyes = g.dyes && dye(w.text)
+		g.dyes = g.dyes && dye(text)
 		g.names = append(g.names, w.g.names...)
 		own := w.fields()
 		for k, n := range w.g.numbers {

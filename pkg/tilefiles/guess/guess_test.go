@@ -166,8 +166,11 @@ func TestSeveral(t *testing.T) {
 // Sets of tiles that words tell apart which are no dyes are not channels.
 func TestNoChannels(t *testing.T) {
 	all := append(series("left_r%d_c%d.tif", count(0, 3), count(0, 4)), series("right_r%d_c%d.tif", count(0, 3), count(0, 4))...)
-	if got := Names(all); len(got) != 2 {
-		t.Errorf("%+v", got)
+	wells := append(series("p_A1_%03d.tif", count(0, 12)), series("p_B1_%03d.tif", count(0, 12))...)
+	for _, names := range [][]string{all, wells} {
+		if got := Names(names); len(got) != 2 {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 
