@@ -130,7 +130,7 @@ func parseLevel(text string) (parts []part, err error) {
 			}
 			k := slices.Index(Tokens[:], name)
 			if k < 0 {
-				return nil, fmt.Errorf("{%s} is not known: want {%s}", name, strings.Join(Tokens[:], "} {"))
+				return nil, fmt.Errorf("{%s} is not known: want {%s}", strings.Trim(strconv.Quote(name), `"`), strings.Join(Tokens[:], "} {"))
 			}
 			x, rest = part{kind: number, token: Token(k)}, behind
 			if x.token == Channel {

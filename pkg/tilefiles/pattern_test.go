@@ -98,6 +98,7 @@ func TestBadPatterns(t *testing.T) {
 		"t_{row}_{col}\x00":          "has a zero byte",
 		strings.Repeat("x", 5000):    "has 5000 bytes",
 		"t_{row}_{col}_{ROW}.tif":    "{ROW} is not known",
+		"t_{row\n}_{col}":            `{row\n} is not known`,
 		"t_{index}_{row}_{col}_{c":   "has a { without }",
 	} {
 		_, err := ParsePattern(pattern)
