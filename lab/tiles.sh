@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # usage: lab/tiles.sh [N…]   mosaic and stitch on folders of N TIFF tiles of 105 MB (default: 20 and 200, 2 and 21 GB), for the memory
 # that they need with --mem 512MiB (docs/tiles.md). The files are links to four; outputs take up to 25 GB of disk in BENCH_DIR (default build/bench), and are removed.
+# Run `make build` first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 base=${BENCH_DIR:+$BENCH_DIR/strata-bench} # a folder of its own, in which names are removed
 base=${base:-build/bench}
+scripts/need.sh /usr/bin/time time
 python=$(scripts/venv.sh build/venv tests/requirements.txt)
 tmp=$base/tiles
 rm -rf "$tmp"

@@ -15,11 +15,11 @@ import (
 // Adoption is the NGFF metadata for an array that has none.
 type Adoption struct {
 	Name        string
-	Axes        []Axis    // nil: AxesOf
-	Scale       []float64 // voxel size in the unit of the axes
-	Translation []float64 // nil: not stated
-	Omero       *Omero    // nil: none
-	Label       *ImageLabel
+	Axes        []Axis      // nil: AxesOf
+	Scale       []float64   // voxel size in the unit of the axes
+	Translation []float64   // nil: not stated
+	Omero       *Omero      // nil: none
+	Label       *ImageLabel // nil: no labels
 }
 
 // AxesOf guesses the axes of an array: from its dimension names if each is one of t, c, z, y, x, otherwise

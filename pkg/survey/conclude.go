@@ -48,11 +48,7 @@ func (t *tileSet) verify(ctx context.Context) error {
 		return err
 	}
 	if t.set.Pattern.Has(tilefiles.Index) && t.set.Options.Grid != [2]int{} || t.opt.Started {
-		for axis, is := range backward {
-			if is {
-				t.warn("%s: pictures fit their neighbours the other way round", runs[axis])
-			}
-		}
+		t.warnBackward(backward)
 		return nil
 	}
 	return t.turnRound(ctx, backward)

@@ -150,7 +150,7 @@ func (m *pictures) measure(ctx context.Context) (fits [2][]fit, direction [2]int
 			}
 		}
 		direction[axis] = 1
-		if votes < 0 {
+		if votes < 0 && 2*votes <= -len(fits[axis]) { // three of four, since the grid is turned round by it
 			direction[axis] = -1
 		}
 	}

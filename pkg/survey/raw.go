@@ -142,21 +142,24 @@ func missingSlices(f *Finding) {
 	}
 }
 
-// measured measures the overlap of a mosaic, unless it is given, and keeps the mosaic for a preview. It reports whether rows run from the
+// measured measures the overlap of a mosaic, which counts unless it is given, and keeps the mosaic for a preview. It reports whether rows run from the
 // bottom to the top, and columns from right to left.
 func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) (backward [2]bool, err error) {
 	f.mosaic = m
-	if given != nil {
-		f.Overlap = &Overlap{Median: *given, Low: *given, High: *given, From: "--overlap"}
-		m.overlap = [2]float64{*given, *given}
-		return backward, nil
-	}
 	fits, direction, compared, err := m.measure(ctx)
 	if err != nil {
 		return backward, err
 	}
+	for axis, list := range fits {
+		backward[axis] = len(list) > 0 && direction[axis] < 0
+	}
 	for _, fault := range m.faults[:min(len(m.faults), 2)] {
 		f.warn("%v", fault)
+	}
+	if given != nil {
+		f.Overlap = &Overlap{Median: *given, Low: *given, High: *given, From: "--overlap"}
+		m.overlap = [2]float64{*given, *given}
+		return backward, nil
 	}
 	f.Overlap = overlapOf(append(append([]fit(nil), fits[0]...), fits[1]...))
 	if f.Overlap == nil {
@@ -178,24 +181,25 @@ func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) (ba
 		}
 	}
 	f.evidence("overlap %.1f %% (%.1f to %.1f) from %d of %d pairs of neighbours, whose overlaps correlate by %.2f to %.2f", 100*f.Overlap.Median, 100*f.Overlap.Low, 100*f.Overlap.High, f.Overlap.Pairs, compared, low, high)
-	for axis, list := range fits {
-		backward[axis] = len(list) > 0 && direction[axis] < 0
-	}
 	return backward, nil
 }
 
 // runs says how rows and columns run if they run backward.
 var runs = [2]string{"rows run from the bottom to the top", "columns run from right to left"}
 
-// asMade is measured of a mosaic whose rows and columns no flag turns round.
+// asMade measures a mosaic whose rows and columns no flag turns round, and warns if they run backward.
 func (f *Finding) asMade(ctx context.Context, m *pictures) error {
 	backward, err := f.measured(ctx, m, nil)
+	f.warnBackward(backward)
+	return err
+}
+
+func (f *Finding) warnBackward(backward [2]bool) {
 	for axis, is := range backward {
 		if is {
 			f.warn("%s: pictures fit their neighbours the other way round", runs[axis])
 		}
 	}
-	return err
 }
 
 func count(n int, what string) string {

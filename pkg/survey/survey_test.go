@@ -220,6 +220,10 @@ func TestTurnRound(t *testing.T) {
 				t.Errorf("%s from %s: %q, %q", names, tilefiles.Corners[start], f.Commands, f.Warnings)
 			}
 			checkOverlap(t, f, m.overlap)
+			overlap := 0.15 // what a flag says of the overlap says nothing of the corner
+			if c := look(t, root, Options{Overlap: &overlap}).Commands[0]; !strings.Contains(c, flag+" --overlap 0.15") {
+				t.Errorf("%s from %s, with --overlap: %q", names, tilefiles.Corners[start], c)
+			}
 			p, err := f.mosaic.picture(t.Context(), f.mosaic.at[[2]int{0, 1}])
 			if err != nil || !slices.Equal(p.pix, pixels(m.data[1])) {
 				t.Errorf("%s from %s: the preview has another tile at row 0, column 1 (%v)", names, tilefiles.Corners[start], err)

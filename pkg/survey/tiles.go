@@ -166,7 +166,7 @@ func (t *tileSet) look(ctx context.Context) error {
 	return nil
 }
 
-// find is tilefiles.Find, which needs the size of voxels to arrange positions.
+// find arranges the files of a pattern, which takes the size of voxels where positions make the grid.
 func (t *tileSet) find(ctx context.Context, p *tilefiles.Pattern, how *tilefiles.Options) (*tilefiles.Set, error) {
 	if t.matches == nil || t.matches.Pattern() != p {
 		var err error

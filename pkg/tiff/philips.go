@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func (f *File) philips(ctx context.Context) bool {
 	if !strings.Contains(text[:min(len(text), 1<<12)], "DPUfsImport") {
 		return false
 	}
-	spacings, err := philipsSpacings(text)
+	spacings, held, err := readPhilips(text)
 	if err != nil {
 		f.warn("Philips' description is left out: %v", err)
 		return false
@@ -49,53 +50,25 @@ func (f *File) philips(ctx context.Context) bool {
 		}
 		others = append(others, other)
 	}
-	f.Images = append(append([]*Image{im}, others...), f.philipsPictures(ctx, text, others)...)
+	f.Images = append(append([]*Image{im}, others...), f.philipsPictures(ctx, held, others)...)
 	return true
 }
 
 // philipsPictures returns the label and the macro picture that a description holds, unless a page has them.
-func (f *File) philipsPictures(ctx context.Context, text string, others []*Image) (out []*Image) {
-	if !strings.Contains(text, "PIM_DP_IMAGE_DATA") {
-		return nil
-	}
-	d := xmltext.NewDecoder([]byte(text))
-	var name, kind, data string
-	for {
-		token, err := d.Token()
-		if err != nil { // the end: the text was read before
-			return out
+func (f *File) philipsPictures(ctx context.Context, held map[string]string, others []*Image) (out []*Image) {
+	for _, kind := range slices.Sorted(maps.Keys(held)) {
+		name := map[string]string{"LABELIMAGE": "label", "MACROIMAGE": "macro"}[kind]
+		if name == "" || slices.ContainsFunc(others, func(im *Image) bool { return im.Name == name }) {
+			continue
 		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			name = attribute(t, "Name")
-			if attribute(t, "ObjectType") == "DPScannedImage" {
-				kind, data = "", ""
-			}
-		case xml.CharData:
-			switch s := strings.TrimSpace(string(t)); {
-			case s == "":
-			case name == "PIM_DP_IMAGE_TYPE":
-				kind = s
-			case name == "PIM_DP_IMAGE_DATA":
-				data = s
-			}
-		case xml.EndElement:
-			name = ""
-			called := map[string]string{"LABELIMAGE": "label", "MACROIMAGE": "macro"}[kind]
-			if called == "" || data == "" {
-				continue
-			}
-			if !slices.ContainsFunc(append(others, out...), func(im *Image) bool { return im.Name == called }) {
-				im, err := f.embedded(ctx, "philips", called, data)
-				if err != nil {
-					f.warn("the %s picture in Philips' description is left out: %v", called, err)
-				} else {
-					out = append(out, im)
-				}
-			}
-			kind, data = "", ""
+		im, err := f.embedded(ctx, "philips", name, held[kind])
+		if err != nil {
+			f.warn("the %s picture in Philips' description is left out: %v", name, err)
+			continue
 		}
+		out = append(out, im)
 	}
+	return out
 }
 
 // down returns how many pixels of level 0 one of a level stands for; 0 if that is not known.
@@ -107,12 +80,12 @@ func down(spacings map[int][2]float64, level int) float64 {
 	return k
 }
 
-// philipsSpacings returns the distances of pixels along y and x by level, in mm.
-func philipsSpacings(text string) (map[int][2]float64, error) {
+// readPhilips reads a description: the distances of pixels along y and x by level, in mm, and the pictures that it holds, as text, by kind.
+func readPhilips(text string) (spacings map[int][2]float64, held map[string]string, err error) {
 	d := xmltext.NewDecoder([]byte(text))
-	out := map[int][2]float64{}
+	out, held := map[int][2]float64{}, map[string]string{}
 	level, inLevel := 0, 0 // elements that are open in a PixelDataRepresentation
-	var name string
+	var name, kind, data string
 	var spacing, whole [2]float64
 	for {
 		token, err := d.Token()
@@ -120,17 +93,26 @@ func philipsSpacings(text string) (map[int][2]float64, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
 			name = attribute(t, "Name")
+			if attribute(t, "ObjectType") == "DPScannedImage" {
+				kind, data = "", ""
+			}
 			if inLevel > 0 || attribute(t, "ObjectType") == "PixelDataRepresentation" {
 				inLevel++
 			}
 		case xml.CharData:
+			if name == "PIM_DP_IMAGE_DATA" {
+				data = strings.TrimSpace(string(t))
+				continue
+			}
 			s := strings.TrimSpace(string(t[:min(len(t), 1<<10)]))
 			switch {
+			case name == "PIM_DP_IMAGE_TYPE" && s != "":
+				kind = s
 			case name == "DICOM_PIXEL_SPACING" && s != "":
 				_, _ = fmt.Sscanf(strings.NewReplacer(`"`, "", `\`, " ").Replace(s), "%g %g", &spacing[0], &spacing[1]) // what is no number stays 0
 				if inLevel == 0 && whole == [2]float64{} {
@@ -140,7 +122,10 @@ func philipsSpacings(text string) (map[int][2]float64, error) {
 				_, _ = fmt.Sscanf(strings.Trim(s, `"`), "%d", &level)
 			}
 		case xml.EndElement:
-			name = ""
+			if name = ""; kind != "" && data != "" {
+				held[kind] = data
+				kind, data = "", ""
+			}
 			if inLevel > 0 {
 				if inLevel--; inLevel == 0 {
 					out[level] = [2]float64{positive(spacing[0]), positive(spacing[1])}
@@ -152,7 +137,7 @@ func philipsSpacings(text string) (map[int][2]float64, error) {
 	if out[0] == [2]float64{} {
 		out[0] = [2]float64{positive(whole[0]), positive(whole[1])}
 	}
-	return out, nil
+	return out, held, nil
 }
 
 func attribute(e xml.StartElement, name string) string {

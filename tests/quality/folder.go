@@ -17,7 +17,7 @@ import (
 	"strata/tests/tilescan"
 )
 
-// folderRounds is how often each program goes from a folder to an image; figures are medians.
+// folderRounds says how often each program goes from a folder to an image; figures are medians.
 const folderRounds = 3
 
 // folderScans are the folders: pictures, reflected at their borders, in tiles as large as those of a camera.
@@ -26,7 +26,7 @@ var folderScans = []tilescan.Scan{
 	{Picture: "gravel.png", Tiles: 4, Side: 2048, Overlap: 0.1, Jitter: 5, Noise: 0.02, Vignette: 0.2, Seed: 2, Reflect: true},
 }
 
-// folderResult is what a program made of a folder of TIFF tiles.
+// folderResult holds what a program made of a folder of TIFF tiles.
 type folderResult struct {
 	scan    *tilescan.Scan
 	program string

@@ -12,6 +12,7 @@ packages=(libgl1 libgl1-mesa-dri libegl1 libxkbcommon-x11-0 libxcb-cursor0 libxc
   libxcb-render-util0 libxcb-xinerama0 libxcb-shape0 libdbus-1-3)
 if ! dpkg -s "${packages[@]}" >/dev/null 2>&1; then
   echo "installing ${packages[*]} (for napari's window)" >&2
+  "${as_root[@]}" apt-get -qq update >/dev/null
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${packages[@]}" >/dev/null
 fi
 python=$(scripts/venv.sh build/venv-viewers tests/viewers/requirements.txt)

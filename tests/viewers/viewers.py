@@ -84,6 +84,8 @@ def napari():
         for got, want in zip(layer.data, own):
             assert np.array_equal(np.asarray(got), want[:]), f"other voxels in a level of {want.shape}"
         assert tuple(layer.scale) == (3.5, 2, 2), layer.scale
+        window = zarr.open_group(image, mode="r").attrs["ome"]["omero"]["channels"][0]["window"]
+        assert list(layer.contrast_limits) == [window["start"], window["end"]], (layer.contrast_limits, window)
         viewer.dims.set_point(0, 20 * 3.5)
         picture = shot(viewer)
         rows, columns = (np.flatnonzero(picture.max(axis=k) > 0) for k in (1, 0))
@@ -147,12 +149,14 @@ def neuroglancer():
                     with open(os.path.join(DIR, f"neuroglancer-{kind}.png"), "wb") as f:
                         f.write(reply.image)
                     picture = reply.image_pixels[..., :3].astype(float).mean(axis=2)
-                    print(f"neuroglancer {version('neuroglancer')}: {kind}: correlation with the plane {alike(picture, plane):.4f}")
+                    says = f"neuroglancer {version('neuroglancer')}: {kind}: "
                     if kind == "image":
+                        print(says + f"correlation with the plane {alike(picture, plane):.4f}")
                         assert alike(picture, plane) > 0.99, "the picture is not the plane"
                     else:  # a colour for each label, and none for 0
                         colours = {n: np.unique(reply.image_pixels[plane == n][:, :3], axis=0) for n in range(1, 5)}
                         assert all(len(c) == 1 for c in colours.values()) and len({tuple(c[0]) for c in colours.values()}) == 4, colours
+                        print(says + "a colour for each")
         finally:
             browser.terminate()
 

@@ -112,6 +112,9 @@ func channels(groups []*group) []*group {
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(len(alike[b]), len(alike[a])) })
 	joined := map[*group]bool{}
 	for _, key := range keys {
+		if len(alike[key]) < 2 {
+			break // shorter ones follow
+		}
 		most, dyed := 0, false
 		for _, w := range alike[key] {
 			most = max(most, len(w.g.names))

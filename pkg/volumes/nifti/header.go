@@ -39,7 +39,10 @@ func Is(head []byte) bool {
 
 // isPair reports whether a header lies in a file of its own (.hdr), and the voxels in another (.img).
 func isPair(head []byte) bool {
-	return len(head) >= 12 && string(head[4:12]) == pair2 || len(head) >= size1 && string(head[344:348]) == pair1
+	if len(head) >= 12 && (string(head[4:12]) == magic2 || string(head[4:12]) == pair2) {
+		return string(head[4:12]) == pair2
+	}
+	return len(head) >= size1 && string(head[344:348]) == pair1
 }
 
 // isAnalyze reports whether a header is one of Analyze 7.5 (dbh.h of the Mayo Foundation), from which that of NIfTI was made.
