@@ -138,6 +138,8 @@ var withoutParameter = map[string]string{
 	"align --n_levels":             "stack_pyramid_resolutions says which",
 
 	"stack --nominal_correlation": "what linumpy's name does",
+	"normalize --span_percentile": "what linumpy's name does",
+	"crop --zero_nonfinite":       "what linumpy's name does",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",
