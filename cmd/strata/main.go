@@ -48,7 +48,7 @@ var members = []cli.Member{
 	{Name: "resample", Usage: "resample a mosaic grid to another voxel size", Aliases: []string{"linum-resample-mosaic-grid"}, Command: resample.Command},
 	{Name: "focal", Usage: "correct the focal-plane curvature of a mosaic grid", Aliases: []string{"linum-detect-focal-curvature"}, Command: focal.Command},
 	{Name: "flatfield", Usage: "correct the uneven illumination that the tiles of a mosaic grid share", Aliases: []string{"linum-fix-illumination-basic", "linum-fix-illumination-3d"}, Command: flatfield.Command},
-	{Name: "stitch", Usage: "stitch the tiles of a mosaic grid into a slice", Aliases: []string{"linum-stitch-3d-refined", "linum-estimate-global-transform"}, Command: stitch.Command},
+	{Name: "stitch", Usage: "stitch the tiles of a mosaic grid into a slice", Aliases: []string{"linum-stitch-3d-refined", "linum-estimate-global-transform", "linum-stitch-motor-only", "linum-compare-stitching"}, Command: stitch.Command},
 	{Name: "beam-profile", Usage: "divide a slice by the axial profile of the beam", Aliases: []string{"linum-compensate-psf-model-free"}, Command: beamprofile.Command},
 	{Name: "crop", Usage: "crop a mosaic grid or a slice to a depth below the tissue interface", Aliases: []string{"linum-crop-3d-mosaic-below-interface"}, Command: crop.Command},
 	{Name: "attenuation", Usage: "undo the decay of the signal with depth in a slice", Aliases: []string{"linum-compensate-attenuation-inplace"}, Command: attenuation.Command},
