@@ -133,6 +133,8 @@ var withoutParameter = map[string]string{
 	"align --level":                "the program finds the one that is fine enough",
 	"align --initial_rotation":     "for looking at one volume",
 	"align --preview":              "always given",
+	"align --start_preview":        "for looking at one volume",
+	"align --start_only":           "makes no volume",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",
 	"align --n_levels":             "stack_pyramid_resolutions says which",
