@@ -37,264 +37,210 @@ workflow {
 
 // main.nf in the root of the tree has it too: what belongs to the workflow is found from here, programs from the folder that was started.
 workflow STRATA {
-    def parameters = new Parameters(file("${moduleDir}/nextflow_schema.json"))
-    if (params.help) {
-        println parameters.help("nextflow run ${workflow.scriptFile.name}", params.help)
+    def setup = new Setup(params, moduleDir, projectDir)
+    if (setup.help) {
+        println setup.help
         exit 0
     }
-    def problems = parameters.check(params)
-    if (problems)
-        exit 2, problems.join('\n')
+    if (setup.problems)
+        exit 2, setup.problems.join('\n')
+    def given = setup.params
+    def inputs = setup.inputs
+    def calls = setup.calls
+    def estimate = setup.estimate
+    def ending = new Ending(given)
+    workflow.onComplete { ending.tell() }
 
-    Chain.start(params)
-    def inputs = null, problem = null
-    try {
-        inputs = new Inputs(params)
-    }
-    catch (IllegalArgumentException | IOException e) {
-        exit 2, e.message
-    }
-    Programs.start(projectDir, workflow.session.config, params)
-    problem = Programs.problem(Chain.programs(), workflow.workDir)
-    if (problem && !workflow.stubRun)
-        exit 2, problem
-    problems = Cluster.problems(params, workflow.session.config, Chain.stages())
-    if (problems)
-        exit 2, problems.join('\n')
-    Attempts.start(params)
-    def absent = { Attempts.absent(inputs.absent(), inputs.raw ? 'not among the raw frames' : "not in the input; ${inputs.shifts?.name} names it") }
-    absent()
-
-    // A program's flags and its bytes are an input of its process: a task is found in
-    // the cache when they are the same, whatever the other parameters and the dates are.
-    def call = { program, flags -> [flags.findAll().join(' '), Programs.key(program)] }
-    def flags = { program -> parameters.flags(program, params) }
-    def format = { levels, given = params -> ["--n_levels ${levels}", parameters.flags('format', given)].findAll().join(' ') }
-    def stage = { program -> call(program, [format(Chain.levels(program), Chain.format(program)), flags(program)]) }
-    // The flags of a program as mosaic has them, which makes the program's image in the same pass; those of all images it has anyway.
-    def within = { prefix, of -> of.findAll().join(' ').replaceAll(/--(zarr_format \S+|checksum)( |$)/, '').replaceAll(/(^| )--/, "\$1--${prefix}_") }
-    def given = { file -> Inputs.marked(Inputs.optional(file)) }
-    def byName = { list -> Inputs.sorted(list).transpose() }
-    def together = { of -> of.toList().filter { it }.map { byName(it) } }
-    // In order, so that -resume finds the same input again.
-    def inOrder = { of -> of.toSortedList { a, b -> a.name <=> b.name } }
-
-    def reports = Channel.empty()
-    def versions = Channel.empty()
-    def maps = Channel.empty()
-    def positions = Channel.empty()
-    def crops = Channel.empty()
-    def tables = Channel.empty()
-    def metrics = Channel.empty()
-    def previews = Channel.empty()
-    def projections = Channel.empty()
-    // What a process says of its runs.
-    def note = { out ->
-        reports = reports.mix(out.report)
-        versions = versions.mix(out.versions)
-        if ('metrics' in out.names)
-            metrics = metrics.mix(out.metrics)
-    }
+    def maps = channel.empty()
+    def positions = channel.empty()
+    def crops = channel.empty()
+    def tables = channel.empty()
+    def previews = channel.empty()
+    def projections = channel.empty()
 
     // [name, image, fingerprint] from one stage to the next. What projections and
     // pictures are made of is collected on the way.
-    def images = Channel.empty()
-    def infos = Channel.empty()
-    // The estimate is of the mosaics as they came, which overlap by more pixels than resampled ones; those that failed since are left out.
-    // While slices are waited for, those that come first: the others are stitched as they come.
-    def most = params.stitch_estimate_mosaics as int
-    def estimated = { Chain.has('stitch') && params.stitch_transform == null && params.stitch_estimate }
-    def chosen = estimated() && !params.watch ? Inputs.spread(inputs.images*.get(0), most) : null
-    def resampled = Channel.empty()
+    def images = channel.empty()
+    def infos = channel.empty()
+    def resampled = channel.empty()
     if (Chain.has('mosaic')) {
-        def count = 0
-        def kept = { name, number -> Chain.keepsMosaics() || estimated() && (chosen ? name in chosen : !most || number < most) }
-        def frames = params.watch ? inputs.raw.watch(absent) : Channel.fromList(inputs.images)
-        def products = {
-            [Chain.has('aip') ? within('aip', [format(params.n_levels, Chain.explicit(params)), flags('aip')]) : '',
-                Chain.has('resample') ? within('resampled', [format(Chain.levels('resample'), Chain.explicit(Chain.format('resample'))), flags('resample')]) : ''].findAll().join(' ')
-        }
-        MOSAIC(frames.map { it + [kept(it[0], count++)] }, stage('mosaic'), products())
+        def frames = given.watch ? inputs.raw.watch { setup.absent() } : channel.fromList(inputs.images)
+        MOSAIC(frames.map { it -> it + [estimate.reads(it[0]) || Chain.keepsMosaics()] }, calls.stage('mosaic'), calls.products())
         images = MOSAIC.out.mosaic
         resampled = MOSAIC.out.resampled
         infos = MOSAIC.out.info
         projections = MOSAIC.out.picture
-        note(MOSAIC.out)
+        calls.note(MOSAIC.out)
     }
     else {
-        images = Channel.fromList(inputs.images)
+        images = channel.fromList(inputs.images)
     }
     def mosaics = images
-    def projected = Channel.empty()
+    def projected = channel.empty()
     if (!Chain.direct() && !Chain.has('mosaic'))
-        projected = images.map { it + ['aip'] }
+        projected = images.map { it -> it + ['aip'] }
 
     // Each mosaic and each slice for itself.
     if (Chain.has('resample') && Chain.has('mosaic')) {
         images = resampled
     }
     else if (Chain.has('resample')) {
-        RESAMPLE(images, stage('resample'))
+        RESAMPLE(images, calls.stage('resample'))
         images = RESAMPLE.out.mosaic
-        note(RESAMPLE.out)
+        calls.note(RESAMPLE.out)
     }
     if (Chain.has('focal')) {
-        FOCAL(images, given(params.focal_correction), stage('focal'))
+        FOCAL(images, inputs.given(given.focal_correction), calls.stage('focal'))
         images = FOCAL.out.mosaic
         maps = FOCAL.out.maps
-        note(FOCAL.out)
+        calls.note(FOCAL.out)
     }
     if (Chain.has('flatfield')) {
-        FLATFIELD(images, stage('flatfield'))
+        FLATFIELD(images, calls.stage('flatfield'))
         images = FLATFIELD.out.mosaic
-        note(FLATFIELD.out)
+        calls.note(FLATFIELD.out)
     }
     if (Chain.has('stitch')) {
-        def transform = Channel.value(given(params.stitch_transform))
-        if (estimated()) {
-            def left = mosaics.filter { !chosen || it[0] in chosen }.join(images.map { [it[0]] }.filter { !chosen || it[0] in chosen })
-            if (most > 0)
-                left = left.take(chosen ? chosen.size() : most)
-            ESTIMATE(together(left).map { it.tail() }.map { files, marks -> [files.flatten(), marks] }, call('stitch', [parameters.flag('stitch_overlap', params)]))
-            transform = ESTIMATE.out.transform.map { [it, ''] }
-            note(ESTIMATE.out)
+        def transform = channel.value(inputs.given(given.stitch_transform))
+        if (estimate.wanted) {
+            ESTIMATE(inputs.together(estimate.among(mosaics, images)).map { it -> [it[1].flatten(), it[2]] }, calls.of('stitch', [calls.flag('stitch_overlap')]))
+            transform = ESTIMATE.out.transform.map { it -> [it, ''] }
+            calls.note(ESTIMATE.out)
         }
-        STITCH(images.map { [Inputs.slice(it[0])] + it.tail() }, transform, stage('stitch'))
+        STITCH(inputs.asSlices(images), transform, calls.stage('stitch', [estimate.refines ? '--estimate' : '']))
         images = STITCH.out.slice
         positions = STITCH.out.positions
-        note(STITCH.out)
+        calls.note(STITCH.out)
     }
-    else if (['beam-profile', 'crop', 'attenuation', 'normalize', 'common-space', 'stack'].any { Chain.has(it) }) {
-        images = images.map { [Inputs.slice(it[0])] + it.tail() }
+    else if (['beam-profile', 'crop', 'attenuation', 'normalize', 'common-space', 'stack'].any { it -> Chain.has(it) }) {
+        images = inputs.asSlices(images)
     }
     if (Chain.has('beam-profile')) {
-        BEAM_PROFILE(images, stage('beam-profile'))
+        BEAM_PROFILE(images, calls.stage('beam-profile'))
         images = BEAM_PROFILE.out.slice
-        note(BEAM_PROFILE.out)
+        calls.note(BEAM_PROFILE.out)
     }
     if (Chain.has('crop')) {
-        CROP(images, stage('crop'))
+        CROP(images, calls.stage('crop'))
         images = CROP.out.slice
         crops = CROP.out.found
-        note(CROP.out)
+        calls.note(CROP.out)
     }
     if (Chain.has('attenuation')) {
-        ATTENUATION(images, stage('attenuation'))
+        ATTENUATION(images, calls.stage('attenuation'))
         images = ATTENUATION.out.slice
-        note(ATTENUATION.out)
+        calls.note(ATTENUATION.out)
     }
     if (Chain.has('normalize')) {
-        NORMALIZE(images, stage('normalize'))
+        NORMALIZE(images, calls.stage('normalize'))
         images = NORMALIZE.out.slice
-        note(NORMALIZE.out)
+        calls.note(NORMALIZE.out)
     }
-    if (['stitch', 'beam-profile', 'attenuation', 'normalize'].any { Chain.has(it) } || Chain.direct())
-        projected = projected.mix(images.map { it + ['aip/slices'] })
+    if (['stitch', 'beam-profile', 'attenuation', 'normalize'].any { it -> Chain.has(it) } || Chain.direct())
+        projected = projected.mix(images.map { it -> it + ['aip/slices'] })
     def pictured = images
 
     // The slices together: where each lies. A table of them goes along, to which the stages add.
-    def slices = together(images)
-    def shifts = Channel.value(Inputs.marked(inputs.shifts))
-    if (Chain.has('mosaic') && inputs.shifts == null && ['common-space', 'stack'].any { Chain.has(it) }) {
-        SHIFTS(inOrder(infos).filter { it }, call('shifts', [flags('shifts estimate'), params.shifts_estimate_swap_xy == null && !params.mosaic_preprocess ? '--swap_xy' : '']))
-        shifts = SHIFTS.out.shifts.map { [it, ''] }
-        note(SHIFTS.out)
+    def slices = inputs.together(images)
+    def shifts = channel.value(inputs.marked(inputs.shifts))
+    if (Chain.has('mosaic') && inputs.shifts == null && ['common-space', 'stack'].any { it -> Chain.has(it) }) {
+        SHIFTS(inputs.inOrder(infos).filter { it -> it }, calls.of('shifts', [calls.flags('shifts estimate'), given.shifts_estimate_swap_xy == null && !given.mosaic_preprocess ? '--swap_xy' : '']))
+        shifts = SHIFTS.out.shifts.map { it -> [it, ''] }
+        calls.note(SHIFTS.out)
     }
-    def config = Channel.value(given(params.slice_config))
-    if (Chain.table() && params.slice_config == null) {
-        CONFIG(slices.map { it[0] }, call('slices', [flags('slices config')]))
-        config = CONFIG.out.config.map { [it, ''] }
-        note(CONFIG.out)
+    def config = channel.value(inputs.given(given.slice_config))
+    if (Chain.table() && given.slice_config == null) {
+        CONFIG(slices.map { it -> it[0] }, calls.of('slices', [calls.flags('slices config')]))
+        config = CONFIG.out.config.map { it -> [it, ''] }
+        calls.note(CONFIG.out)
     }
     if (Chain.has('assess')) {
-        ASSESS(slices, config, call('slices', [flags('slices assess')]))
-        config = ASSESS.out.config.map { [it, ''] }
-        note(ASSESS.out)
+        ASSESS(slices, config, calls.of('slices', [calls.flags('slices assess')]))
+        config = ASSESS.out.config.map { it -> [it, ''] }
+        calls.note(ASSESS.out)
     }
-    def recorded = Channel.empty()
-    def repaired = Channel.empty()
+    def recorded = channel.empty()
+    def repaired = channel.empty()
     if (Chain.has('clean-shifts')) {
-        recorded = shifts.map { it[0] }.filter { it }
-        CLEAN(shifts, config, call('shifts', [flags('shifts clean')]))
-        shifts = CLEAN.out.shifts.map { [it, ''] }
+        recorded = shifts.map { it -> it[0] }.filter { it -> it }
+        CLEAN(shifts, config, calls.of('shifts', [calls.flags('shifts clean')]))
+        shifts = CLEAN.out.shifts.map { it -> [it, ''] }
         if (Chain.table())
-            config = CLEAN.out.config.map { [it, ''] }
+            config = CLEAN.out.config.map { it -> [it, ''] }
         repaired = CLEAN.out.shifts.mix(CLEAN.out.diagnostics)
-        note(CLEAN.out)
+        calls.note(CLEAN.out)
     }
     if (Chain.has('common-space')) {
-        COMMON_SPACE(slices, shifts, config, stage('common-space'))
-        def placed = COMMON_SPACE.out.slices.map { of -> Inputs.sorted([of].flatten().collect { [it.name - '.ome.zarr', it, ''] }) }
-        images = placed.flatMap { it }
-        note(COMMON_SPACE.out)
+        COMMON_SPACE(slices, shifts, config, calls.stage('common-space'))
+        def placed = COMMON_SPACE.out.slices.map { of -> inputs.sorted([of].flatten().collect { it -> [it.name - '.ome.zarr', it, ''] }) }
+        images = placed.flatMap { it -> it }
+        calls.note(COMMON_SPACE.out)
         if (Chain.has('interpolate')) {
-            INTERPOLATE(placed.flatMap { Gaps.between(it) }, stage('interpolate'))
+            INTERPOLATE(placed.flatMap { it -> Gaps.between(it) }, calls.stage('interpolate'))
             def filled = INTERPOLATE.out.slice
-            INTERPOLATE.out.manifest.subscribe { Gaps.told(it) }
+            INTERPOLATE.out.manifest.subscribe { it -> Gaps.told(it) }
             images = images.mix(filled)
-            note(INTERPOLATE.out)
-            FINALISE(inOrder(INTERPOLATE.out.manifest).filter { it }, config, call('slices', [flags('slices finalise')]))
+            calls.note(INTERPOLATE.out)
+            FINALISE(inputs.inOrder(INTERPOLATE.out.manifest).filter { it -> it }, config, calls.of('slices', [calls.flags('slices finalise')]))
             // Where nothing lacks the table is as it was.
-            config = FINALISE.out.config.map { [it, ''] }.concat(config).first()
-            note(FINALISE.out)
+            config = FINALISE.out.config.map { it -> [it, ''] }.concat(config).first()
+            calls.note(FINALISE.out)
         }
-        slices = together(images)
+        slices = inputs.together(images)
     }
-    def pairs = Channel.value([])
-    def transforms = Channel.value(given(params.transforms_dir) + [false])
+    def pairs = channel.value([])
+    def transforms = channel.value(inputs.given(given.transforms_dir) + [false])
     if (Chain.has('register')) {
-        REGISTER(slices.flatMap { Gaps.pairs(it) }, call('register', [flags('register'), parameters.flag('stack_slicing_interval_mm', params), parameters.flag('stack_search_range_mm', params)]))
-        def found = inOrder(REGISTER.out.transform)
-        note(REGISTER.out)
+        REGISTER(slices.flatMap { it -> Gaps.pairs(it) }, calls.of('register', [calls.flags('register'), calls.flag('stack_slicing_interval_mm'), calls.flag('stack_search_range_mm')]))
+        def found = inputs.inOrder(REGISTER.out.transform)
+        calls.note(REGISTER.out)
         if (Chain.has('manual')) {
-            MANUAL(slices, found, call('manual', [flags('manual')]))
-            note(MANUAL.out)
+            MANUAL(slices, found, calls.of('manual', [calls.flags('manual')]))
+            calls.note(MANUAL.out)
         }
         if (Chain.has('exclude')) {
-            EXCLUDE(found.filter { it }, config, call('slices', [flags('slices exclude')]))
-            config = EXCLUDE.out.config.map { [it, ''] }.concat(config).first()
-            note(EXCLUDE.out)
+            EXCLUDE(found.filter { it -> it }, config, calls.of('slices', [calls.flags('slices exclude')]))
+            config = EXCLUDE.out.config.map { it -> [it, ''] }.concat(config).first()
+            calls.note(EXCLUDE.out)
         }
-        transforms = found.map { [it, '', true] }
+        transforms = found.map { it -> [it, '', true] }
         pairs = found
     }
 
     if (Chain.has('stack')) {
-        def pyramid = ['stack_pyramid_resolutions', 'stack_make_isotropic'].collect { parameters.flag(it, params) }
+        def pyramid = ['stack_pyramid_resolutions', 'stack_make_isotropic'].collect { it -> calls.flag(it) }
         // Slices on one canvas are not to be moved by their shifts once more.
-        STACK(slices, shifts, transforms, given(params.manual_transforms_dir), config, call('stack', [flags('format'), flags('stack'), Chain.has('common-space') && !params.stack_no_xy_shift ? '--no_xy_shift' : '',
-            params.stack_blend_match == null ? '--blend_match ' + (Chain.has('normalize') ? 'none' : 'depth') : '']))
+        STACK(slices, shifts, transforms, inputs.given(given.manual_transforms_dir), config, calls.of('stack', [calls.flags('format'), calls.flags('stack'), Chain.has('common-space') && !given.stack_no_xy_shift ? '--no_xy_shift' : '',
+            given.stack_blend_match == null ? '--blend_match ' + (Chain.has('normalize') ? 'none' : 'depth') : '']))
         def volume = STACK.out.volume
         tables = STACK.out.shifts.mix(STACK.out.found, STACK.out.matches, STACK.out.decisions)
-        note(STACK.out)
+        calls.note(STACK.out)
         if (Chain.has('bias-field')) {
-            BIAS_FIELD(volume, slices.map { it[0].size() }, call('bias-field', [flags('format'), flags('bias-field')] + pyramid))
+            BIAS_FIELD(volume, slices.map { it -> it[0].size() }, calls.of('bias-field', [calls.flags('format'), calls.flags('bias-field')] + pyramid))
             volume = BIAS_FIELD.out.volume
-            note(BIAS_FIELD.out)
+            calls.note(BIAS_FIELD.out)
         }
-        projected = projected.mix(volume.map { ['volume', it, '', 'aip'] })
-        pictured = pictured.mix(volume.map { ['volume', it, ''] })
+        projected = projected.mix(volume.map { it -> ['volume', it, '', 'aip'] })
+        pictured = pictured.mix(volume.map { it -> ['volume', it, ''] })
         if (Chain.has('align')) {
-            ALIGN(volume, given(params.align_template), call('align', [flags('format'), flags('align')] + pyramid))
-            versions = versions.mix(ALIGN.out.versions)
+            ALIGN(volume, inputs.given(given.align_template), calls.of('align', [calls.flags('format'), calls.flags('align')] + pyramid))
+            calls.note(ALIGN.out)
         }
     }
     if (Chain.has('aip')) {
-        AIP(projected, call('aip', [format(params.n_levels), flags('aip')]))
+        AIP(projected, calls.of('aip', [calls.format(given.n_levels), calls.flags('aip')]))
         projections = projections.mix(AIP.out.picture)
-        note(AIP.out)
+        calls.note(AIP.out)
     }
     if (Chain.has('preview')) {
-        PREVIEW(pictured, call('preview', [flags('preview')]))
+        PREVIEW(pictured, calls.of('preview', [calls.flags('preview')]))
         previews = PREVIEW.out.picture
-        note(PREVIEW.out)
+        calls.note(PREVIEW.out)
     }
     if (Chain.has('qc-report')) {
-        def results = file(params.outdir.toString())
-        def name = results.name == 'results' && results.parent ? results.parent.name : results.name
-        REPORT(inOrder(reports).filter { it }, inOrder(previews), inOrder(projections), inOrder(maps), inOrder(positions),
-            inOrder(crops), inOrder(tables), inOrder(recorded), inOrder(repaired), metrics.toSortedList { a, b -> a.name <=> b.name ?: a.toString() <=> b.toString() }, pairs, (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
-        versions = versions.mix(REPORT.out.versions)
+        REPORT(inputs.inOrder(calls.reports()).filter { it -> it }, inputs.inOrder(previews), inputs.inOrder(projections), inputs.inOrder(maps), inputs.inOrder(positions),
+            inputs.inOrder(crops), inputs.inOrder(tables), inputs.inOrder(recorded), inputs.inOrder(repaired), inputs.inOrder(calls.metrics()), pairs, Chain.title(), calls.of('qc-report', [calls.flags('qc-report')]))
+        calls.note(REPORT.out)
     }
 
     def left = images
@@ -303,42 +249,10 @@ workflow STRATA {
     else if (!Chain.last() && Chain.has('aip'))
         left = AIP.out.projection
     left.ifEmpty {
-        if (Attempts.stopped())
-            return // that is the reason
-        if (params.watch && !inputs.count())
-            error "no slice appeared in ${params.raw} for ${params.watch_idle}"
-        def missing = Attempts.missing().findAll { it[0] != 'INPUT' }
-        if (missing && missing.collect { Inputs.slice(it[1]) }.unique().size() >= inputs.count())
-            error "no slice is left: all ${inputs.count()} failed, the first with: ${missing[0][3]}"
-        if (missing)
-            error "no slice is left: none of the mosaics that stitch_estimate_mosaics chose is, the first failed with: ${missing[0][3]}"
+        def reason = ending.nothingLeft(inputs)
+        if (reason)
+            error reason
     }
     // By content and in order, as above.
-    VERSIONS(versions.map { it.text }.unique().toSortedList())
-}
-
-workflow.onComplete {
-    if (params.help)
-        return
-    def missing = Attempts.missing()
-    def table = file("${params.outdir}/pipeline_info/missing_slices.tsv", glob: false)
-    table.delete()
-    if (workflow.success) {
-        println "strata: ${workflow.stats.succeedCount} tasks run, ${workflow.stats.cachedCount} from the cache"
-        Chain.results().each { what, where -> println "  ${what.padRight(12)}${params.outdir}/${where}" }
-    }
-    // Last, so that it is read: what failed, and why.
-    if (missing) {
-        table.parent.mkdirs()
-        table.text = Attempts.table().collect { it + '\n' }.join('')
-        def slices = Attempts.slices()
-        def made = Attempts.interpolated()
-        def rest = missing.any { it[0] == 'REGISTER' } ? 'transforms or pictures' : 'pictures'
-        def what = slices ? "${slices.size()} ${slices.size() == 1 ? 'slice' : 'slices'} missing (${slices.join(', ')})${made ? "; made up for by interpolation: ${made.join(', ')}" : ''}" : "no slice missing, but ${rest} of some"
-        println "strata: ${what}, also listed in ${table}:"
-        missing.each { println "  ${it[1]}: ${it[0]}: ${it[2] == '-' ? '' : "exit ${it[2]}: "}${it[3]}" }
-    }
-    def stopped = Attempts.stopped()
-    if (stopped)
-        println "strata: stopped by ${stopped[0]}${stopped[1] ? " (${stopped[1]})" : ''}: ${stopped[2] == '-' ? '' : "exit ${stopped[2]}: "}${stopped[3]}"
+    VERSIONS(calls.versions().map { it -> it.text }.unique().toSortedList())
 }

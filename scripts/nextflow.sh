@@ -10,6 +10,7 @@
 #                         installed package, strata/nextflow in the user's cache)
 #   STRATA_NEXTFLOW=jars  do not look on the PATH
 #   STRATA_NEXTFLOW_MAIN  another main class, which finds Nextflow's (for tests)
+#   STRATA_NEXTFLOW_CLASSPATH  classes before Nextflow's (for tests)
 #   NXF_HOME, NXF_OPTS    as for nextflow itself
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -74,4 +75,4 @@ for p in java.lang java.io java.nio java.net java.util java.util.concurrent.lock
   options+=("--add-opens=java.base/$p=ALL-UNNAMED")
 done
 read -ra more <<<"${NXF_OPTS:-}"
-exec "$java" "${options[@]}" "${more[@]}" -cp "$lib/*" "${STRATA_NEXTFLOW_MAIN:-nextflow.cli.Launcher}" "$@"
+exec "$java" "${options[@]}" "${more[@]}" -cp "${STRATA_NEXTFLOW_CLASSPATH:+$STRATA_NEXTFLOW_CLASSPATH:}$lib/*" "${STRATA_NEXTFLOW_MAIN:-nextflow.cli.Launcher}" "$@"

@@ -61,17 +61,25 @@ class Attempts {
     /** True when this attempt of the task may use a GPU. */
     static boolean gpu(task) { params.use_gpu && !withoutGpu.containsKey(key(task)) }
 
-    /** The flags that every stage has. */
+    /**
+     * How many tasks of a process run at once, for the directive maxForks; null: as many as there is room for. A limit of a
+     * stage with a GPU path is that of the GPU. Directives are read before the parameters are checked, which may be text.
+     */
+    static Integer forks(String stage, Map given) {
+        final limit = given["${stage}_max_forks".toString()]
+        final boolean counts = !Chain.usesGpu(stage) || given.use_gpu.toString() == 'true'
+        return counts && limit.toString().isInteger() ? limit as Integer : null
+    }
+
+    /** The flags that every stage with a GPU path has. */
     static String flags(task) {
-        // Programs use a GPU by default. --use_gpu would ask for one, and warn where there is none.
-        final List<String> flags = gpu(task) ? [] : ['--no-use_gpu']
-        if (gpu(task) && params.require_gpu)
+        final boolean gpu = gpu(task)
+        final List<String> flags = [gpu ? '--use_gpu' : '--no-use_gpu']
+        if (gpu && params.require_gpu)
             flags << '--require_gpu'
-        if (gpu(task) && params.gpu_mem != null)
+        if (gpu && params.gpu_mem != null)
             flags << "--gpu_mem ${params.gpu_mem}".toString()
-        if (params.missing_chunks != 'warn')
-            flags << "--missing_chunks ${params.missing_chunks}".toString()
-        flags << share(task)
+        flags << host(task)
         return flags.join(' ')
     }
 
@@ -120,6 +128,8 @@ class Attempts {
             return 'retry'
         }
         if (status == 1 || status == 104 || status in 130..145 || status == 255 || status == Integer.MAX_VALUE) {
+            if (status == Integer.MAX_VALUE)
+                Cluster.endLost(task.workDir as Path)
             final int failures = attempt - (cpuSince == null ? 0 : 1)
             return failures <= (params.max_retries as int) ? 'retry' : giveUp(task, status, ofSlice, 'finish')
         }

@@ -1,3 +1,5 @@
+import java.nio.file.Path
+
 /**
  * The stages of a run, and where what they make goes. A stage that is left out
  * hands on what it was given.
@@ -23,7 +25,7 @@ class Chain {
     private static final Map<String, List<String>> NEEDS = ['interpolate': ['common-space'], 'register': ['common-space'], 'manual': ['register'],
         'exclude': ['register'], 'bias-field': ['stack'], 'align': ['stack']].asImmutable()
     /** Those whose program may compute on a GPU. */
-    private static final List<String> ON_GPU = ['aip', 'resample', 'focal', 'stitch', 'crop', 'stack'].asImmutable()
+    private static final List<String> ON_GPU = ['aip', 'resample', 'focal', 'estimate', 'stitch', 'crop', 'stack'].asImmutable()
 
     private static Map params = [:]
     private static Set<String> chosen = []
@@ -112,6 +114,13 @@ class Chain {
         if (stage in ['preview', 'qc-report'])
             return 'preview'
         return parameter(stage in ['clean-shifts', 'exclude'] ? 'table' : stage)
+    }
+
+    /** What stands over the report: by default the name of the results, or of the folder that they are in. */
+    static String title() {
+        final results = Path.of(params.outdir.toString()).toAbsolutePath().normalize()
+        final Path named = results.fileName.toString() == 'results' && results.parent?.fileName ? results.parent : results
+        return params.qc_report_title ?: "Quality report: ${named.fileName}"
     }
 
     /** The stages of a run. */

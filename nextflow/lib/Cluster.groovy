@@ -1,3 +1,4 @@
+import java.nio.file.Path
 import java.util.concurrent.TimeUnit
 import nextflow.util.Duration
 
@@ -17,15 +18,21 @@ class Cluster {
         final Set<String> devices = [] as Set
     }
 
+    /** True when tasks are SLURM's jobs. */
+    private static boolean used
+
     /** What keeps SLURM from running the jobs of the stages, one line each; none when it is not used. */
     static List<String> problems(Map params, Map config, List<String> stages) {
-        if (config.process?.executor != 'slurm')
+        used = config.process?.executor == 'slurm'
+        if (!used)
             return []
         if (!System.getenv('PATH').split(':').any { new File(it, 'sbatch').canExecute() })
             return ['SLURM: no sbatch on the PATH: start the workflow where jobs are submitted, on a login node']
         final Map<String, Partition> partitions
         try {
-            partitions = parse(sinfo())
+            partitions = parse(answer('sinfo', '-h', '-a', '-o', '%P|%l|%G'))
+            if (!partitions)
+                throw new IOException('no partition')
         } catch (IOException e) {
             return ["SLURM: sinfo does not answer: ${e.message}".toString()]
         }
@@ -92,8 +99,28 @@ class Cluster {
         return params.gpu_option == 'gres' ? params.gres.toString().tokenize(',').collect { it.tokenize(':=')[0] } : ['gpu']
     }
 
-    private static String sinfo() {
-        final process = new ProcessBuilder('sinfo', '-h', '-a', '-o', '%P|%l|%G').start()
+    /**
+     * Ends the job in whose folder a task works, where SLURM still has one: nobody saw its end, and the task is to be repeated,
+     * in another folder. Says so.
+     */
+    static void endLost(Path work) {
+        if (!used)
+            return
+        try {
+            final String user = System.getProperty('user.name')
+            final List<String> jobs = answer('squeue', '-h', '-u', user, '-o', '%i|%Z').readLines().findAll { it.split(/\|/, 2).last().trim() == work.toString() }.collect { it.split(/\|/, 2).first().trim() }
+            if (jobs) {
+                answer(*(['scancel'] + jobs))
+                System.err.println("strata: SLURM still ran job ${jobs.join(', ')}, whose exit status did not come to ${work} in time: it is cancelled and repeated (see exit_read_timeout)")
+            }
+        } catch (IOException e) {
+            System.err.println("strata: SLURM does not say whether the job of ${work} still runs: ${e.message}")
+        }
+    }
+
+    /** What a command of SLURM's prints. */
+    private static String answer(String... command) {
+        final process = new ProcessBuilder(command).start()
         process.outputStream.close()
         final out = new StringBuffer(), err = new StringBuffer()
         final List<Thread> readers = [process.consumeProcessOutputStream(out), process.consumeProcessErrorStream(err)]
@@ -102,7 +129,7 @@ class Cluster {
             throw new IOException('nothing in 20 s')
         }
         readers*.join()
-        if (process.exitValue() != 0 || !out.toString().trim())
+        if (process.exitValue() != 0)
             throw new IOException(err.readLines().find { it.trim() } ?: "exit status ${process.exitValue()}")
         return out.toString()
     }

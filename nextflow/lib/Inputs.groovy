@@ -58,10 +58,20 @@ class Inputs {
         return found ? found.last() : null
     }
 
+    /** The numbers that a list of numbers and ranges names, such as 0-5,9; none for null. */
+    static Set<Integer> numbers(Object list) {
+        final Set<Integer> found = new TreeSet<>()
+        for (String part : (list instanceof Collection ? list.join(',') : list ?: '').toString().tokenize(', ')) {
+            final List<Integer> ends = part.tokenize('-')*.toInteger()
+            found.addAll(ends[0]..ends[-1])
+        }
+        return found
+    }
+
     /** What the slice that comes from a mosaic grid is called. */
     static String slice(String name) {
         final number = number(name)
-        return number == null ? name : String.format('slice_z%02d', number)
+        return number == null ? name : String.format(Locale.ROOT, 'slice_z%02d', number)
     }
 
     /** [name, …] by the numbers of their names: z100 comes after z99. */
@@ -71,6 +81,15 @@ class Inputs {
 
     /** How many slices there are; while they are waited for, so far. */
     int count() { raw ? raw.count() : images.size() }
+
+    /** A channel of images that are called as slices are. */
+    static Object asSlices(Object images) { images.map { [slice(it[0] as String)] + it.tail() } }
+
+    /** A channel of one item, [names, images, fingerprints] of all images by the numbers of their names; of none when there are none. */
+    static Object together(Object images) { images.toList().filter { it }.map { sorted(it).transpose() } }
+
+    /** A channel of one item, all files of a channel by name, so that -resume finds the same input again; of the same name by path. */
+    static Object inOrder(Object files) { files.toSortedList { a, b -> a.name <=> b.name ?: a.toString() <=> b.toString() } }
 
     /** Commands that give slices, as a process has them, their names in a folder called slices. */
     static String links(List names, Object slices) {
@@ -87,7 +106,10 @@ class Inputs {
     /** A file or folder that a parameter names, as a process takes it; none when it is unset. */
     static Object optional(Object value) { value == null ? [] : path(value) }
 
-    /** What optional returned (or a path, or null), with its fingerprint, as a process takes both. */
+    /** The same with its fingerprint, as a process takes both. */
+    static List given(Object value) { marked(optional(value)) }
+
+    /** What optional returned (or a path, or null), with its fingerprint. */
     static List marked(Object found) {
         return [found ?: [], found instanceof Path ? fingerprint(found as Path) : '']
     }
@@ -228,7 +250,7 @@ class Inputs {
             final List<String> cells = line.split(',')*.trim()
             columns.each { if (it < cells.size() && cells[it] ==~ /\d{1,9}(\.0+)?/) named << (cells[it].tokenize('.')[0] as Integer) }
         }
-        return (named - images.collect { number(it[0] as String) }).collect { String.format('slice_z%02d', it) }
+        return (named - images.collect { number(it[0] as String) }).collect { String.format(Locale.ROOT, 'slice_z%02d', it) }
     }
 
     private static boolean isZarr(Path folder) {
@@ -239,12 +261,15 @@ class Inputs {
      * Returns a digest of the names, sizes and times of a file, or of all files below
      * a folder. Nextflow looks at the path and size of a file (cache 'lenient') and never
      * into a folder: without this -resume would take the old result for the new input.
+     * A link that leads nowhere is an IllegalArgumentException, unless loose.
      */
-    static String fingerprint(Path root) {
+    static String fingerprint(Path root, boolean loose = false) {
         final List<String> files = []
         Files.walkFileTree(root, EnumSet.of(FileVisitOption.FOLLOW_LINKS), Integer.MAX_VALUE, new SimpleFileVisitor<Path>() {
             @Override
             FileVisitResult visitFile(Path file, BasicFileAttributes of) {
+                if (of.symbolicLink && !loose)
+                    throw new IllegalArgumentException("${file}: is a link to ${Files.readSymbolicLink(file)}, which is not there")
                 files << "${root.relativize(file)}\t${of.size()}\t${of.lastModifiedTime().toMillis()}\n".toString()
                 return FileVisitResult.CONTINUE
             }

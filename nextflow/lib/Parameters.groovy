@@ -23,7 +23,26 @@ class Parameters {
         }
     }
 
-    /** One line for each problem; empty when the parameters are fine. */
+    /** The parameters, each in the type of its entry: from the command line of some engines, and from quotes in a file, text comes. */
+    Map values(Map given) {
+        final Map values = new LinkedHashMap(given)
+        known.each { name, entry -> values[name] = typed(entry, given[name]) }
+        return values
+    }
+
+    /** A value that is text in the type of its entry; as it is where that is not possible. */
+    private static Object typed(Map entry, Object value) {
+        final text = value instanceof CharSequence ? value.toString().trim() : ''
+        if (entry.type == 'boolean' && text in ['true', 'false'])
+            return text == 'true'
+        if (entry.type == 'integer' && text ==~ /-?\d{1,18}/)
+            return text as Long
+        if (entry.type == 'number' && text ==~ /-?(\d+\.?\d*|\.\d+)([eE]-?\d{1,2})?/)
+            return text as BigDecimal
+        return entry.bare && value instanceof Boolean ? value.toString() : value
+    }
+
+    /** One line for each problem; empty when the parameters, as values returns them, are fine. */
     List<String> check(Map params) {
         final List<String> problems = []
         // For --a-b Nextflow sets aB as well: the second name is an echo of the first.
@@ -84,8 +103,8 @@ class Parameters {
     String help(String command, Object word) {
         final out = new StringBuilder("usage: ${command} --input FOLDER [--outdir FOLDER] [parameters] [-profile NAMES] [-resume]\n")
         out << "       parameters may stand in a file too: -params-file params.yml\n"
-        out << "       --help WORD lists one group: ${groups.collect { (it.title as String).tokenize(' :,').first().toLowerCase() }.unique().join(', ')}\n"
-        final chosen = word == true ? groups : groups.findAll { (it.title as String).toLowerCase().contains(word.toString().toLowerCase()) }
+        out << "       --help WORD lists one group: ${groups.collect { (it.title as String).tokenize(' :,').first().toLowerCase(Locale.ROOT) }.unique().join(', ')}\n"
+        final chosen = word == true ? groups : groups.findAll { (it.title as String).toLowerCase(Locale.ROOT).contains(word.toString().toLowerCase(Locale.ROOT)) }
         if (!chosen)
             out << "\nno group is called ${word}\n"
         final width = known.keySet()*.size().max() + 4
@@ -122,7 +141,7 @@ class Parameters {
         switch (entry.type) {
             case 'boolean':
                 if (!(value instanceof Boolean))
-                    return "is '${value}', should be true or false"
+                    return "is ${shown(value)}, should be true or false" + (value instanceof CharSequence ? ', without quotes in a file: quotes make text' : '')
                 break
             case 'integer':
                 if (!(value instanceof Integer || value instanceof Long || value instanceof BigInteger))
@@ -160,7 +179,7 @@ class Parameters {
     }
 
     private String unknown(String name) {
-        final plain = name.replaceAll(/[A-Z]/) { '_' + it.toLowerCase() }.replace('-', '_')
+        final plain = name.replaceAll(/[A-Z]/) { '_' + it.toLowerCase(Locale.ROOT) }.replace('-', '_')
         if (plain ==~ /no_.+/ && known[plain.substring(3)]?.type == 'boolean')
             return "parameter ${name}: unknown, did you mean --${plain.substring(3)} false?"
         final near = known.keySet().min { distance(plain, it) }
@@ -168,7 +187,7 @@ class Parameters {
         return "parameter ${name}: unknown${hint}"
     }
 
-    private static String camel(String name) { name.replaceAll(/-(.)/) { it[1].toUpperCase() } }
+    private static String camel(String name) { name.replaceAll(/-(.)/) { it[1].toUpperCase(Locale.ROOT) } }
 
     /** Levenshtein distance. */
     private static int distance(String a, String b) {

@@ -83,7 +83,7 @@ class Programs {
     /** Returns the size and the CRC-32 of a file: an image has hundreds of MB, and a run waits for this. */
     private static String digest(Path file) {
         if (!Files.isRegularFile(file))
-            return Files.exists(file) ? Inputs.fingerprint(file) : ''
+            return Files.exists(file) ? Inputs.fingerprint(file, true) : ''
         return digests.computeIfAbsent(file) {
             final sum = new CRC32()
             final buffer = new byte[1 << 20]

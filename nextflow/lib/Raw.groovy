@@ -40,7 +40,7 @@ class Raw {
     }
 
     /** What the mosaic grid of a slice is called. */
-    static String name(int number) { String.format('mosaic_grid_3d_z%02d', number) }
+    static String name(int number) { String.format(Locale.ROOT, 'mosaic_grid_3d_z%02d', number) }
 
     /** Tile folders by the number of their slice, but those of slices that are known already. */
     private SortedMap<Integer, List<Path>> find(Collection<Integer> known) {

@@ -3,10 +3,10 @@
 process AIP {
     tag "${name}"
     label 'gpu'
-    maxForks params.use_gpu ? params.aip_max_forks : null
+    maxForks Attempts.forks('aip', params)
     errorStrategy { Attempts.slice(task) }
     ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, image, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(image, stageAs: 'input/*'), val(fingerprint), val(folder)

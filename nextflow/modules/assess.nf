@@ -3,7 +3,7 @@ process ASSESS {
     tag "${[slices].flatten().size()} slices"
     label 'cpu'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)

@@ -2,9 +2,9 @@
 process ATTENUATION {
     tag "${name}"
     label 'cpu'
-    maxForks params.attenuation_max_forks
+    maxForks Attempts.forks('attenuation', params)
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(slice, stageAs: 'input/*'), val(fingerprint)

@@ -2,9 +2,9 @@
 process BEAM_PROFILE {
     tag "${name}"
     label 'cpu'
-    maxForks params.beam_profile_max_forks
+    maxForks Attempts.forks('beam_profile', params)
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(slice, stageAs: 'input/*'), val(fingerprint)

@@ -1,9 +1,9 @@
 // The volume without the smooth field that makes parts of it brighter than others.
 process BIAS_FIELD {
     label 'cpu'
-    maxForks params.bias_field_max_forks
+    maxForks Attempts.forks('bias_field', params)
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     path volume, stageAs: 'input/*'

@@ -2,7 +2,7 @@
 process CLEAN {
     label 'table'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple path(shifts, stageAs: 'given/*'), val(shifts_fingerprint)

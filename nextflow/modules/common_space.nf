@@ -3,7 +3,7 @@ process COMMON_SPACE {
     tag "${[slices].flatten().size()} slices"
     label 'cpu'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)
@@ -30,7 +30,7 @@ process COMMON_SPACE {
 
     stub:
     """
-    mkdir -p reports ${names.collect { "'common_space/${it}.ome.zarr'" }.join(' ')}
+    mkdir -p reports ${names.collect { one -> "'common_space/${one}.ome.zarr'" }.join(' ')}
     touch common_space/common_space_alignment_metrics.json reports/slices.common-space.json
     printf '%s:\\n  common-space: stub\\n' '${task.process}' > versions.yml
     """

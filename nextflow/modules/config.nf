@@ -3,7 +3,7 @@ process CONFIG {
     tag "${names.size()} slices"
     label 'table'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     val names
@@ -17,7 +17,7 @@ process CONFIG {
     script:
     """
     mkdir -p slice_config reports slices
-    ${names.collect { "mkdir 'slices/${it}.ome.zarr'" }.join('\n    ')}
+    ${names.collect { one -> "mkdir 'slices/${one}.ome.zarr'" }.join('\n    ')}
     slices config slices slice_config/slice_config.csv --from mosaics \\
         --report reports/slices.config.json \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}

@@ -2,10 +2,10 @@
 process CROP {
     tag "${name}"
     label 'gpu'
-    maxForks params.use_gpu ? params.crop_max_forks : null
+    maxForks Attempts.forks('crop', params)
     errorStrategy { Attempts.slice(task) }
     ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, slice, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(slice, stageAs: 'input/*'), val(fingerprint)

@@ -3,9 +3,10 @@
 process ESTIMATE {
     tag "${[mosaics].flatten().size()} mosaics"
     label 'gpu'
+    maxForks Attempts.forks('estimate', params)
     errorStrategy { Attempts.next(task) }
     ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, mosaics, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple path(mosaics, stageAs: 'input?/*'), val(fingerprints)
@@ -17,7 +18,7 @@ process ESTIMATE {
     path 'versions.yml', emit: versions
 
     script:
-    def all = ([mosaics].flatten() ?: [fingerprints].flatten()).collect { "'${it}'" }.join(' ')
+    def all = ([mosaics].flatten() ?: [fingerprints].flatten()).collect { one -> "'${one}'" }.join(' ')
     """
     mkdir -p stitch reports
     stitch ${all} --estimate_only stitch/transform.json \\

@@ -2,10 +2,10 @@
 process FLATFIELD {
     tag "${name}"
     label 'cpu'
-    maxForks params.flatfield_max_forks
+    maxForks Attempts.forks('flatfield', params)
     errorStrategy { Attempts.slice(task) }
     ext chunks: { Chunks.memory(task, mosaic, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)

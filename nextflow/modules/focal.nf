@@ -3,10 +3,10 @@
 process FOCAL {
     tag "${name}"
     label 'gpu'
-    maxForks params.use_gpu ? params.focal_max_forks : null
+    maxForks Attempts.forks('focal', params)
     errorStrategy { Attempts.slice(task) }
     ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, mosaic, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)

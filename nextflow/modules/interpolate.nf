@@ -2,9 +2,9 @@
 process INTERPOLATE {
     tag "${name}"
     label 'cpu'
-    maxForks params.interpolate_max_forks
+    maxForks Attempts.forks('interpolate', params)
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(before, stageAs: 'before/*'), path(after, stageAs: 'after/*')

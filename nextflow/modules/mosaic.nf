@@ -4,9 +4,9 @@ process MOSAIC {
     tag "${name}"
     label 'cpu'
     ext chunks: { Chunks.ofFrames(task, tiles, params) }
-    maxForks params.mosaic_max_forks
+    maxForks Attempts.forks('mosaic', params)
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(tiles, stageAs: 'tiles/*'), val(fingerprint), val(kept)
@@ -40,7 +40,7 @@ process MOSAIC {
     """
 
     stub:
-    def made = [kept ? "mosaics/${name}.ome.zarr" : '', Chain.has('aip') ? "aip/${name}.ome.zarr" : '', Chain.has('resample') ? "resampled/${name}.ome.zarr" : ''].findAll().collect { "'${it}'" }.join(' ')
+    def made = [kept ? "mosaics/${name}.ome.zarr" : '', Chain.has('aip') ? "aip/${name}.ome.zarr" : '', Chain.has('resample') ? "resampled/${name}.ome.zarr" : ''].findAll().collect { one -> "'${one}'" }.join(' ')
     """
     mkdir -p ${made} 'info/${name}' reports
     ${Chain.has('aip') ? "touch 'aip/${name}.png'" : ''}

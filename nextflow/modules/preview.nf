@@ -3,7 +3,7 @@ process PREVIEW {
     tag "${name}"
     label 'cpu'
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(image, stageAs: 'input/*'), val(fingerprint)

@@ -2,9 +2,9 @@
 process REGISTER {
     tag "${name}"
     label 'cpu'
-    maxForks params.register_max_forks
+    maxForks Attempts.forks('register', params)
     errorStrategy { Attempts.slice(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(fixed, stageAs: 'fixed/*'), path(moving, stageAs: 'moving/*')

@@ -2,7 +2,7 @@
 process REPORT {
     label 'cpu'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     path reports, stageAs: 'reports/*'
@@ -26,33 +26,14 @@ process REPORT {
     path 'versions.yml', emit: versions
 
     script:
-    def quoted = { "'${it.toString().replace("'", "'\\''")}'" }
-    def missing = Attempts.table().collect(quoted).join(' ')
-    def csv = [tables].flatten().collectEntries { [it.toString().tokenize('/').last(), it] }
-    // stack is given the repaired shifts, where there are such.
-    def motors = recorded ?: csv['shifts_xy.csv']
-    def made = [repaired].flatten()
-    def measured = [metrics].flatten() + [transforms].flatten().collect { "${it}/pairwise_registration_metrics.json" }
-    def parts = [
-        '--reports reports',
-        previews ? '--previews previews' : '',
-        projections ? '--previews aip' : '',
-        maps ? '--focal focal' : '',
-        positions ? '--stitch stitch' : '',
-        crops ? '--crop crop' : '',
-        motors ? "--shifts ${quoted(motors)}" : '',
-        made.findAll { it.name.endsWith('.csv') }.collect { "--shifts_clean ${quoted(it)}" }.join(),
-        made.findAll { !it.name.endsWith('.csv') }.collect { "--shifts_plots ${quoted(it)}" }.join(),
-        csv['shifts_found.csv'] ? "--shifts_found ${quoted(csv['shifts_found.csv'])}" : '',
-        csv['z_matches.csv'] ? "--z_matches ${quoted(csv['z_matches.csv'])}" : '',
-        csv['stacking_decisions.csv'] ? "--decisions ${quoted(csv['stacking_decisions.csv'])}" : '',
-        measured ? "--metrics ${measured.collect(quoted).join(',')}" : '',
-        missing ? '--missing missing_slices.tsv' : '',
-    ].findAll().join(' ')
+    def missing = Attempts.table().collect { one -> Report.quoted(one) }.join(' ')
+    def parts = Report.parts(
+        previews: previews, projections: projections, maps: maps, positions: positions, crops: crops, tables: tables,
+        recorded: recorded, repaired: repaired, metrics: metrics, transforms: transforms, missing: missing)
     """
     ${missing ? "printf '%s\\n' ${missing} > missing_slices.tsv" : ''}
     mkdir -p reports
-    qc-report qc-report.html ${parts} --title ${quoted(title)} --multiqc . --report reports/run.qc-report.json ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
+    qc-report qc-report.html ${parts} --title ${Report.quoted(title)} --multiqc . --report reports/run.qc-report.json ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  qc-report: "%s"\\n' '${task.process}' "\$(qc-report --version | sed 's/^qc-report //')" > versions.yml
     """
 

@@ -3,7 +3,7 @@ process SHIFTS {
     tag "${[infos].flatten().size()} slices"
     label 'table'
     errorStrategy { Attempts.next(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     path infos, stageAs: 'info/*'

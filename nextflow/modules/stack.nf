@@ -2,9 +2,10 @@
 process STACK {
     tag "${[slices].flatten().size()} slices"
     label 'gpu'
+    maxForks Attempts.forks('stack', params)
     errorStrategy { Attempts.next(task) }
     ext gpu: { Attempts.gpu(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)

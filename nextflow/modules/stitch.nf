@@ -2,10 +2,10 @@
 process STITCH {
     tag "${name}"
     label 'gpu'
-    maxForks params.use_gpu ? params.stitch_max_forks : null
+    maxForks Attempts.forks('stitch', params)
     errorStrategy { Attempts.slice(task) }
     ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, mosaic, params) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
@@ -24,7 +24,7 @@ process STITCH {
     mkdir -p stitched stitch reports
     stitch '${Inputs.where(mosaic, fingerprint)}' 'stitched/${name}.ome.zarr' --save_positions 'stitch/${name}.json' --metrics \\
         --report 'reports/${name}.stitch.json' \\
-        ${transform ? "--transform '${transform}'" : ''} ${params.stitch_estimate && params.stitch_max_refinement_px != 0 ? '--estimate' : ''} \\
+        ${transform ? "--transform '${transform}'" : ''} \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
     printf '%s:\\n  stitch: "%s"\\n' '${task.process}' "\$(stitch --version | sed 's/^stitch //')" > versions.yml
     """

@@ -17,7 +17,7 @@ process VERSIONS {
         "  nextflow: \"${nextflow.version}\"",
     ] + versions.join('').readLines()
     """
-    printf '%s\\n' ${lines.collect { "'${it}'" }.join(' ')} > versions.yml
+    printf '%s\\n' ${lines.collect { one -> "'${one}'" }.join(' ')} > versions.yml
     """
 
     stub:
