@@ -103,7 +103,7 @@ func (m *movingSlice) planSearch(o *Options, interval, reach int, res *oct.Resou
 func (p *stackPlan) settle(res *oct.Resources) {
 	p.wholePlanes()
 	for _, m := range p.moving {
-		m.measured = tables.Match{FixedID: m.fixed.id, MovingID: m.slice.id, Overlap: m.overlap - m.gap, Blend: m.blend, MovingZStart: m.movingZ, Correlation: m.correlation, Fallback: m.fallback}
+		m.measured = tables.Match{FixedID: m.fixed.id, MovingID: m.slice.id, Overlap: m.overlap, Blend: m.blend, MovingZStart: m.movingZ, Correlation: m.correlation, Fallback: m.fallback}
 	}
 	p.consistency(res)
 	cursor := p.slices[0].shape[0]
@@ -117,6 +117,8 @@ func (p *stackPlan) settle(res *oct.Resources) {
 		switch {
 		case planes == 0:
 			res.Warnf("%s: has %d planes, of which the first %d are left out: none is used", m.slice.path, m.slice.shape[0], m.movingZ)
+		case m.gap > 0:
+			res.Warnf("slices %d and %d: no slice shows the %d planes between them: they stay empty", m.fixed.id, m.slice.id, m.gap)
 		case m.overlap > planes:
 			res.Warnf("%s: the overlap of %d planes is larger than the slice, which has %d from plane %d on", m.slice.path, m.overlap, planes, m.movingZ)
 		case m.overlap > m.fixed.shape[0]:

@@ -72,7 +72,7 @@ func TestStackLeftOut(t *testing.T) {
 				}
 			}
 			overlap := depth - 1 - 20
-			want := tables.Decision{SliceID: 2, FixedID: 0, Source: "left_out", Overlap: overlap, Blend: max(0, overlap)}
+			want := tables.Decision{SliceID: 2, FixedID: 0, Source: "left_out", Overlap: max(0, overlap), Blend: max(0, overlap)}
 			if d := result.Decisions[0]; d != want {
 				t.Errorf("%+v, want %+v", d, want)
 			}

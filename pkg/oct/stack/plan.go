@@ -183,7 +183,7 @@ func (p *stackPlan) matches() (out []tables.Match) {
 func (p *stackPlan) decisions() (out []tables.Decision) {
 	for _, m := range p.moving {
 		t := m.transform
-		out = append(out, tables.Decision{SliceID: m.slice.id, FixedID: m.fixed.id, Loaded: t.loaded, Manual: t.manual, Confidence: t.confidence, Source: m.source, Overlap: m.overlap - m.gap, Blend: m.blend, Correlation: m.correlation})
+		out = append(out, tables.Decision{SliceID: m.slice.id, FixedID: m.fixed.id, Loaded: t.loaded, Manual: t.manual, Confidence: t.confidence, Source: m.source, Overlap: m.overlap, Blend: m.blend, Correlation: m.correlation})
 	}
 	return out
 }
