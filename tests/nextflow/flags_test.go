@@ -186,6 +186,7 @@ var withoutParameter = map[string]string{
 	"qc-report --multiqc":      "the workflow publishes its files",
 	"aip --scale_bar":          "the workflow keeps the default",
 	"qc-report --run":          "gets its parts",
+	"qc-report --slice_config": "gets what there is",
 	"qc-report --reports":      "gets what there is",
 	"qc-report --previews":     "gets what there is",
 	"qc-report --shifts":       "gets what there is",
