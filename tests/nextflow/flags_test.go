@@ -130,8 +130,6 @@ var withoutParameter = map[string]string{
 	"interpolate --preview":        "preview draws slices",
 	"interpolate --preview_slice":  "goes with --preview",
 
-	"align --level":                "the program finds the one that is fine enough",
-	"align --initial_rotation":     "for looking at one volume",
 	"align --preview":              "always given",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",
