@@ -91,6 +91,10 @@ def exported(image, values, affine):
         near(b.affine, affine, 1e-5)
         near(b.get_qform(), affine, 1e-5)
         assert int(b.header["sform_code"]) == 2 and int(b.header["qform_code"]) == 1, "other codes"
+    tool("export", image, at("turned.nii"), "--axes", "zyx", "--overwrite")
+    turned = nib.load(at("turned.nii"))
+    same(np.asarray(turned.dataobj), values.T)
+    near(turned.affine, affine[:, [2, 1, 0, 3]], 1e-5)
 
 
 def nifti(kind, affine, dtype, name):

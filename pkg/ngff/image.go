@@ -252,6 +252,18 @@ func (im *Image) Axis(name string) int {
 	return -1
 }
 
+// LevelSize returns the voxel size of a level, one number per axis, like VoxelSize.
+func (im *Image) LevelSize(level int) []float64 {
+	size := append([]float64(nil), im.VoxelSize...)
+	if level == 0 {
+		return size
+	}
+	for d := range size {
+		size[d] = im.VoxelSize[d] * im.Levels[level].Scale[d] / im.Levels[0].Scale[d]
+	}
+	return size
+}
+
 // Attributes returns the attributes of the image's group that NGFF does not define, to be passed on in
 // [ImageSpec.Attributes].
 func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }

@@ -136,6 +136,13 @@ var withoutParameter = map[string]string{
 	"align --n_levels":             "stack_pyramid_resolutions says which",
 
 	"stack --nominal_correlation": "what linumpy's name does",
+	"stack --overlap_planes":      "for a volume by the motor alone",
+	"stack --z_spacing_um":        "slices of the workflow state it",
+	"stack --blending":            "stack_blend says whether",
+	"stack --native_resolution":   "for a volume by the motor alone",
+	"stack --preview":             "preview draws the volume",
+	"normalize --span_percentile": "what linumpy's name does",
+	"crop --zero_nonfinite":       "what linumpy's name does",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",

@@ -69,16 +69,23 @@ func Command() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, at their nominal positions"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --save_positions pos.json", Usage: "measure the positions, and write them down"},
+			{Command: "stitch in.ome.zarr motor.ome.zarr --overlap 0.2 --blending average --save_positions motor.json", Usage: "where the motor was sent alone, for stitch compare"},
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
 			{Command: "stitch scan out.ome.zarr --pattern 'tile_{row}_{col}.tif' --overlap 0.1 --estimate", Usage: "TIFF tiles of any microscope, without a mosaic between"},
 		},
-		Commands: []*cli.Command{folderCommand()},
+		Commands: []*cli.Command{folderCommand(), compareCommand()},
 		Aliases: []cli.Alias{
 			{Name: "linum-stitch-3d-refined", Flags: map[string]string{"overlap_fraction": "overlap", "blending_method": "blending"},
 				Defaults: cli.Defaults{"estimate": "true", "max_refinement_px": "10", "refinement_mode": "blend_shift", "metrics": "true", "n_levels": "3"}},
 			{Name: "linum-estimate-global-transform", Command: "estimate", Flags: map[string]string{"overlap_fraction": "overlap"}, Ignored: ignored()},
+			{Name: "linum-stitch-motor-only", Flags: map[string]string{"overlap_fraction": "overlap", "blending_method": "blending"}, Defaults: cli.Defaults{"overlap": "0.1", "metrics": "true"}},
+			{Name: "linum-compare-stitching", Command: "compare", Defaults: cli.Defaults{"overwrite": "true"}},
+		},
+		Gone: map[string]string{
+			"scale_factor": "--transform FILE with the matrix [[s, 0], [0, s]]", "rotation_deg": "--transform FILE with the matrix of the rotation",
+			"compare_transform": "--save_positions FILE, and stitch compare --positions", "output_comparison": "stitch compare, which writes metrics.json",
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) }),
 	}

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	stitch := clitest.Of(Command)
-	clitest.Main(m, map[string]func(){"stitch": stitch, "linum-stitch-3d-refined": stitch, "linum-estimate-global-transform": stitch, "mosaic": program(mosaic), "scan": program(scan), "cuttiles": clitest.CutTiles, "phantom": clitest.Of(phantomcmd.Command)})
+	clitest.Main(m, map[string]func(){"stitch": stitch, "linum-stitch-3d-refined": stitch, "linum-estimate-global-transform": stitch, "linum-stitch-motor-only": stitch, "linum-compare-stitching": stitch, "mosaic": program(mosaic), "scan": program(scan), "cuttiles": clitest.CutTiles, "phantom": clitest.Of(phantomcmd.Command)})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }

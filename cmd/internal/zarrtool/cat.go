@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,7 +97,7 @@ func runCat(ctx context.Context, r *cli.Run) error {
 	if format == "text" {
 		emit = func(b []byte) error { return writeText(buffered, b, a.DType()) }
 	}
-	if err := stream(ctx, a, sel.Region, r.Options.AssuredMem(), emit); err != nil {
+	if err := stream(ctx, a, sel.Region, nil, r.Options.AssuredMem(), emit); err != nil {
 		return cli.BadInput(err)
 	}
 	return buffered.Flush()
@@ -136,13 +137,18 @@ func partKey(r *cli.Run) (string, error) {
 	return "", nil
 }
 
-// stream reads a region in C order, in slabs that fit in the budget and are whole chunks thick if possible.
-func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emit func([]byte) error) error {
+// stream reads a region in slabs that fit in the budget and are whole chunks thick if possible, and emits its elements with the axes in
+// the given order, the slowest first; nil stands for C order.
+func stream(ctx context.Context, a *zarr.Array, r zarr.Region, order []int, budget int64, emit func([]byte) error) error {
 	slab, elem := append([]int{}, r.Shape...), a.DType().Size()
 	for _, n := range r.Shape {
 		if n == 0 {
 			return nil
 		}
+	}
+	axes, straight := order, slices.IsSorted(order)
+	for d := 0; order == nil && d < len(slab); d++ {
+		axes = append(axes, d)
 	}
 	size := func() int64 {
 		n := int64(elem)
@@ -152,7 +158,10 @@ func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emi
 		return n
 	}
 	budget /= 2 // the other half is the decoders'
-	for d := 0; d < len(slab) && size() > budget; d++ {
+	for _, d := range axes {
+		if size() <= budget {
+			break
+		}
 		whole := slab[d]
 		slab[d] = 1
 		if fit := budget / size(); fit > 1 { // as many as fit, in whole chunks if any
@@ -168,30 +177,38 @@ func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emi
 		return err
 	}
 	defer mem.Free(buf)
-	at := zarr.Region{Start: append([]int{}, r.Start...), Shape: make([]int, len(slab))}
+	at, strides := zarr.Region{Start: append([]int{}, r.Start...), Shape: make([]int, len(slab))}, make([]int, len(slab))
 	for {
 		n := elem
-		for d := range slab {
+		for i := len(axes) - 1; i >= 0; i-- {
+			d := axes[i]
 			at.Shape[d] = slab[d]
 			if slab[d] < r.Shape[d] { // end at the next multiple, so that later slabs begin with a chunk
 				at.Shape[d] = min(slab[d]-at.Start[d]%slab[d], r.Start[d]+r.Shape[d]-at.Start[d])
 			}
+			strides[d] = n
 			n *= at.Shape[d]
 		}
-		if err := a.Read(ctx, at, buf[:n]); err != nil {
+		if straight {
+			err = a.Read(ctx, at, buf[:n])
+		} else {
+			err = a.ReadStrided(ctx, at, buf[:n], strides)
+		}
+		if err != nil {
 			return err
 		}
 		if err := emit(buf[:n]); err != nil {
 			return err
 		}
-		d := len(slab) - 1
-		for ; d >= 0; d-- {
+		i := len(axes) - 1
+		for ; i >= 0; i-- {
+			d := axes[i]
 			if at.Start[d] += at.Shape[d]; at.Start[d] < r.Start[d]+r.Shape[d] {
 				break
 			}
 			at.Start[d] = r.Start[d]
 		}
-		if d < 0 {
+		if i < 0 {
 			return nil
 		}
 	}

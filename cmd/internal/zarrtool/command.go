@@ -19,6 +19,12 @@ func Command() *cli.Command {
 		Commands: []*cli.Command{
 			infoCommand(), catCommand(), importCommand(), exportCommand(), reencodeCommand(), omeCommand(), validateCommand(),
 		},
+		Aliases: []cli.Alias{
+			{Name: "linum-extract-pyramid-levels", Command: "export", Args: []cli.Arg{
+				{Name: "IN", Usage: "OME-Zarr image, beside which the files are written"},
+				{Name: "LEVEL", Usage: "pyramid level to write, 0 for the finest; none with --list", Optional: true, Many: true},
+			}, Defaults: cli.Defaults{"orientation": "LPS", "overwrite": "true"}},
+		},
 	}
 }
 

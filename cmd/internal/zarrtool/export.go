@@ -18,8 +18,10 @@ func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "write an image as a pyramidal OME-TIFF file, or a volume as NIfTI or NRRD",
-		Description: "OUT's name says the format: .nii, .nii.gz and .nrrd are volumes, others TIFF.\n\n" +
-			"As TIFF, writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
+		Description: "OUT's name says the format: .nii, .nii.gz and .nrrd are volumes, others TIFF. --levels writes a file for each of\n" +
+			"several pyramid levels: brain.nii.gz becomes brain_level2_40um.nii.gz for level 2 with voxels of 40 µm, or\n" +
+			"brain_level2_40x20x20um.nii.gz where they are longer along z. --list shows what there is.\n\n" +
+			"As TIFF, writes a level of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
 			"channels, magnification and name become OME-XML; pictures beside the image (label, macro, thumbnail) follow it.\n" +
 			"Channels that are red, green and blue become the samples of RGB pixels. Files that may exceed 4 GiB are written as\n" +
 			"BigTIFF.\n\n" +
@@ -28,7 +30,7 @@ func exportCommand() *cli.Command {
 			"An axis of more than 32,767 voxels makes it NIfTI-2.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr image or TIFF file: folder, .zip file, file or URL"},
-			{Name: "OUT", Usage: "file to write, such as image.ome.tif, volume.nii.gz or volume.nrrd"},
+			{Name: "OUT", Usage: "file to write, such as image.ome.tif, volume.nii.gz or volume.nrrd; none with --list", Optional: true},
 		},
 		Flags: []cli.Flag{
 			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
@@ -38,8 +40,11 @@ func exportCommand() *cli.Command {
 			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto does so if they are red, green and blue"},
 			{Name: "name", Note: "the image's", Usage: "name of the image in the OME-XML, or in the header of NIfTI"},
 			associatedFlag,
-			{Name: "level", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pyramid level to write as NIfTI or NRRD"},
-			{Name: "resolution", Kind: cli.Float, Value: "UM", Check: cli.VoxelSize, Usage: "write the pyramid level whose voxels are closest to this size in µm as NIfTI or NRRD"},
+			{Name: "level", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pyramid level to write"},
+			{Name: "levels", Kind: cli.Ints, Value: "N,...", Check: cli.AtLeast(0), Usage: "pyramid levels to write, each into a file of its own"},
+			{Name: "resolution", Kind: cli.Float, Value: "UM", Check: cli.VoxelSize, Usage: "write the pyramid level whose voxels are closest to this size in µm"},
+			{Name: "list", Kind: cli.Bool, Usage: "write no file; print the pyramid levels with their shapes and voxel sizes"},
+			{Name: "axes", Value: "NAMES", Default: "xyz", Usage: "axes of IN that become the first, second and third of NIfTI or NRRD, the first varying fastest; zyx is the order of numpy"},
 			{Name: "orientation", Default: "RAS", Value: "CODE", Usage: "where x, y and z of IN run to, if it does not say: right or left, anterior or posterior, superior or inferior"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs,
@@ -47,6 +52,9 @@ func exportCommand() *cli.Command {
 			{Command: "zarr-tool export scan.ome.zarr scan.ome.tif --compression jpeg:90", Usage: "a slide for QuPath"},
 			{Command: "zarr-tool export volume.ome.zarr volume.ome.tif --compression deflate", Usage: "a volume that any program reads"},
 			{Command: "zarr-tool export volume.ome.zarr brain.nii.gz --resolution 25", Usage: "the level of about 25 µm for FSL, ANTs, 3D Slicer"},
+			{Command: "zarr-tool export volume.ome.zarr --list", Usage: "which levels there are"},
+			{Command: "zarr-tool export volume.ome.zarr brain.nii.gz --levels 0,2", Usage: "two levels, as brain_level0_10um.nii.gz and brain_level2_40um.nii.gz"},
+			{Command: "zarr-tool export volume.ome.zarr brain_zyx.nii.gz --axes zyx", Usage: "array axes z, y, x for who indexes nibabel's array so"},
 			{Command: "zarr-tool export volume.ome.zarr brain.nrrd --orientation LPS", Usage: "x runs to the left, y to posterior, z to superior"},
 		},
 		Run: cli.Do(runExport),
@@ -62,22 +70,41 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	if format := volumeFormat(r.Arg("OUT")); format != nil {
-		return exportVolume(ctx, r, in, im, format)
+	files, err := exported(r, in, im)
+	if err != nil {
+		return err
 	}
-	for _, flag := range []string{"level", "resolution", "orientation"} {
-		if r.IsSet(flag) {
-			return cli.Usage("--%s is for NIfTI and NRRD: %s is written as TIFF, with all levels", flag, r.Arg("OUT"))
+	if r.Bool("list") {
+		return listLevels(r, im)
+	}
+	for _, f := range files {
+		if format := volumeFormat(f.path); format != nil {
+			err = exportVolume(ctx, r, in, im, f, format)
+		} else {
+			err = exportTIFF(ctx, r, in, im, f)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	x, err := newExport(r, in, im)
+	return nil
+}
+
+// exportTIFF writes one level of an image, and the pictures beside the image.
+func exportTIFF(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f levelFile) error {
+	for _, flag := range []string{"orientation", "axes"} {
+		if r.IsSet(flag) {
+			return cli.Usage("--%s is for NIfTI and NRRD: %s is written as TIFF", flag, f.path)
+		}
+	}
+	x, err := newExport(r, in, im, f.level)
 	if err != nil {
 		return err
 	}
 	if err := x.addPictures(ctx, r, in); err != nil {
 		return err
 	}
-	out, err := r.OutputFile(r.Arg("OUT"))
+	out, err := r.OutputFile(f.path)
 	if err != nil {
 		return err
 	}
@@ -97,9 +124,9 @@ type export struct {
 	spec  tiffwriter.Spec
 }
 
-// newExport plans the output.
-func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
-	x := &export{array: im.Levels[0].Array, at: map[string]int{}}
+// newExport plans the output of a level.
+func newExport(r *cli.Run, in *node, im *ngff.Image, level int) (*export, error) {
+	x := &export{array: im.Levels[level].Array, at: map[string]int{}}
 	shape := x.array.Shape()
 	for d, a := range im.Axes {
 		if !strings.Contains("tczyx", a.Name) || len(a.Name) != 1 {
@@ -118,9 +145,10 @@ func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
 	if name := r.String("name"); name != "" {
 		s.Image.Name = name
 	}
+	voxel := im.LevelSize(level)
 	for i, axis := range []string{"z", "y", "x"} {
 		if d, ok := x.at[axis]; ok {
-			s.Image.VoxelUM[i] = im.VoxelSize[d]
+			s.Image.VoxelUM[i] = voxel[d]
 		}
 	}
 	if d, ok := x.at["t"]; ok && im.Axes[d].Unit == "second" {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -21,7 +20,6 @@ import (
 	"strata/pkg/volumes"
 	"strata/pkg/volumes/nifti"
 	"strata/pkg/volumes/nrrd"
-	"strata/pkg/zarr"
 )
 
 // volumeOut is a format of volumes: its header, and whether what follows, or all of it, is compressed by gzip.
@@ -45,17 +43,13 @@ func volumeFormat(name string) *volumeOut {
 }
 
 // exportVolume writes one level of an image.
-func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, format *volumeOut) error {
+func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f levelFile, format *volumeOut) error {
 	for _, flag := range []string{"tile_size", "compression", "predictor", "n_levels", "rgb"} {
 		if r.IsSet(flag) {
-			return cli.Usage("--%s is for TIFF: %s is a volume", flag, r.Arg("OUT"))
+			return cli.Usage("--%s is for TIFF: %s is a volume", flag, f.path)
 		}
 	}
-	level, err := chooseLevel(r, in, im)
-	if err != nil {
-		return err
-	}
-	v, at, err := volumeOf(r, in, im, level)
+	v, order, err := volumeOf(r, in, im, f.level)
 	if err != nil {
 		return err
 	}
@@ -63,18 +57,18 @@ func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, for
 	if err != nil {
 		return cli.BadInputf("%s: %w: convert it first, such as with zarr-tool reencode --dtype float32", in.path, err)
 	}
-	out, err := r.OutputFile(r.Arg("OUT"))
+	out, err := r.OutputFile(f.path)
 	if err != nil {
 		return err
 	}
-	a := im.Levels[level].Array
+	a := im.Levels[f.level].Array
 	task := r.Progress("export", datasets.Bytes(a))
 	n, err := format.write(ctx, r, out, header, func(w io.Writer) error {
-		return voxels(ctx, a, at, r.Options.Mem/4, func(b []byte) error {
+		return cli.BadInput(stream(ctx, a, a.Bounds(), order, r.Options.Mem/4, func(b []byte) error {
 			_, err := w.Write(b)
 			task.Add(int64(len(b)))
 			return err
-		})
+		}))
 	})
 	if err != nil {
 		return err
@@ -82,60 +76,77 @@ func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, for
 	task.Done()
 	r.Meter.AddWritten(n)
 	r.Read(datasets.Describe(a, in.path))
-	size := v.Space.Sizes()
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: a.Shape(), DType: a.DType().String(), VoxelSize: []float64{1e3 * size[2], 1e3 * size[1], 1e3 * size[0]}})
-	r.Conclude("level %d, %.4g × %.4g × %.4g µm (z, y, x), x y z run to %s", level, 1e3*size[2], 1e3*size[1], 1e3*size[0], v.Space.Orientation())
+	axes, size := r.String("axes"), v.Space.Sizes()
+	um := func(name string) float64 { return 1e3 * size[max(strings.Index(axes, name), 0)] }
+	voxel := []float64{um("z"), um("y"), um("x")}
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: a.Shape(), DType: a.DType().String(), VoxelSize: voxel})
+	r.Conclude("level %d, %.4g × %.4g × %.4g µm (z, y, x), %s run to %s", f.level, voxel[0], voxel[1], voxel[2], strings.Join(strings.Split(axes, ""), " "), v.Space.Orientation())
 	return nil
 }
 
-// chooseLevel returns the level that --level or --resolution asks for.
-func chooseLevel(r *cli.Run, in *node, im *ngff.Image) (int, error) {
-	if !r.IsSet("resolution") {
-		if n := r.Int("level"); n >= len(im.Levels) {
-			return 0, cli.Usage("--level %d: %s has levels 0 to %d", n, in.path, len(im.Levels)-1)
-		}
-		return r.Int("level"), nil
-	}
-	if r.IsSet("level") {
-		return 0, cli.Usage("--resolution contradicts --level: give one of them")
-	}
-	best, closest := 0, math.Inf(1)
-	for k := range im.Levels {
-		logs, n := 0.0, 0.0
-		for d, a := range im.Axes {
-			if a.Type == ngff.TypeSpace {
-				logs, n = logs+math.Log(im.VoxelSize[d]*im.Levels[k].Scale[d]/im.Levels[0].Scale[d]), n+1
-			}
-		}
-		if off := math.Abs(logs/max(n, 1) - math.Log(r.Float("resolution"))); off < closest {
-			best, closest = k, off
-		}
-	}
-	return best, nil
-}
-
-// volumeOf describes a level as a volume, and returns its axes by their names.
-func volumeOf(r *cli.Run, in *node, im *ngff.Image, level int) (*volumes.Volume, map[string]int, error) {
+// volumeOf describes a level as a volume, and returns the axes of the image in the order of the file, the slowest first: channels, times,
+// and those of --axes backwards.
+func volumeOf(r *cli.Run, in *node, im *ngff.Image, level int) (*volumes.Volume, []int, error) {
 	l := &im.Levels[level]
-	at, size := map[string]int{}, map[string]int{"t": 1, "c": 1, "z": 1}
+	at := map[string]int{}
 	for d, a := range im.Axes {
 		if !strings.Contains("tczyx", a.Name) || len(a.Name) != 1 {
 			return nil, nil, cli.BadInputf("%s: axis %q: a volume has axes of t, c, z, y, x", in.path, a.Name)
 		}
-		at[a.Name], size[a.Name] = d, l.Array.Shape()[d]
+		at[a.Name] = d
 	}
+	axes, err := volumeAxes(r, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	var order []int
+	size := func(axis string) int {
+		d, ok := at[axis]
+		if !ok {
+			return 1
+		}
+		order = append(order, d)
+		return l.Array.Shape()[d]
+	}
+	v := &volumes.Volume{Channels: size("c"), Times: size("t"), Type: l.Array.DType(), Name: im.Name}
+	v.Depth, v.Height, v.Width = size(axes[2]), size(axes[1]), size(axes[0])
 	_, deep := at["z"]
-	v := &volumes.Volume{Times: size["t"], Channels: size["c"], Depth: size["z"], Height: size["y"], Width: size["x"], Flat: !deep,
-		Type: l.Array.DType(), Name: im.Name}
+	v.Flat = !deep
 	if name := r.String("name"); name != "" {
 		v.Name = name
 	}
 	if d, ok := at["t"]; ok && im.Axes[d].Unit == "second" {
 		v.Interval = im.VoxelSize[d]
 	}
-	var err error
-	v.Space, v.Codes, err = placeOf(r, im, level, at)
-	return v, at, err
+	natural, codes, err := placeOf(r, im, level, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.Space, v.Codes = natural, codes
+	for i, name := range axes {
+		c := strings.Index("xyz", name)
+		for row := range v.Space {
+			v.Space[row][i] = natural[row][c]
+		}
+	}
+	return v, order, nil
+}
+
+// volumeAxes returns the axes of an image that become the first, second and third of a volume, by --axes.
+func volumeAxes(r *cli.Run, at map[string]int) (axes [3]string, err error) {
+	names := r.String("axes")
+	if _, deep := at["z"]; !deep && len(names) == 2 {
+		names += "z"
+	}
+	for _, name := range "xyz" {
+		if strings.Count(names, string(name)) != 1 || len(names) != 3 {
+			return axes, cli.Usage("--axes %s: must name x, y and z, each once, such as zyx", r.String("axes"))
+		}
+	}
+	if _, deep := at["z"]; !deep && names[2] != 'z' {
+		return axes, cli.Usage("--axes %s: %s has no axis z: want xy or yx", r.String("axes"), r.Arg("IN"))
+	}
+	return [3]string(strings.Split(names, "")), nil
 }
 
 // placeOf returns where the voxels of a level lie: by the place that the image was imported with, if its voxels still have the size of that,
@@ -221,37 +232,4 @@ func (f *volumeOut) write(ctx context.Context, r *cli.Run, out *atomic.Output, h
 		n = info.Size()
 	}
 	return n, ctx.Err()
-}
-
-// voxels calls emit with all voxels in little-endian order, x fastest, then y, z, t and channels.
-func voxels(ctx context.Context, a *zarr.Array, at map[string]int, budget int64, emit func([]byte) error) error {
-	count := func(axis string) int {
-		if d, ok := at[axis]; ok {
-			return a.Shape()[d]
-		}
-		return 1
-	}
-	for d, order := 0, "tczyx"; d < len(order); d++ {
-		for _, later := range order[d+1:] {
-			one, ok := at[order[d:d+1]]
-			other, also := at[string(later)]
-			if ok && also && one > other {
-				return cli.BadInput(fmt.Errorf("%s: axes in the order of %q: must be t, c, z, y, x", a.Location(), later))
-			}
-		}
-	}
-	for c := range count("c") {
-		for t := range count("t") {
-			region := a.Bounds()
-			for axis, i := range map[string]int{"c": c, "t": t} {
-				if d, ok := at[axis]; ok {
-					region.Start[d], region.Shape[d] = i, 1
-				}
-			}
-			if err := stream(ctx, a, region, budget, emit); err != nil {
-				return cli.BadInput(err)
-			}
-		}
-	}
-	return nil
 }
