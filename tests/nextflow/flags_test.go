@@ -141,8 +141,6 @@ var withoutParameter = map[string]string{
 	"stack --blending":            "stack_blend says whether",
 	"stack --native_resolution":   "for a volume by the motor alone",
 	"stack --preview":             "preview draws the volume",
-	"normalize --span_percentile": "what linumpy's name does",
-	"crop --zero_nonfinite":       "what linumpy's name does",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",

@@ -17,7 +17,7 @@ const (
 )
 
 // later are the parameters of ours that the table names before the schema has them.
-var later = []string{"only_slices", "stitch_estimate_slices", "align_level", "align_initial_rotation", "align_start_preview", "diagnostics"}
+var later = []string{"align_start_preview", "diagnostics"}
 
 // translation is a row of the table.
 type translation struct{ name, workflow, ours, value, note string }

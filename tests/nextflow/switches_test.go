@@ -35,6 +35,7 @@ var switchedBy = map[string]string{
 	"crop_before_interface":            "other.yml",
 	"crop_pad_after":                   "other.yml",
 	"crop_use_log":                     "other.yml",
+	"crop_zero_nonfinite":              "other.yml",
 
 	"slices_assess_detect_calibration": "other.yml",
 	"common_space_refine_unreliable":   "other.yml",
