@@ -244,7 +244,7 @@ workflow STRATA {
         projected = projected.mix(volume.map { it -> ['volume', it, '', 'aip'] })
         pictured = pictured.mix(volume.map { it -> ['volume', it, ''] })
         if (Chain.has('align')) {
-            ALIGN(volume, inputs.given(given.align_template), calls.of('align', [calls.flags('format'), calls.flags('align')] + pyramid))
+            ALIGN(volume, inputs.given(given.align_template), calls.of('align', [calls.flags('format'), calls.flags('align'), given.align_start_preview ? '--start_preview align/volume_start.png' : ''] + pyramid))
             calls.note(ALIGN.out)
         }
     }

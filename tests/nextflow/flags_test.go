@@ -131,7 +131,7 @@ var withoutParameter = map[string]string{
 	"interpolate --preview_slice":  "goes with --preview",
 
 	"align --preview":              "always given",
-	"align --start_preview":        "for looking at one volume",
+	"align --start_preview":        "align_start_preview: a name that is always the same",
 	"align --start_only":           "makes no volume",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",

@@ -17,6 +17,8 @@ var switchedBy = map[string]string{
 	"require_gpu":           "failures.sh",
 	"use_gpu":               "full.sh",
 	"help":                  "single.sh",
+	"align_start_preview":   "full.sh",
+	"diagnostics":           "full.sh",
 
 	"keep_mosaic":              "other.yml",
 	"mosaic_keep_galvo_return": "other.yml",
