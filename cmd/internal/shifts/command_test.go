@@ -10,6 +10,7 @@ func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
 		"shifts": clitest.Of(Command), "linum-estimate-xy-shift-from-metadata": clitest.Of(Command), "linum-detect-rehoming": clitest.Of(Command),
 		"linum-analyze-shifts": clitest.Of(Command), "linum_detect_rehoming.py": clitest.Of(Command),
+		"linum-analyze-acquisition-rotation": clitest.Of(Command),
 	})
 }
 

@@ -1,0 +1,60 @@
+// Package motions describes how the registrations of a folder move slices: rotations, translations, what they add up to, and
+// which of them stand out.
+package motions
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"strata/pkg/registration"
+)
+
+// Motion is how a registration moves a slice, by its transform file or else by its metrics.
+type Motion struct {
+	Slice    int
+	Folder   string
+	TX, TY   float64 // px, with the sign of the transform: positive ones move the content left and up
+	Rotation float64 // degrees, from x to y in the transform
+
+	Status      string   // "ok", "warning" or "error"; "" without metrics
+	Confidence  *float64 // nil without metrics
+	Correlation *float64 // of the planes under the transform; nil: not measured
+	Planes      *[2]int  // of the fixed and the moving slice that lie on each other
+}
+
+// Length returns the length of the translation, px.
+func (m *Motion) Length() float64 { return math.Hypot(m.TX, m.TY) }
+
+// Read reads the motions of a folder of pairwise registrations, by slice. Folders without transform and metrics are left out,
+// with a warning.
+func Read(ctx context.Context, folder *registration.Folder) (all []Motion, warnings []string, err error) {
+	for _, id := range folder.IDs() {
+		p, said, err := folder.Pair(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		m := Motion{Slice: id, Folder: p.Folder}
+		switch {
+		case p.Transform != nil:
+			warnings = append(warnings, said...)
+			m.TX, m.TY, m.Rotation = p.Transform.TX, p.Transform.TY, p.Transform.Angle*180/math.Pi
+		case p.Metrics != nil:
+			m.TX, m.TY, m.Rotation = p.Metrics.TX, p.Metrics.TY, p.Metrics.Rotation
+		default:
+			warnings = append(warnings, fmt.Sprintf("%s: holds neither a transform nor %s: left out", p.Folder, registration.MetricsName))
+			continue
+		}
+		if s := p.Metrics; s != nil {
+			m.Status, m.Confidence = s.Status, &s.Confidence
+			if s.Correlation != 0 {
+				m.Correlation = &s.Correlation
+			}
+		}
+		if o := p.Offsets; o != nil {
+			m.Planes = &[2]int{o.FixedZ, o.MovingZ}
+		}
+		all = append(all, m)
+	}
+	return all, warnings, nil
+}
