@@ -9,6 +9,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/register/motions"
 	"strata/pkg/registration"
+	"strata/pkg/units"
 )
 
 // RotationOptions are the options of [AnalyzeRotation].
@@ -231,7 +232,9 @@ func (a *Rotation) judge() {
 	switch {
 	case m == nil:
 		say("Without registrations (--registration_dir) a rotation against the motor cannot be told from the way of the stage.")
-	case m.Pairs < fewPairs || m.Scale == 0 || m.Error > 2:
+	case m.Pairs < fewPairs:
+		say("%s with a shift and a registration: too few to tell an angle against the motor.", units.Count(m.Pairs, "slice"))
+	case m.Scale == 0 || m.Error > 2:
 		say("Registrations of %d slices say too little: shifts are short against what registrations add to them, so the angle is known to ± %.2g° only.", m.Pairs, m.Error)
 	case math.Abs(m.Angle) > max(sure*m.Error, leastAngle):
 		a.Verdict = "rotated"
@@ -261,8 +264,8 @@ func (a *Rotation) Text() string {
 	line("length: mean %.4g mm, from %.4g mm to %.4g mm", a.Length.Mean, a.Length.Min, a.Length.Max)
 	section("Change of direction")
 	line("added up: %.4g°, at most %.4g°; %.4g° a slice", a.Drift.Total, a.Drift.Most, a.Drift.Rate)
-	if n := len(a.Drift.Jumps); n > 0 {
-		line("%d shifts run against those before and after them: slices %s", n, strings.Trim(fmt.Sprint(a.Drift.Jumps), "[]"))
+	if len(a.Drift.Jumps) > 0 {
+		line("slices whose shift runs against those before and after: %s", strings.Trim(fmt.Sprint(a.Drift.Jumps), "[]"))
 	}
 	if m := a.Found; m != nil {
 		section("Against the registrations")

@@ -113,12 +113,10 @@ func glitches(t *registration.ShiftTable, a Acquisition) (out []Suggestion) {
 	slices.Sort(usualOnes)
 	q1, q3 := quantile(usualOnes, 25), quantile(usualOnes, 75)
 	most := max(0.05, math.Ceil(max(q3+1.5*(q3-q1), usualOnes[len(usualOnes)-1])/0.05-1e-9)*0.05)
-	why := fmt.Sprintf("%d of %d shifts are longer than the others are", len(far), len(lengths))
 	if len(far) > 0 {
-		why += ": " + strings.Join(far[:min(len(far), 6)], ", ")
+		out = append(out, Suggestion{"clean_shifts", "true", fmt.Sprintf("%d of %d shifts are far longer than the others: %s", len(far), len(lengths), strings.Join(far[:min(len(far), 6)], ", "))})
 	}
-	out = append(out, Suggestion{"clean_shifts", strconv.FormatBool(len(far) > 0), why},
-		Suggestion{"shifts_clean_max_shift_mm", strconv.FormatFloat(math.Round(most*1e4)/1e4, 'g', 6, 64), fmt.Sprintf("the longest of the others is %.3f mm, three quarters of them are below %.3f mm", usualOnes[len(usualOnes)-1], q3)})
+	out = append(out, Suggestion{"shifts_clean_max_shift_mm", strconv.FormatFloat(math.Round(most*1e4)/1e4, 'g', 6, 64), fmt.Sprintf("the longest of %d usual shifts is %.3f mm, three quarters of them are below %.3f mm", len(usualOnes), usualOnes[len(usualOnes)-1], q3)})
 	if whole > 0 {
 		out = append(out, Suggestion{"shifts_clean_tile_fov_mm", strconv.FormatFloat(a.Tile.Value/1000, 'g', 6, 64), fmt.Sprintf("%d of them hold whole tiles of the width by %s", whole, a.Tile.From)})
 	}

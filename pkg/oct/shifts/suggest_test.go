@@ -52,10 +52,13 @@ func TestSuggest(t *testing.T) {
 		t.Error(why)
 	}
 	got = suggested(t, usualShifts, Acquisition{}, 0)
-	for name, want := range map[string]string{"resample_resolution": "", "stitch_overlap": "", "stack_slicing_interval_mm": "", "clean_shifts": "false", "shifts_clean_max_shift_mm": "0.15"} {
+	for name, want := range map[string]string{"resample_resolution": "", "stitch_overlap": "", "stack_slicing_interval_mm": "", "shifts_clean_max_shift_mm": "0.15"} {
 		if s, ok := got[name]; s.Value != want || !ok {
 			t.Errorf("without metadata, %s: %+v, want %q", name, s, want)
 		}
+	}
+	if _, ok := got["clean_shifts"]; ok {
+		t.Error("shifts without glitches are to be cleaned")
 	}
 	if s := suggested(t, "0,1,0.1,0\n", Acquisition{}, 10); s["shifts_clean_max_shift_mm"].Value != "" || s["resample_resolution"].Value != `"10"` {
 		t.Errorf("of one shift: %+v", s)
