@@ -27,7 +27,7 @@ func analyzeCommand() *cli.Command {
 			{Name: "TRANSFORMS_DIR", Usage: "folder of registrations, with a subfolder *z<NN>* for each slice, or one that holds it as transforms/ or register_pairwise/"},
 			{Name: "DIR", Usage: "folder to write into"},
 		},
-		Shared: cli.Outputs,
+		Shared: cli.Resources | cli.Outputs,
 		Flags: []cli.Flag{
 			cli.Bind(&o.Resolution, cli.Flag{Name: "resolution", Check: cli.VoxelSize, Value: "UM", Usage: "size of a pixel of the registered slices, in µm"}),
 			cli.Bind(&o.RotationThreshold, cli.Flag{Name: "rotation_threshold", Check: cli.Between(0, 360), Value: "DEG", Usage: "report slices that are turned by more than this against the one before them, in degrees"}),
@@ -50,7 +50,7 @@ func runAnalyze(ctx context.Context, r *cli.Run, o motions.Options) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	all, warnings, err := motions.Read(ctx, folder)
+	all, warnings, err := motions.Read(ctx, folder, r.Options.Threads)
 	if err != nil {
 		return cli.BadInput(err)
 	}

@@ -25,7 +25,7 @@ func rotationCommand() *cli.Command {
 			"by the same angle. Writes four files into DIR: acquisition_rotation_data.csv (a row for each shift),\n" +
 			"acquisition_rotation_analysis.json, .txt (numbers, and what to make of them) and .svg (plots).",
 		Args:   []cli.Arg{tableArg("IN"), {Name: "DIR", Usage: "folder to write into"}},
-		Shared: cli.Outputs,
+		Shared: cli.Resources | cli.Outputs,
 		Flags: []cli.Flag{
 			{Name: "registration_dir", Value: "DIR", Usage: "folder of the registrations of these slices, with a subfolder *z<NN>* for each"},
 			cli.Bind(&o.Resolution, cli.Flag{Name: "resolution", Check: cli.VoxelSize, Value: "UM", Usage: "size of a pixel of the registered slices, in µm"}),
@@ -87,7 +87,7 @@ func registered(ctx context.Context, r *cli.Run) ([]motions.Motion, error) {
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
-	found, warnings, err := motions.Read(ctx, folder)
+	found, warnings, err := motions.Read(ctx, folder, r.Options.Threads)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"strata/pkg/registration"
+	"strata/pkg/work"
 )
 
 // Motion is how a registration moves a slice, by its transform file or else by its metrics.
@@ -26,15 +27,19 @@ type Motion struct {
 // Length returns the length of the translation, px.
 func (m *Motion) Length() float64 { return math.Hypot(m.TX, m.TY) }
 
-// Read reads the motions of a folder of pairwise registrations, by slice. Folders without transform and metrics are left out,
-// with a warning.
-func Read(ctx context.Context, folder *registration.Folder) (all []Motion, warnings []string, err error) {
-	for _, id := range folder.IDs() {
-		p, said, err := folder.Pair(ctx, id)
-		if err != nil {
-			return nil, nil, err
-		}
-		m := Motion{Slice: id, Folder: p.Folder}
+// Read reads the motions of a folder of pairwise registrations, by slice, several at a time. Folders without transform and metrics are
+// left out, with a warning.
+func Read(ctx context.Context, folder *registration.Folder, workers int) (all []Motion, warnings []string, err error) {
+	ids := folder.IDs()
+	pairs, notes := make([]*registration.Pair, len(ids)), make([][]string, len(ids))
+	if err := work.Each(ctx, max(1, workers), len(ids), func(_, i int) (err error) {
+		pairs[i], notes[i], err = folder.Pair(ctx, ids[i])
+		return err
+	}); err != nil {
+		return nil, nil, err
+	}
+	for i, p := range pairs {
+		m, said := Motion{Slice: ids[i], Folder: p.Folder}, notes[i]
 		switch {
 		case p.Transform != nil:
 			warnings = append(warnings, said...)

@@ -44,7 +44,7 @@ func read(t *testing.T, dir string) []Motion {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := Read(context.Background(), f)
+	all, _, err := Read(context.Background(), f, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
