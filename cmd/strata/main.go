@@ -59,7 +59,7 @@ var members = []cli.Member{
 	{Name: "interpolate", Usage: "fill the gap of a missing slice between its two neighbours", Aliases: []string{"linum-interpolate-missing-slice"}, Command: interpolate.Command},
 	{Name: "register", Usage: "find how a slice lies on the slice before it", Aliases: []string{"linum-register-pairwise"}, Command: register.Command},
 	{Name: "manual", Usage: "correct the registration of slices by hand, with view", Command: manual.Command},
-	{Name: "stack", Usage: "assemble slices into one volume", Aliases: []string{"linum-stack-slices-motor"}, Command: stack.Command},
+	{Name: "stack", Usage: "assemble slices into one volume", Aliases: []string{"linum-stack-slices-motor", "linum-stack-motor-only"}, Command: stack.Command},
 	{Name: "bias-field", Usage: "remove the smooth multiplicative field of a stacked volume", Aliases: []string{"linum-correct-bias-field"}, Command: biasfield.Command},
 	{Name: "align", Usage: "register a volume to a template", Aliases: []string{"linum-align-to-ras"}, Command: align.Command},
 	{Name: "preview", Usage: "draw a picture of an OME-Zarr image, a TIFF or a CZI file", Command: preview.Command},
