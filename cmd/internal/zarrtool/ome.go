@@ -144,12 +144,18 @@ func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missin
 	level := im.Levels[0]
 	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero, Label: im.ImageLabel,
 		Attributes: rawMap(im.Group.Attributes())}
+	statedUnits(&spec, im)
+	return spec, level.Array, nil
+}
+
+// statedUnits gives the axes of a spec the units of an image, as stated or guessed.
+func statedUnits(spec *ngff.ImageSpec, im *ngff.Image) {
+	spec.Axes = slices.Clone(im.Axes)
 	for d, unit := range im.Unit {
 		if unit != "" { // of space; a time keeps what it states
 			spec.Axes[d].Unit = unit
 		}
 	}
-	return spec, level.Array, nil
 }
 
 // checkAxes returns an error for names that NGFF images cannot have: allowed are t, c, and two or three of z, y, x
