@@ -130,9 +130,9 @@ var withoutParameter = map[string]string{
 	"interpolate --preview":        "preview draws slices",
 	"interpolate --preview_slice":  "goes with --preview",
 
-	"align --level":                "the program finds the one that is fine enough",
-	"align --initial_rotation":     "for looking at one volume",
 	"align --preview":              "always given",
+	"align --start_preview":        "align_start_preview: a name that is always the same",
+	"align --start_only":           "makes no volume",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",
 	"align --n_levels":             "stack_pyramid_resolutions says which",
@@ -143,8 +143,6 @@ var withoutParameter = map[string]string{
 	"stack --blending":            "stack_blend says whether",
 	"stack --native_resolution":   "for a volume by the motor alone",
 	"stack --preview":             "preview draws the volume",
-	"normalize --span_percentile": "what linumpy's name does",
-	"crop --zero_nonfinite":       "what linumpy's name does",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",
@@ -170,6 +168,8 @@ var withoutParameter = map[string]string{
 	"slices assess --existing_config": "given where there is a table of slices",
 	"slices assess --update_existing": "a table is begun where there is none",
 	"slices assess --report_only":     "makes nothing",
+	"slices assess --faulty_slices":   "its default names and excludes them",
+	"slices assess --mosaics":         "the mosaics of a run are of one scan",
 
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",
