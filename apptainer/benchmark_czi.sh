@@ -50,7 +50,7 @@ find_file() {
   shopt -u nullglob nocaseglob
 }
 
-# ask TEXT DEFAULT: sets answer; leaves on q.
+# ask TEXT DEFAULT: sets answer; leaves on q, which may also be typed behind the default, where the cursor stands.
 ask() {
   answer=''
   if [ -t 0 ]; then
@@ -61,7 +61,10 @@ ask() {
     printf '\n' >&2
   fi
   answer=${answer:-$2}
-  case $answer in q | Q) exit 0 ;; esac
+  case $answer in
+    q | Q) exit 0 ;;
+    "$2"q | "$2"Q) [ -e "$answer" ] || exit 0 ;;
+  esac
 }
 
 # ask_file: sets file to one that is there.

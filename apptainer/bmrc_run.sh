@@ -20,41 +20,61 @@ failed=1 usage=2 bad_input=3
 went_back=200 # from a question to the menu; never leaves this script
 newline=$'\n'
 
-# number|name|program in the image, - is done here|what it does
-choices='1|pipeline|-|run the pipeline, from mosaics to one volume
+# A heading is |text. A choice is number|name|program in the image, - is done here|what it does. A number keeps its
+# choice from version to version, so that they are not in order. tests/menu compares the programs with strata --help.
+choices='|Workflow
+1|pipeline|-|run the pipeline, from mosaics to one volume
+22|start|strata start|look at a folder, and say what to do with it
+16|qc-report|qc-report|write the quality report of a run
+|Stages, from tiles to slices
+23|mosaic|mosaic|make mosaics of the tiles of a microscope
 2|aip|aip|compute average intensity projections
 3|resample|resample|resample mosaics to another voxel size
 4|focal|focal|correct the focal-plane curvature of mosaics
+24|flatfield|flatfield|correct the uneven illumination of tiles
+13|stitch|stitch|stitch the tiles of a mosaic into a slice
+25|beam-profile|beam-profile|divide slices by the axial profile of the beam
+14|crop|crop|crop slices below the tissue surface
+26|attenuation|attenuation|undo the decay of the signal with depth
+27|normalize|normalize|bring intensities of slices to a common scale
+|Volumes, from slices
+28|slices|slices|decide which slices are used
+29|shifts|shifts|make and repair the table of shifts of slices
+30|common-space|common-space|put slices onto one canvas
+31|interpolate|interpolate|fill the gap of a missing slice
+32|register|register|find how a slice lies on the one before it
+33|manual|manual|correct the registration of slices by hand
 5|stack|stack|assemble slices into one volume
-6|benchmark-czi|benchmark_czi.sh|find the fastest way to read the tiles of a CZI file (asks)
-7|profile-czi|profile_czi.sh|show where the time goes in reading a CZI file (asks)
-8|benchmark-zarr|bench-zarr|measure how fast an OME-Zarr image is read
-9|benchmark-tiff|bench-tiff|measure how fast a TIFF file is read
-10|doctor|doctor|report what this machine has: GPU, drivers, storage
+34|bias-field|bias-field|even out the brightness of a volume
+35|align|align|lay a volume on a template, such as an atlas
+|Tools
+21|view|view|look at images in a browser; --slurm: from a job
+15|preview|preview|draw pictures of slices and volumes
+17|zarr-tool|zarr-tool|inspect, convert and validate OME-Zarr
+19|smooth|smooth|filter images by median, Gaussian or gradient
+36|phantom|phantom|make test data whose truth is known
+10|doctor|doctor|report what this machine has: GPU, storage
+37|sif|sif|inspect, sign and build container images
 11|shell|-|open a shell in the image
 12|help|-|print this help; help CHOICE: that of a program
-13|stitch|stitch|stitch the tiles of a mosaic into a slice
-14|crop|crop|crop slices below the tissue surface
-15|preview|preview|draw pictures of slices and volumes
-16|qc-report|qc-report|write the quality report of a run
-17|zarr-tool|zarr-tool|inspect, convert and validate OME-Zarr
+|Benchmarks
+6|benchmark-czi|benchmark_czi.sh|find the fastest way to read a CZI file (asks)
+7|profile-czi|profile_czi.sh|show where the time of a CZI file goes (asks)
+20|bench-czi|bench-czi|measure how fast a CZI file is read (flags)
+8|benchmark-zarr|bench-zarr|measure how fast an OME-Zarr image is read
+9|benchmark-tiff|bench-tiff|measure how fast a TIFF file is read
 18|benchmark-io|bench-io|measure how fast files are read and written
-19|smooth|smooth|filter images by median, Gaussian or gradient
-20|bench-czi|bench-czi|benchmark the tiles of a CZI file, without questions
-21|view|view|look at images in a browser; with --slurm from a job'
+38|benchmark-tile|bench-tile|measure how fast tiles with a halo are read'
 
 print_help() {
   cat <<'HELP'
 usage: bmrc_run.sh [OPTION...]                          show the menu
        bmrc_run.sh [OPTION...] CHOICE [ARGUMENT...]     run one choice of it
 
-CHOICE is a number or a name of this list. ARGUMENTs go to the program unchanged.
-
+CHOICE is a number or a name of this list. ARGUMENTs go to the program unchanged, and its exit
+code is this script's.
 HELP
-  local number name program text
-  while IFS='|' read -r number name program text; do
-    printf '  %2s  %-15s %s\n' "$number" "$name" "$text"
-  done < <(offered)
+  list '  '
   cat <<'HELP'
 
 Options:
@@ -478,9 +498,17 @@ add_bind() {
   cmd+=(--bind "$dir:$target")
 }
 
-# container_command WORD...: sets cmd to what runs WORD... in the image.
+# container_command WORD...: sets cmd to what runs WORD... in the image, or with strata where there is none.
 container_command() {
   local name prefix
+  if [ -n "$strata" ]; then
+    case $1 in
+      strata) cmd=("$strata" "${@:2}") ;;
+      *.sh) cmd=(env "DATA_DIR=$data" "$here/$1" "${@:2}") ;;
+      *) cmd=("$strata" "$@") ;;
+    esac
+    return
+  fi
   cmd=()
   # The names that Apptainer lets in even where a site empties the environment. They are
   # part of the command, so that a pasted one does the same. sif run-root lets all in.
@@ -562,18 +590,51 @@ held() {
   [ -n "$kept" ] && [ -r "$kept" ] && cat "$kept"
 }
 
-# offered [ask]: the choices that the image holds; all of them while it is not known what it holds.
+# offered [ask]: the choices that the image holds, under their headings; all of them while it is not known what it holds.
 offered() {
-  local number name program text have
+  local number name program text have heading=''
   have=$(held "$@" 2>/dev/null) || have=''
   while IFS='|' read -r number name program text; do
-    case $program:" ${have:-$program} " in -:* | *" $program "*) printf '%s|%s|%s|%s\n' "$number" "$name" "$program" "$text" ;; esac
+    if [ -z "$number" ]; then heading=$name; continue; fi
+    case $program:" ${have:-${program%% *}} " in
+      -:* | *" ${program%% *} "*)
+        [ -z "$heading" ] || printf '|%s\n' "$heading"
+        heading=''
+        printf '%s|%s|%s|%s\n' "$number" "$name" "$program" "$text" ;;
+    esac
   done <<<"$choices"
+}
+
+# list INDENT [ask]: what is offered, one line each.
+list() {
+  local indent=$1 number name program text
+  shift
+  while IFS='|' read -r number name program text; do
+    if [ -z "$number" ]; then printf '\n%s\n' "$name"; else printf '%s%2s  %-15s %s\n' "$indent" "$number" "$name" "$text"; fi
+  done < <(offered "$@")
+}
+
+# names COLUMNS [ask]: what is offered without what it does, for a screen that the list does not fit on.
+names() {
+  local columns=$1 number name program text line=''
+  shift
+  while IFS='|' read -r number name program text; do
+    if [ -z "$number" ]; then
+      [ -z "$line" ] || printf '%s\n' "$line"
+      printf '%s\n' "$name"
+      line=''
+      continue
+    fi
+    if ((${#line} + ${#number} + ${#name} + 3 > columns)); then printf '%s\n' "$line" && line=''; fi
+    line+="  $number $name"
+  done < <(offered "$@")
+  printf '%s\n' "$line"
 }
 
 # need_program NAME: stops when the image does not have it. choice is what was chosen.
 need_program() {
   local have
+  [ -z "$strata" ] || return 0
   have=$(image_programs) || exit
   case " $have " in *" $1 "*) return ;; esac
   [ "$choice" = "$1" ] || choice+=" ($1)"
@@ -599,12 +660,23 @@ check_image_kind() {
   case $kind:$image in sif:*://*) die $usage "image $image: sif takes files only: apptainer pull fetches it" ;; esac
 }
 
-# find_all: what every command in the image needs.
+# find_strata: sets strata to the one that is built or installed.
+find_strata() {
+  strata=$(look_for "$here/../bin/strata" strata) && strata=$(readlink -f "$(dirname "$strata")")/strata
+}
+
+# find_all: what every command in the image needs. Where there is no image but strata is built or installed, that is
+# used: strata is set.
 find_all() {
   local problem code
-  find_image || die "$code" "$problem"
-  find_runtime || die "$code" "$problem"
-  check_image_kind
+  strata=''
+  if ! find_image; then
+    if [ "$code" != $usage ] || ! find_strata; then die "$code" "$problem"; fi
+    warn "$problem: the programs of this machine are used"
+  else
+    find_runtime || die "$code" "$problem"
+    check_image_kind
+  fi
   find_data
   find_scratch
 }
@@ -638,6 +710,7 @@ run_view() {
 
 run_shell() {
   find_all
+  [ -z "$strata" ] || die $usage "shell: it is one in the image: name one with --image FILE or STRATA_IMAGE"
   [ $# -gt 0 ] || set -- /bin/bash --norc
   container_command "$@"
   run "${cmd[@]}"
@@ -786,7 +859,7 @@ ask_for() {
     case $check in *_problem) problem="$answer: $problem" ;; esac
     say "$problem"
   done
-  [ -n "$in_menu" ] || exit 130
+  [ -n "$in_menu" ] || { echo 'nothing was run' >&2; exit 0; }
   exit $went_back
 }
 
@@ -937,15 +1010,22 @@ run_pipeline() {
 
 # find_choice WORD: sets choice and program, or says that there is no such choice.
 find_choice() {
-  local n name prog text last='' all=''
+  local n name prog text last=0 all=''
   while IFS='|' read -r n name prog text; do
+    [ -n "$n" ] || continue
     if [ "$1" = "$n" ] || [ "$1" = "$name" ] || [ "$1" = "$prog" ] && [ "$1" != - ]; then
       choice=$name program=$prog
       return
     fi
-    last=$n all+=" $name"
+    ((n <= last)) || last=$n
+    all+=" $name"
     [ "$prog" = - ] || all+=" $prog"
   done <<<"$choices"
+  # An image may be newer than this list.
+  case $1 in
+    *[!A-Za-z0-9_.-]*) ;;
+    *) case " $(held ${opt_dry:-ask} 2>/dev/null) " in *" $1 "*) choice=$1 program=$1; return ;; esac ;;
+  esac
   # shellcheck disable=SC2086 # names have no spaces
   warn "unknown choice '$1'$(did_you_mean "$1" $all): want a number from 1 to $last or a name, --help lists them"
   return $usage
@@ -960,9 +1040,11 @@ run_choice() { # run_choice ARGUMENT...: of choice and program
       find_choice "$1" || exit
       if [ "$choice" = pipeline ]; then print_pipeline_help; exit 0; fi
       if [ "$program" = - ]; then print_help; exit 0; fi
-      run_program "$program" --help ;;
+      # shellcheck disable=SC2086 # strata start is two words
+      run_program $program --help ;;
     view) run_view "$@" ;;
-    *) run_program "$program" "$@" ;;
+    # shellcheck disable=SC2086
+    *) run_program $program "$@" ;;
   esac
 }
 
@@ -979,8 +1061,8 @@ terminal_for_whiptail() {
 # whip FLAG...: whiptail; what it answers goes to standard output.
 whip() { whiptail --title Strata "$@" 3>&1 1>&2 2>&3 3>&-; }
 
-# ask TEXT DEFAULT: sets answer; fails when the user wants to go back, by q, Escape or the end of input. A folder
-# that is called q is ./q.
+# ask TEXT DEFAULT: sets answer; fails when the user wants to go back, by q, Escape or the end of input. The cursor
+# stands behind the default, so that q may be typed there; a folder that is called so is there already. One that is called q is ./q.
 ask() {
   answer=''
   if [ "$ui" = whiptail ]; then
@@ -992,7 +1074,10 @@ ask() {
     IFS= read -r answer || [ -n "$answer" ] || return 1
     answer=${answer:-$2}
   fi
-  [ "$answer" != q ] && [ "$answer" != Q ]
+  case $answer in
+    q | Q) return 1 ;;
+    "$2"q | "$2"Q) [ -e "$answer" ] ;;
+  esac
 }
 
 say() {
@@ -1040,7 +1125,8 @@ typed_path() {
   host_path "$1"
 }
 
-data_is_known() { [ -n "$opt_data${DATA_DIR-}${config[data]-}" ]; }
+# data_is_known: or nobody asks for it: without an image nothing is /data.
+data_is_known() { [ -n "$opt_data${DATA_DIR-}${config[data]-}" ] || ! (find_image); }
 
 ask_data() {
   local data
@@ -1060,13 +1146,14 @@ from_menu() {
       data_is_known || ask_data ;;
     *)
       data_is_known || ask_data
-      (find_all; need_program "$program") || exit # before anything else is asked
+      (find_all; need_program "${program%% *}") || exit # before anything else is asked
       last=${config[args_$choice]-}
       while :; do
         ask "$choice: arguments (none: its help)" "$last" || exit $went_back
         split_words "$answer" || { say "unclosed quote: $answer"; continue; }
         [ ${#words[@]} = 0 ] || break
-        (run_program "$program" --help) | page
+        # shellcheck disable=SC2086
+        (run_program $program --help) | page
         back_to 'the arguments' || exit $went_back
       done
       (run_choice "${words[@]}")
@@ -1092,8 +1179,14 @@ scratch_answer_problem() { [ -z "$1" ] || folder_problem "$1"; }
 check_nv() { case $1 in auto | on | off) ;; *) echo "want auto, on or off" ;; esac; }
 
 header() {
-  local problem code data
-  find_image || image="none: $problem"
+  local problem code data strata
+  if ! find_image; then
+    image="none: $problem"
+    if [ "$code" = $usage ]; then
+      image='none: name one with --image FILE or STRATA_IMAGE'
+      ! find_strata || image="none: the programs in ${strata%/*} are run"
+    fi
+  fi
   data=$(setting data "$opt_data" "${DATA_DIR-}")
   printf 'image: %s\ndata:  %s\n' "$image" "${data:-not set yet}"
 }
@@ -1102,25 +1195,36 @@ pick_with_whiptail() {
   local number name program text
   local -a items=()
   while IFS='|' read -r number name program text; do
-    printf -v text '%-15s %s' "$name" "$text"
+    if [ -z "$number" ]; then text=$name; else printf -v text '  %-15s %s' "$name" "$text"; fi
     items+=("$number" "$text")
   done < <(offered ask)
-  pick=$(whip --cancel-button Quit --menu -- "$(header)" 0 0 0 "${items[@]}" s 'settings' q 'quit') || pick=q
+  pick=''
+  while [ -z "$pick" ]; do # a heading is no choice
+    pick=$(whip --cancel-button Quit --default-item 1 --menu -- "$(header)" 0 0 0 "${items[@]}" '' 'Menu' s '  settings' q '  quit') || pick=q
+  done
 }
 
 pick_by_typing() {
-  local number name program text
-  { echo; header; } >&2
-  while IFS='|' read -r number name program text; do
-    printf '%2s) %-15s %s\n' "$number" "$name" "$text" >&2
-  done < <(offered ask)
+  local rows='' columns='' shown lines
+  shown=$(list '' ask)
+  [ ! -t 0 ] || read -r rows columns < <(stty size 2>/dev/null)
+  lines=${shown//[!$newline]/}
+  echo
+  header
+  echo
+  if ((${rows:-0} > 0 && ${#lines} + 7 > rows)); then
+    names "${columns:-80}" ask
+    echo 'help: what each of them does'
+  else
+    printf '%s\n\n' "${shown#"$newline"}"
+  fi
   pick=''
   while [ -z "$pick" ]; do
-    printf 'choice (s: settings, q: quit): ' >&2
+    printf 'choice (s: settings, q: quit): '
     IFS= read -r pick || [ -n "$pick" ] || pick=q
     pick=${pick// /}
   done
-}
+} >&2
 
 menu() {
   local status
@@ -1143,7 +1247,7 @@ menu() {
 }
 
 main() {
-  opt_image='' opt_data='' opt_scratch='' opt_nv='' opt_module='' opt_runtime='' opt_dry='' opt_yes='' in_menu='' ui=plain
+  opt_image='' opt_data='' opt_scratch='' opt_nv='' opt_module='' opt_runtime='' opt_dry='' opt_yes='' in_menu='' ui=plain strata=''
   local known=(--image --data --scratch --nv --no-nv --module --runtime --dry-run --yes --plain --config --version --help)
   while [ $# -gt 0 ]; do
     case $1 in

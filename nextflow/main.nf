@@ -3,33 +3,36 @@
 // Serial-section OCT: raw frames, or a folder of mosaic grids and the shifts between
 // them in, one volume out, with projections, pictures and a report. README.md says more.
 
-include { AIP          } from './modules/aip'
-include { MOSAIC       } from './modules/mosaic'
-include { SHIFTS       } from './modules/shifts'
-include { RESAMPLE     } from './modules/resample'
-include { FOCAL        } from './modules/focal'
-include { FLATFIELD    } from './modules/flatfield'
-include { ESTIMATE     } from './modules/estimate'
-include { STITCH       } from './modules/stitch'
-include { BEAM_PROFILE } from './modules/beam_profile'
-include { CROP         } from './modules/crop'
-include { ATTENUATION  } from './modules/attenuation'
-include { NORMALIZE    } from './modules/normalize'
-include { CONFIG       } from './modules/config'
-include { ASSESS       } from './modules/assess'
-include { CLEAN        } from './modules/clean'
-include { COMMON_SPACE } from './modules/common_space'
-include { INTERPOLATE  } from './modules/interpolate'
-include { FINALISE     } from './modules/finalise'
-include { REGISTER     } from './modules/register'
-include { MANUAL       } from './modules/manual'
-include { EXCLUDE      } from './modules/exclude'
-include { STACK        } from './modules/stack'
-include { BIAS_FIELD   } from './modules/bias_field'
-include { ALIGN        } from './modules/align'
-include { PREVIEW      } from './modules/preview'
-include { REPORT       } from './modules/report'
-include { VERSIONS     } from './modules/versions'
+include { AIP           } from './modules/aip'
+include { MOSAIC        } from './modules/mosaic'
+include { SHIFTS        } from './modules/shifts'
+include { RESAMPLE      } from './modules/resample'
+include { FOCAL         } from './modules/focal'
+include { FLATFIELD     } from './modules/flatfield'
+include { ESTIMATE      } from './modules/estimate'
+include { STITCH        } from './modules/stitch'
+include { STITCH_MOTORS } from './modules/stitch_motors'
+include { BEAM_PROFILE  } from './modules/beam_profile'
+include { CROP          } from './modules/crop'
+include { ATTENUATION   } from './modules/attenuation'
+include { NORMALIZE     } from './modules/normalize'
+include { CONFIG        } from './modules/config'
+include { ASSESS        } from './modules/assess'
+include { CLEAN         } from './modules/clean'
+include { COMMON_SPACE  } from './modules/common_space'
+include { INTERPOLATE   } from './modules/interpolate'
+include { FINALISE      } from './modules/finalise'
+include { REGISTER      } from './modules/register'
+include { MANUAL        } from './modules/manual'
+include { EXCLUDE       } from './modules/exclude'
+include { STACK         } from './modules/stack'
+include { STACK_MOTORS  } from './modules/stack_motors'
+include { ROTATION      } from './modules/rotation'
+include { BIAS_FIELD    } from './modules/bias_field'
+include { ALIGN         } from './modules/align'
+include { PREVIEW       } from './modules/preview'
+include { REPORT        } from './modules/report'
+include { VERSIONS      } from './modules/versions'
 
 workflow {
     STRATA()
@@ -56,6 +59,8 @@ workflow STRATA {
     def crops = channel.empty()
     def tables = channel.empty()
     def previews = channel.empty()
+    def compared = channel.empty()
+    def diagnosed = channel.empty()
     def projections = channel.empty()
 
     // [name, image, fingerprint] from one stage to the next. What projections and
@@ -107,10 +112,16 @@ workflow STRATA {
             transform = ESTIMATE.out.transform.map { it -> [it, ''] }
             calls.note(ESTIMATE.out)
         }
-        STITCH(inputs.asSlices(images), transform, calls.stage('stitch', [estimate.refines ? '--estimate' : '']))
+        def grids = inputs.asSlices(images)
+        STITCH(grids, transform, calls.stage('stitch', [estimate.refines ? '--estimate' : '']))
         images = STITCH.out.slice
         positions = STITCH.out.positions
         calls.note(STITCH.out)
+        if (given.diagnostics) {
+            STITCH_MOTORS(grids.join(images.map { it -> it.take(2) }).join(positions.map { it -> [it.name - '.json', it] }), calls.of('stitch', [calls.flag('stitch_overlap'), calls.flag('stitch_blending')]))
+            compared = STITCH_MOTORS.out.comparison
+            calls.note(STITCH_MOTORS.out)
+        }
     }
     else if (['beam-profile', 'crop', 'attenuation', 'normalize', 'common-space', 'stack'].any { it -> Chain.has(it) }) {
         images = inputs.asSlices(images)
@@ -147,6 +158,11 @@ workflow STRATA {
         SHIFTS(inputs.inOrder(infos).filter { it -> it }, calls.of('shifts', [calls.flags('shifts estimate'), given.shifts_estimate_swap_xy == null && !given.mosaic_preprocess ? '--swap_xy' : '']))
         shifts = SHIFTS.out.shifts.map { it -> [it, ''] }
         calls.note(SHIFTS.out)
+    }
+    if (given.diagnostics && Chain.has('stack')) {
+        STACK_MOTORS(slices, shifts.filter { it -> it[0] }, calls.of('stack', ['stack_slicing_interval_mm', 'stack_moving_z_first_index'].collect { it -> calls.flag(it) }))
+        diagnosed = STACK_MOTORS.out.pictures
+        calls.note(STACK_MOTORS.out)
     }
     def config = channel.value(inputs.given(given.slice_config))
     if (Chain.table() && given.slice_config == null) {
@@ -203,6 +219,11 @@ workflow STRATA {
             config = EXCLUDE.out.config.map { it -> [it, ''] }.concat(config).first()
             calls.note(EXCLUDE.out)
         }
+        if (given.diagnostics) {
+            ROTATION(shifts.filter { it -> it[0] }, found.filter { it -> it }, calls.of('register', [Chain.pixel()]), calls.key('shifts'))
+            diagnosed = diagnosed.mix(ROTATION.out.registration, ROTATION.out.rotation)
+            calls.note(ROTATION.out)
+        }
         transforms = found.map { it -> [it, '', true] }
         pairs = found
     }
@@ -223,7 +244,7 @@ workflow STRATA {
         projected = projected.mix(volume.map { it -> ['volume', it, '', 'aip'] })
         pictured = pictured.mix(volume.map { it -> ['volume', it, ''] })
         if (Chain.has('align')) {
-            ALIGN(volume, inputs.given(given.align_template), calls.of('align', [calls.flags('format'), calls.flags('align')] + pyramid))
+            ALIGN(volume, inputs.given(given.align_template), calls.of('align', [calls.flags('format'), calls.flags('align'), given.align_start_preview ? '--start_preview align/volume_start.png' : ''] + pyramid))
             calls.note(ALIGN.out)
         }
     }
@@ -239,7 +260,7 @@ workflow STRATA {
     }
     if (Chain.has('qc-report')) {
         REPORT(inputs.inOrder(calls.reports()).filter { it -> it }, inputs.inOrder(previews), inputs.inOrder(projections), inputs.inOrder(maps), inputs.inOrder(positions),
-            inputs.inOrder(crops), inputs.inOrder(tables), inputs.inOrder(recorded), inputs.inOrder(repaired), inputs.inOrder(calls.metrics()), pairs, Chain.title(), calls.of('qc-report', [calls.flags('qc-report')]))
+            inputs.inOrder(crops), inputs.inOrder(tables), inputs.inOrder(recorded), inputs.inOrder(repaired), inputs.inOrder(calls.metrics()), pairs, inputs.inOrder(compared), inputs.inOrder(diagnosed), Chain.title(), calls.of('qc-report', [calls.flags('qc-report')]))
         calls.note(REPORT.out)
     }
 

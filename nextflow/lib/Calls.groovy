@@ -20,6 +20,9 @@ class Calls {
     /** [flags, key] of a program, as a process takes them. */
     List of(String program, List flags) { [flags.findAll().join(' '), Programs.key(program)] }
 
+    /** The key alone, of a program that a process runs besides. */
+    String key(String program) { Programs.key(program) }
+
     /** The same of the program of a stage, whose flags are those of its images and its own. */
     List stage(String program, List more = []) { of(program, [format(Chain.levels(program), Chain.format(program)), flags(program)] + more) }
 

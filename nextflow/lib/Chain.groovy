@@ -116,6 +116,9 @@ class Chain {
         return parameter(stage in ['clean-shifts', 'exclude'] ? 'table' : stage)
     }
 
+    /** The flag with the size of a pixel of the slices, in µm, where the chain decides it. */
+    static String pixel() { has('resample') ? "--resolution ${params.resample_resolution.toString().tokenize(', ').last()}" : '' }
+
     /** What stands over the report: by default the name of the results, or of the folder that they are in. */
     static String title() {
         final results = Path.of(params.outdir.toString()).toAbsolutePath().normalize()
@@ -132,6 +135,8 @@ class Chain {
         if (has('interpolate') || table() && params.slice_config == null)
             names << 'slices'
         if (has('mosaic') && params.shifts == null && (has('stack') || has('common-space')))
+            names << 'shifts'
+        if (params.diagnostics && has('register'))
             names << 'shifts'
         return names.unique()
     }
@@ -174,6 +179,7 @@ class Chain {
             projections: has('aip') ? 'aip' : null,
             previews   : has('preview') ? 'previews' : null,
             report     : has('qc-report') ? 'qc-report.html' : null,
+            diagnostics: params.diagnostics ? 'diagnostics' : null,
         ]
         return all.findAll { it.value }
     }

@@ -38,7 +38,7 @@ class Inputs {
         final Path folder = addresses ? null : path(params[parameter])
         raw = parameter == 'raw' ? new Raw(folderOf(folder), params) : null
         final String pattern = Chain.direct() ? 'slice_z*.ome.zarr' : params.input_pattern
-        images = raw ? (params.watch ? [] : raw.slices()) : addresses ? far(addresses) : find(folder, pattern)
+        images = chosen(raw ? (params.watch ? [] : raw.slices()) : addresses ? far(addresses) : find(folder, pattern))
         if (Chain.has('stitch'))
             images.each { clash(it[0] as String, place(it)) }
         if (Chain.has('stack') || Chain.has('common-space')) {
@@ -132,6 +132,15 @@ class Inputs {
         if (wrong != null || !lines)
             throw new IllegalArgumentException("parameter input: ${input} is a file, should be a folder of mosaic grids, an OME-Zarr, or a text with an address (s3://… or https://…) on each line" + (wrong == null ? '' : ", not '${wrong.take(40)}'"))
         return lines
+    }
+
+    /** The images of the slices that only_slices names; all without it. */
+    private List<List> chosen(List<List> found) {
+        final Set<Integer> only = numbers(params.only_slices)
+        final List<List> left = only ? found.findAll { number(it[0] as String) in only } : found
+        if (found && !left)
+            throw new IllegalArgumentException("parameter only_slices: none of slices ${params.only_slices} is there: there are ${found.collect { number(it[0] as String) }.findAll { it != null }.join(', ') ?: 'images without a number'}")
+        return left
     }
 
     private List<List> far(List<String> addresses) {
@@ -235,8 +244,9 @@ class Inputs {
 
     /** The slices that the shifts name and the input does not have, as slice_z<NN>. */
     List<String> absent() {
+        final Set<Integer> only = numbers(params.only_slices)
         if (raw)
-            return raw.absent()
+            return raw.absent().findAll { !only || number(it) in only }
         if (shifts == null || Files.size(shifts) > MOST_TABLE)
             return []
         // What is wrong with the table stack will say, with the line.
@@ -250,7 +260,7 @@ class Inputs {
             final List<String> cells = line.split(',')*.trim()
             columns.each { if (it < cells.size() && cells[it] ==~ /\d{1,9}(\.0+)?/) named << (cells[it].tokenize('.')[0] as Integer) }
         }
-        return (named - images.collect { number(it[0] as String) }).collect { String.format(Locale.ROOT, 'slice_z%02d', it) }
+        return (named - images.collect { number(it[0] as String) }).findAll { !only || it in only }.collect { String.format(Locale.ROOT, 'slice_z%02d', it) }
     }
 
     private static boolean isZarr(Path folder) {

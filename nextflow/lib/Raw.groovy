@@ -130,7 +130,8 @@ class Raw {
         final int newest = ((found.keySet() + taken) ?: [0]).max()
         final ready = found.keySet().findAll { over || it < newest && now - (seen[it][1] as long) >= millis('watch_settle') }
         taken.addAll(ready)
-        return ready.collect { [name(it), found[it], marks[it]] }
+        final Set<Integer> only = Inputs.numbers(params.only_slices)
+        return ready.findAll { !only || it in only }.collect { [name(it), found[it], marks[it]] }
     }
 
     private long millis(String parameter) { Duration.of(params[parameter].toString()).toMillis() }

@@ -21,6 +21,7 @@ class Report {
             flag('z_matches', csv['z_matches.csv']),
             flag('decisions', csv['stacking_decisions.csv']),
             measured ? "--metrics ${measured.collect { quoted(it) }.join(',')}" : '',
+            of.diagnostics ? '--diagnostics diagnostics' : '',
             of.missing ? '--missing missing_slices.tsv' : '',
         ].findAll().join(' ')
     }

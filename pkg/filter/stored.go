@@ -33,3 +33,24 @@ func NonFiniteStored(t dtype.Type, v []byte) int64 {
 	}
 	return 0
 }
+
+// ZeroNonFiniteStored replaces NaN and infinite elements by 0, in the bytes of elements.
+func ZeroNonFiniteStored(t dtype.Type, v []byte) {
+	switch t {
+	case dtype.Float32:
+		zeroNonFinite(dtype.Slice[float32](v))
+	case dtype.Float64:
+		zeroNonFinite(dtype.Slice[float64](v))
+	}
+}
+
+func zeroNonFinite[F float32 | float64](v []F) {
+	if CountNonFinite(v) == 0 {
+		return
+	}
+	for i, f := range v {
+		if f-f != 0 {
+			v[i] = 0
+		}
+	}
+}

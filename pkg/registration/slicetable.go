@@ -24,11 +24,19 @@ const (
 	InterpolationFailed = "interpolation_failed" // boolean
 	InterpolationMethod = "interpolation_method_used"
 	InterpolationReason = "interpolation_fallback_reason"
+	Fault               = "fault"        // what is wrong with the slice; written only if a slice has one
+	FaultReason         = "fault_reason" // the figures that show it
 )
+
+// FaultDuplicate is the fault of a slice that was scanned twice: the blade cut nothing off before it.
+const FaultDuplicate = "duplicate"
 
 // sliceColumns holds the columns that every written table has, even if empty.
 var sliceColumns = []string{SliceID, Use, ExcludeReason, QualityScore, GalvoConfidence, GalvoFix, Notes, Rehomed, RehomingReliable, AutoExcluded,
 	AutoExcludeReason, Interpolated, InterpolationFailed, InterpolationMethod, InterpolationReason}
+
+// faultColumns holds those that a written table has if a slice has a fault.
+var faultColumns = []string{Fault, FaultReason}
 
 // truthColumns holds those that are written as true or false.
 var truthColumns = []string{Use, GalvoFix, Rehomed, AutoExcluded, Interpolated, InterpolationFailed}
@@ -58,7 +66,7 @@ func ReadSliceTable(r io.Reader, name string) (*SliceTable, error) {
 	}
 	s := &SliceTable{Name: name}
 	for _, c := range t.header {
-		if c != "" && !slices.Contains(sliceColumns, c) {
+		if c != "" && !slices.Contains(sliceColumns, c) && !slices.Contains(faultColumns, c) {
 			s.extra = append(s.extra, c)
 		}
 	}
@@ -160,12 +168,19 @@ func (r *SliceRow) SetBool(column string, v bool) { r.fields[column] = fmt.Sprin
 // SliceName returns a slice's number as tables and file names have it: at least two digits.
 func SliceName(id int) string { return fmt.Sprintf("%02d", id) }
 
-// Write writes the table as CSV: the columns of this package, then those that only the file has; rows in the order
+// Write writes the table as CSV: the columns of this package (those of faults if a slice has one), then those that only the file has; rows in the order
 // of their numbers; lines end in CRLF.
 func (s *SliceTable) Write(dst io.Writer) error {
 	w := csv.NewWriter(dst)
 	w.UseCRLF = true
-	columns := slices.Concat(sliceColumns, s.extra)
+	columns := slices.Clone(sliceColumns)
+	for _, row := range s.rows {
+		if row.fields[Fault] != "" {
+			columns = append(columns, faultColumns...)
+			break
+		}
+	}
+	columns = append(columns, s.extra...)
 	rows := [][]string{columns}
 	for _, id := range s.IDs() {
 		text := []string{SliceName(id)}

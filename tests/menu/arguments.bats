@@ -28,7 +28,83 @@ load lib
 19 smooth smooth
 20 bench-czi bench-czi
 21 view view
+24 flatfield flatfield
+25 beam-profile beam-profile
+32 register register
+35 align align
+37 sif sif
+38 benchmark-tile bench-tile
 TABLE
+}
+
+@test "every program that strata has is a choice, under a heading, with a number of its own" {
+  local name count=0
+  for name in $("$MENU_ROOT/bin/strata" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][^ ]*\) .*/\1/p'); do
+    with --dry-run "$name" --x
+    same "$status" 0
+    case $output in *"$T/strata.sif $name --x" | *"$T/strata.sif strata $name --x") ;; *) echo "$name: $output"; return 1 ;; esac
+    count=$((count + 1))
+  done
+  [ $count -ge 33 ]
+  run "$menu" --help
+  local list numbers
+  list=$(sed -n '/^Workflow$/,/^Options:/p' <<<"$output")
+  same "$(/usr/bin/grep -c '^[A-Z]' <<<"$list")" 6
+  numbers=$(sed -n 's/^  \( *[0-9][0-9]*\)  [a-z].*/\1/p' <<<"$list" | sort -n | paste -sd' ' | /usr/bin/tr -s ' ')
+  same "${numbers# }" "$(/usr/bin/seq -s ' ' "$(wc -w <<<"$numbers")")"
+}
+
+@test "arguments and exit code go through" {
+  export PROGRAMS='register strata'
+  EXIT=3 with register a 'b c' --report '' -h
+  same "$status" 3
+  same "$(tail -n 6 "$RECORD" | paste -sd' ')" "register a b\\ c --report '' -h"
+  EXIT=2 with 22 a b
+  same "$status" 2
+  same "$(tail -n 4 "$RECORD" | paste -sd' ')" 'strata start a b'
+  with help start
+  same "$(tail -n 3 "$RECORD" | paste -sd' ')" 'strata start --help'
+  rm -r "$HOME/.cache" # what is known of the image
+  PROGRAMS=aip with start
+  fails_with 2 'start (strata) is not in this image'
+}
+
+@test "a program that only the image knows is run, too" {
+  PROGRAMS='aip linum-aip newer' EXIT=4 with newer a b
+  same "$status" 4
+  same "$(tail -n 3 "$RECORD" | paste -sd' ')" 'newer a b'
+  with 'linum-aip newer'
+  fails_with 2 "unknown choice 'linum-aip newer'"
+}
+
+@test "without an image, the programs that are built or installed" {
+  mkdir -p "$T/tree/apptainer" "$T/tree/bin"
+  cp "$menu" "$MENU_ROOT"/apptainer/*_czi.sh "$T/tree/apptainer/"
+  /usr/bin/cp "$MENU_ROOT/bin/strata" "$T/tree/bin/strata"
+  menu=$T/tree/apptainer/bmrc_run.sh
+  run "$menu" register nothing.ome.zarr b c
+  same "$status" 3
+  said 'the programs of this machine are used'
+  said 'register: nothing.ome.zarr: '
+  run "$menu" view --nonsense
+  same "$status" 2
+  said 'unknown flag --nonsense'
+  run "$menu" start "$T/none"
+  same "$status" 3
+  /usr/bin/ln -s strata "$T/tree/bin/bench-czi"
+  run "$menu" benchmark-czi none.czi
+  same "$status" 3
+  said 'bench-czi: none.czi: no such file'
+  run "$menu" shell
+  same "$status" 2
+  said 'shell: it is one in the image'
+  run "$menu" --plain <<<$'register\nnothing b c\nq\n' # no folder of data is asked for: nothing is /data
+  same "$status" 0
+  said "image: none: the programs in $T/tree/bin are run"
+  said 'register: nothing: '
+  said '(exit code 3)'
+  run "$menu" --image "$T/none.sif" register a b c
+  fails_with 3 "image $T/none.sif: no such file"
 }
 
 @test "view --slurm: a job runs the viewer in the image" {
@@ -94,9 +170,9 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 21 or a name"
-  with 22
-  fails_with 2 "unknown choice '22'"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 38 or a name"
+  with 39
+  fails_with 2 "unknown choice '39'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'

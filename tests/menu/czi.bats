@@ -24,6 +24,25 @@ load lib
   [ -s "$1" ]
 }
 
+@test "in a terminal: q leaves, also behind a default; nothing is measured" {
+  cp "$MENU_TMP/scan/scan_z00.czi" "$T/here/"
+  menu=$MENU_ROOT/apptainer/benchmark_czi.sh
+  screen
+  see "scan_z00.czi"
+  text q
+  keys Enter
+  see 'left with 0'
+  screen
+  see "scan_z00.czi"
+  keys Enter
+  see '1) quick'
+  see 'choice (q: leave): 1'
+  text q
+  keys Enter
+  see 'left with 0'
+  no ls benchmark_results_20*
+}
+
 @test "in a terminal: nothing is found; a path is typed, or one leaves" {
   cp "$MENU_TMP/scan/scan_z00.czi" "$HOME/"
   menu=$MENU_ROOT/apptainer/profile_czi.sh

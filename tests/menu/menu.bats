@@ -1,21 +1,32 @@
 # The menu in a terminal, by whiptail and without, as a user drives it.
 load lib
 
-# Choices are made with the cursor: whiptail does not jump to numbers. OFFERED: those that are there.
-choose() { local n; see pipeline; for n in ${OFFERED:-1 2 3 5 10 11 12 13}; do [ "$n" != "$1" ] || break; keys Down; done; keys Enter; }
-all='aip resample focal stack benchmark_czi.sh profile_czi.sh bench-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io smooth view'
+# choose NUMBER: with the cursor, as whiptail does not jump to numbers. It stands on 1, below the first heading; the help has the same lines.
+choose() {
+  local first
+  see pipeline
+  while read -r first _; do
+    [ "$first" != "$1" ] || break
+    keys Down
+  done < <("$menu" --image "$T/strata.sif" --help | sed '1,/^Workflow$/d; /^$/d; /^Options:/,$d')
+  keys Enter
+}
+all="strata $(cd "$MENU_ROOT/bin" && echo *) benchmark_czi.sh profile_czi.sh"
 # unseen TEXT: it is not on the screen.
 unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return 1 ;; esac; }
 
 @test "whiptail: all choices, image and data" {
   export PROGRAMS=$all
-  ROWS_=36 screen --image "$T/strata.sif" --data "$T/data"
+  ROWS_=60 COLUMNS_=80 screen --image "$T/strata.sif" --data "$T/data"
   see "│ image: $T/strata.sif"
   see "│ data:  $T/data"
-  for line in '1  pipeline' '2  aip' '3  resample' '4  focal' '5  stack' '6  benchmark-czi' '7  profile-czi' '8  benchmark-zarr' \
-    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' '18 benchmark-io' '19 smooth' '20 bench-czi' '21 view' 'q  quit'; do
-    see "│  $line "
-  done
+  see '│     Workflow '
+  see '│     Volumes, from slices '
+  /usr/bin/grep -E '^  [ 0-9][0-9]  ' <("$menu" --help) >"$T/lines"
+  [ "$(wc -l <"$T/lines")" -ge 38 ]
+  local number line
+  while read -r number line; do see "$(printf '│  %-2s   %s ' "$number" "$line")"; done <"$T/lines"
+  see '│  q    quit '
   keys q Enter
   see 'left with 0'
 }
@@ -51,8 +62,9 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   see '<Quit>'
   choose 2
   see "/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out"
+  rm "$RECORD"
   keys Enter
-  see 'Enter: back to the menu'
+  for ((i = 0; i < 100; i++)); do [ -s "$RECORD" ] && break; sleep 0.1; done # the screen may still have what it said before
   same "$(tail -n 7 "$RECORD" | paste -sd' ')" "aip /data/in.zarr a\\ b c \\\$\\(touch evil\\) $HOME/out"
   /usr/bin/grep -qxF "data=$T/my \$(touch evil) 'data'" "$config"
   /usr/bin/grep -qxF "args_aip=/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out" "$config"
@@ -98,7 +110,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
 @test "whiptail: what asks by itself is run without a question but for the data" {
   export PROGRAMS='benchmark_czi.sh profile_czi.sh'
   screen --image "$T/strata.sif"
-  OFFERED='1 6 7 11 12' choose 7
+  choose 7
   see 'Folder of your data, which programs see as /data'
   keys C-u
   text "$T/data"
@@ -107,7 +119,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   see 'Enter: back to the menu'
   keys Enter
   see '<Quit>'
-  OFFERED='1 6 7 11 12' choose 6
+  choose 6
   see "ran $T/strata.sif benchmark_czi.sh"
 }
 
@@ -123,7 +135,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
 @test "whiptail: a failure does not end the menu, nor does an interrupt" {
   fake apptainer 'case ${!#} in *"echo programs: *") echo "programs: doctor" ;; *) echo "it runs"; sleep 60 ;; esac'
   screen --image "$T/strata.sif" --data "$T/data"
-  OFFERED='1 10 11 12' choose 10
+  choose 10
   see 'it runs'
   keys C-c
   see '(exit code 130)'
@@ -138,11 +150,12 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
 
 @test "what the image does not hold is not offered" {
   screen --image "$T/strata.sif" --data "$T/data"
-  see '│  5  stack '
-  see '│  13 stitch '
+  see '│  5    stack '
+  see '│  13   stitch '
   unseen benchmark
   unseen focal
   unseen crop
+  unseen Benchmarks
   keys q Enter
   see 'left with 0'
   with --help
@@ -156,21 +169,22 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
 @test "while it is not known what the image holds, everything is offered" {
   export FAULT='FATAL: no namespace'
   screen --plain --image "$T/strata.sif" --data "$T/data"
-  see ' 6) benchmark-czi'
-  see '18) benchmark-io'
+  see ' 6 benchmark-czi'
+  see '18 benchmark-io'
   text benchmark-czi
   keys Enter
   see 'apptainer could not run anything in it'
 }
 
 @test "plain: all choices, by number and by name" {
+  local line
   export STRATA_MENU=plain PROGRAMS=$all
-  screen --image "$T/strata.sif" --data "$T/data"
+  ROWS_=60 screen --image "$T/strata.sif" --data "$T/data"
   see "image: $T/strata.sif"
-  for line in ' 1) pipeline' ' 2) aip' ' 3) resample' ' 4) focal' ' 5) stack' ' 6) benchmark-czi' ' 7) profile-czi' ' 8) benchmark-zarr' \
-    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool' '18) benchmark-io' '19) smooth' '20) bench-czi' '21) view'; do
-    see "$line "
-  done
+  see "data:  $T/data"
+  /usr/bin/grep -E '^  [ 0-9][0-9]  ' <("$menu" --help) >"$T/lines"
+  [ "$(wc -l <"$T/lines")" -ge 38 ]
+  while IFS= read -r line; do see "${line#  }"; done <"$T/lines"
   text 5
   keys Enter
   see 'stack: arguments (none: its help) (q: back):'
@@ -184,6 +198,30 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   text q
   keys Enter
   see 'left with 0'
+}
+
+@test "plain: a screen that the list does not fit on has the names" {
+  export PROGRAMS=$all
+  ROWS_=24 COLUMNS_=80 screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'help: what each of them does'
+  see "image: $T/strata.sif"
+  local first rest
+  while read -r first rest; do
+    case $first in [0-9]*) see "  $first ${rest%% *}" ;; *) see "${first%,}" ;; esac
+  done < <("$menu" --help | sed '/^CHOICE/,/^$/d; 1,/^$/d; /^$/d; /^Options:/,$d')
+  unseen 'stitch the tiles'
+  text register
+  keys Enter
+  see 'register: arguments'
+}
+
+@test "whiptail: a heading is no choice" {
+  screen --image "$T/strata.sif" --data "$T/data"
+  choose Stages,
+  see '<Quit>'
+  unseen 'exit code'
+  choose 2
+  see 'aip: arguments'
 }
 
 @test "plain: where there is no whiptail" {
@@ -404,7 +442,7 @@ pipeline_screen() {
     [ $i -lt 4 ] || { keys C-u; text yes; keys Enter; see 'SLURM account'; }
     [ $i -lt 5 ] || { keys Enter; see 'SLURM partition of gpu main'; }
     [ $i -lt 6 ] || { keys Enter; see 'SLURM partition of the GPUs'; }
-    keys C-u
+    [ $((i % 2)) = 0 ] || keys C-u # else behind the default
     text q
     keys Enter
     see '<Quit>'
@@ -423,6 +461,8 @@ pipeline_screen() {
 }
 
 @test "q leaves the settings, the data, the arguments and their help" {
+  mkdir -p "${config%/*}"
+  echo 'args_aip=in out' >"$config"
   screen --image "$T/strata.sif"
   choose 2
   see 'Folder of your data'
@@ -444,13 +484,20 @@ pipeline_screen() {
   see '<Quit>'
   choose 2
   see 'aip: arguments'
+  see 'in out'
+  text q
+  keys Enter
+  see '<Quit>'
+  /usr/bin/grep -qx 'args_aip=in out' "$config"
+  choose 2
+  see 'aip: arguments'
   keys C-u
   text Q
   keys Enter
   see '<Quit>'
   choose 2
   see 'aip: arguments'
-  keys Enter
+  keys C-u Enter
   see 'Enter: back to the arguments, q: leave it'
   text q
   keys Enter
@@ -458,13 +505,59 @@ pipeline_screen() {
   no /usr/bin/grep -q =q "$config"
 }
 
-@test "on a command line, q at a question ends it" {
-  pipeline_screen pipeline --profile local --no-gpu --outdir "$T/out"
-  see 'Input: folder'
-  keys C-u
+@test "plain: q leaves every prompt, also behind a default" {
+  local i n
+  local -a prompts=('Input: folder' 'Output: folder' 'Profile: local' 'Use GPUs' 'SLURM account' 'SLURM partition of gpu main')
+  pipeline_screen --plain
+  for i in "${!prompts[@]}"; do
+    see 'choice (s: settings, q: quit):'
+    tmux -L "$session" send-keys -t m -R
+    tmux -L "$session" clear-history -t m
+    text pipeline
+    keys Enter
+    for ((n = 0; n < i; n++)); do see "${prompts[n]}"; keys Enter; done
+    see "${prompts[i]}"
+    text q
+    keys Enter
+    see 'choice (s: settings, q: quit):'
+    unseen '[y/N]'
+    unseen 'exit code'
+  done
+  no /usr/bin/grep -q 'q$' "$config"
   text q
   keys Enter
-  see 'left with 130'
+  see 'left with 0'
+  [ ! -e "$RECORD.flow" ]
+}
+
+@test "a folder whose name is the default's with a q is a folder" {
+  pipeline_screen --plain pipeline --profile local --no-gpu --outdir "$T/out"
+  mkdir "$T/dataq"
+  see "Input: folder of mosaics (mosaic_grid*_z<NN>.ome.zarr) (q: back): $T/data"
+  text q
+  keys Enter
+  see 'Run it? [y/N]'
+  see "input: '$T/dataq'"
+}
+
+@test "on a command line, q at a question ends it: nothing is run" {
+  local how
+  pipeline_screen pipeline --profile local --no-gpu --outdir "$T/out"
+  for how in C-u behind; do
+    screen --image "$T/strata.sif" --data "$T/data" pipeline --profile local --no-gpu --outdir "$T/out"
+    see 'Input: folder'
+    [ $how = behind ] || keys $how
+    text q
+    keys Enter
+    see 'nothing was run'
+    see 'left with 0'
+  done
+  screen --image "$T/strata.sif" --data "$T/data" pipeline --profile local --no-gpu --outdir "$T/out"
+  see 'Input: folder'
+  keys C-u C-d
+  see 'nothing was run'
+  see 'left with 0'
+  [ ! -e "$RECORD.flow" ]
 }
 
 @test "on a command line, a terminal is asked for what is missing, and before it runs" {

@@ -130,14 +130,19 @@ var withoutParameter = map[string]string{
 	"interpolate --preview":        "preview draws slices",
 	"interpolate --preview_slice":  "goes with --preview",
 
-	"align --level":                "the program finds the one that is fine enough",
-	"align --initial_rotation":     "for looking at one volume",
 	"align --preview":              "always given",
+	"align --start_preview":        "align_start_preview: a name that is always the same",
+	"align --start_only":           "makes no volume",
 	"align --out_transform":        "beside the volume",
 	"align --store_transform_only": "makes no volume",
 	"align --n_levels":             "stack_pyramid_resolutions says which",
 
 	"stack --nominal_correlation": "what linumpy's name does",
+	"stack --overlap_planes":      "for a volume by the motor alone",
+	"stack --z_spacing_um":        "slices of the workflow state it",
+	"stack --blending":            "stack_blend says whether",
+	"stack --native_resolution":   "for a volume by the motor alone",
+	"stack --preview":             "preview draws the volume",
 
 	"register --all":           "one task for each pair",
 	"register --on_error":      "goes with --all",
@@ -163,6 +168,8 @@ var withoutParameter = map[string]string{
 	"slices assess --existing_config": "given where there is a table of slices",
 	"slices assess --update_existing": "a table is begun where there is none",
 	"slices assess --report_only":     "makes nothing",
+	"slices assess --faulty_slices":   "its default names and excludes them",
+	"slices assess --mosaics":         "the mosaics of a run are of one scan",
 
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",

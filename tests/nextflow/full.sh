@@ -105,9 +105,13 @@ ok 'projections alone, without mosaics' same "$status $(tasks "$log") $(find "$l
 # Switches of the chain that are off by default: the package for aligning by hand, what comes back from it, a template to lay the volume on. With
 # the volume itself as template nothing is to be found but the way in which the axes run.
 # shellcheck disable=SC2054 # commas are ours
-by_eye=(run "$main" -params-file "$tmp/full.yml" --outdir by-eye --manual --align --align_template "$results/volume/volume.ome.zarr" --align_input_orientation IPL --align_template_orientation IPL)
+by_eye=(run "$main" -params-file "$tmp/full.yml" --outdir by-eye --manual --align --align_start_preview --diagnostics --align_template "$results/volume/volume.ome.zarr" --align_input_orientation IPL --align_template_orientation IPL)
 warm by-eye "${by_eye[@]}" -resume
-ok 'manual and align: they run, and the report; the rest is found again' same "$status $(tasks "$log")" '0 1 ALIGN 1 MANUAL 1 REPORT 1 VERSIONS'
+ok 'manual, align and diagnostics: they run, and the report; the rest is found again' same "$status $(tasks "$log")" '0 1 ALIGN 1 MANUAL 1 REPORT 1 ROTATION 1 STACK_MOTORS 3 STITCH_MOTORS 1 VERSIONS'
+ok 'the slices by the motor are beside the stitched ones' filled "$launch"/by-eye/diagnostics/{stitch/slice_z0{0,1,3}/{comparison.png,metrics.json},stack/motor.png}
+ok 'how registrations turn slices is there' filled "$launch"/by-eye/diagnostics/registration/rotation_analysis.{json,txt,svg}
+ok 'the report shows the comparison' has "$launch/by-eye/qc-report.html" 'Diagnostics'
+ok 'the volume is drawn on the template before it is registered' is_png "$launch/by-eye/align/volume_start.png"
 opened() { (strata() { local a; shift; for a; do case $a in /*) [ -e "$a/zarr.json" ] || [ -e "$a/transform.tfm" ] || exit 1 ;; esac; done; echo "$#"; }; export -f strata; cd / && bash "$launch/by-eye/manual/align.sh"); }
 ok 'what was published for aligning by hand finds slices and transforms' same "$(opened | grep -c '^[0-9]*$')" "$(tail -n +2 "$launch/by-eye/manual/pairs.csv" | wc -l)"
 ok 'the volume lies on itself' same "$(awk '/^Parameters:/ { for (i = 2; i <= 7; i++) if ($i > 0.01 || $i < -0.01) bad = 1; print NF - 1, bad + 0 }' "$launch/by-eye/align/volume_ras_transform.tfm")" '6 0'

@@ -18,7 +18,7 @@ if ! [ -e "$lib/.complete" ]; then
   touch "$lib/.complete"
 fi
 exec 9>&-
-mapfile -t files < <(git ls-files -- main.nf nextflow.config 'nextflow/*.nf' 'nextflow/*.config' 'tests/nextflow/*.config' 'tests/slurm/*.config')
-echo "Nextflow's strict parser ($(basename "${NF_LANG-}" .jar)):"
+mapfile -t files < <(git ls-files -- main.nf nextflow.config 'nextflow/*.nf' 'nextflow/*.config' 'tests/nextflow/*.config' 'tests/slurm/*.config' ':!*/testdata/*')
+echo "Nextflow's strict parser:"
 STRATA_NEXTFLOW=jars STRATA_NEXTFLOW_CLASSPATH="${NF_LANG:-$lib/*}" STRATA_NEXTFLOW_MAIN=groovy.ui.GroovyMain \
   exec scripts/nextflow.sh tests/nextflow/lint.groovy nextflow/lib "${files[@]}"

@@ -225,11 +225,11 @@ func TestManifestVersion(t *testing.T) {
 
 // A container gets every variable by which a user sets up how files reach the GPU, and who reads a bucket.
 func TestContainerVariables(t *testing.T) {
-	config := string(read(t, "conf/apptainer.config"))
+	config := "," + configured(t)["container_env"] + ","
 	for _, name := range append(settings.Variables(), "CUDA_VISIBLE_DEVICES", "STRATA_LEASE_DIR", cost.Variable, "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP",
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "HTTPS_PROXY") {
-		if !strings.Contains(config, "'"+name+"'") {
-			t.Errorf("conf/apptainer.config does not let %s in", name)
+		if !strings.Contains(config, ","+name+",") {
+			t.Errorf("container_env does not let %s in", name)
 		}
 	}
 }

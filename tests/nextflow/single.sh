@@ -32,7 +32,7 @@ ok 'report, trace, timeline and DAG are there' filled "$info"/{report.html,trace
 ok 'versions: aip, strata and nextflow' has <(tr '\n' ' ' <"$info/versions.yml") "strata: \"[0-9.]+\".*nextflow: \"[0-9.]+\".*aip: \"$version\""
 script=$(grep -l "^aip 'input/${names[0]}.ome.zarr'" "$launch"/work/*/*/.command.sh | xargs grep -l -- '--n_levels 2' | head -n 1)
 ok 'threads and memory are passed on' has "$script" ' --threads [12] --mem 200MiB'
-ok 'a GPU is neither asked for nor refused' fails grep use_gpu "$script"
+ok 'a GPU is asked for' has "$script" ' --use_gpu '
 direct() {
   "$REAL_BIN/aip" "${mosaics[0]}" "$tmp/direct.ome.zarr" --png "$tmp/direct.png" --n_levels 2 --no-use_gpu --threads 1 &&
     cmp "$tmp/direct.png" "$launch/results/aip/${names[0]}.png" &&
@@ -231,11 +231,35 @@ ok 'not one of the values' has "$log" "parameter publish_mode: is 'cpoy', should
 ok 'not of the form' has "$log" "parameter aip_memory: is 'lots', should look like '2 GB'$"
 ok 'a missing one' has "$log" 'parameter input: is missing: '
 ok 'nothing was run' same "$(find "$tmp/empty" -name '.command.*' 2>/dev/null)" ''
+wrong() { warm wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
+# A file whose values are text, as some engines hand them over from the command line; what that does not make right.
+printf '%s: "%s"\n' input "$tmp/block" n_levels 1 mem_fraction 0.5 use_gpu false sync true >"$tmp/text.yml"
+faults
+warm text run "$main" -params-file "$tmp/text.yml" "${aip_only[@]}" "${faulty[@]}" --outdir text
+ok 'numbers and switches that are text' same "$status $(attempt mosaic_grid_3d_z00 1 | grep -oE -- '--(n_levels|mem|sync|no-use_gpu|use_gpu)( [0-9A-Za-z]+)?' | grep -v mem | sort | xargs)" '0 --n_levels 1 --no-use_gpu --sync'
+printf '%s: "%s"\n' input "$tmp/block" use_gpu off n_levels two >"$tmp/text.yml"
+warm quotes run "$main" -params-file "$tmp/text.yml"
+ok 'quotes that make text' has "$log" "parameter use_gpu: is 'off', should be true or false, without quotes in a file: quotes make text$"
+ok 'text that is no number' has "$log" "parameter n_levels: is 'two', should be a whole number from 0 to 30$"
+# Names are the same in a language that has digits of its own.
+NXF_OPTS="$NXF_OPTS -Duser.language=fa -Duser.country=IR" nf locale run "$main" "${chain[@]}" --outdir locale -stub-run
+ok 'in Persian, slices are called the same' same "$status $(names_in "$launch/locale/slices" | tr ' ' '\n' | grep zarr | xargs)" '0 slice_z00.ome.zarr slice_z01.ome.zarr slice_z02.ome.zarr slice_z03.ome.zarr'
+mkdir "$tmp/dangling"
+cp -r "$tmp/block/mosaic_grid_3d_z00.ome.zarr" "$tmp/dangling/"
+ln -s /nowhere/z01 "$tmp/dangling/mosaic_grid_3d_z01.ome.zarr"
+ok 'a link that leads nowhere' same "$(wrong --input "$tmp/dangling" "${aip_only[@]}" | xargs)" "2 $tmp/dangling/mosaic_grid_3d_z01.ome.zarr: is a link to /nowhere/z01, which is not there"
+ok 'hard links to another file system' has <(wrong --input "$tmp/block" --publish_mode link --outdir "/dev/shm/strata-test.$$" | xargs) '^2 parameter publish_mode: link makes hard links, and /dev/shm/strata-test[.0-9]+ is on another file system than the work folder'
+rm -rf "/dev/shm/strata-test.$$"
+warm scratch run "$main" "${faulty[@]}" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir scratch --scratch
+ok '--scratch is the temporary folder of the node' same "$status $(attempt m_u8_v3raw 1 | grep -c " in=${TMPDIR:-/tmp}/nxf\.")" '0 1'
+warm only run "$main" "${chain[@]}" --outdir only --only_slices 0,2-3 --stitch_estimate_slices 2 -stub-run
+ok 'only_slices takes some' same "$status $(names_in "$launch/only/slices" | tr ' ' '\n' | grep zarr | xargs)" '0 slice_z00.ome.zarr slice_z02.ome.zarr slice_z03.ome.zarr'
+ok 'stitch_estimate_slices says of which the estimate is' has "$log" 'ESTIMATE \(1 mosaics\)'
+ok 'only_slices of none' has <(wrong --input "$tmp/block" --only_slices 7) 'parameter only_slices: none of slices 7 is there: there are 0, 1, 2, 3'
 warm absent run "$main" --input "$tmp/nowhere"
 ok 'input that is not there' same "$status $(count "parameter input: no such file or folder: $tmp/nowhere" "$log")" '2 1'
 warm nomatch run "$main" --input "$tmp/foreign"
 ok 'input without mosaics' same "$status $(count "parameter input: no mosaic_grid.* in $tmp/foreign" "$log")" '2 1'
-wrong() { warm wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
 ok 'a stage that is none' same "$(wrong --input "$tmp/block" --skip focal,steak | xargs)" \
   '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, flatfield, stitch, beam-profile, crop, attenuation, normalize, assess, clean-shifts, common-space, interpolate, register, manual, exclude, stack, bias-field, preview, qc-report, align'
 mkdir "$tmp/a\$b"

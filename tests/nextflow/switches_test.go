@@ -17,6 +17,8 @@ var switchedBy = map[string]string{
 	"require_gpu":           "failures.sh",
 	"use_gpu":               "full.sh",
 	"help":                  "single.sh",
+	"align_start_preview":   "full.sh",
+	"diagnostics":           "full.sh",
 
 	"keep_mosaic":              "other.yml",
 	"mosaic_keep_galvo_return": "other.yml",
@@ -35,6 +37,7 @@ var switchedBy = map[string]string{
 	"crop_before_interface":            "other.yml",
 	"crop_pad_after":                   "other.yml",
 	"crop_use_log":                     "other.yml",
+	"crop_zero_nonfinite":              "other.yml",
 
 	"slices_assess_detect_calibration": "other.yml",
 	"common_space_refine_unreliable":   "other.yml",

@@ -127,6 +127,21 @@ warm stop run "$main" "${faulty[@]}" "${args[@]}" --allow_missing_slices false -
 ok 'exit 3 stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 1'
 ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 0
 
+# --- A job that the queue no longer lists, and that still runs -----------------------
+
+# The engine's squeue sees nothing, as that of a controller that restarts; the one that looks for a job by its folder does.
+mkdir "$tmp/blind"
+cat >"$tmp/blind/squeue" <<SH
+#!/bin/sh
+case "\$*" in *%Z*) exec '$(type -P squeue)' "\$@" ;; esac
+SH
+chmod +x "$tmp/blind/squeue"
+faults
+plan m_phantom 'sleep 600'
+PATH=$tmp/blind:$PATH nf blind run "$main" "${faulty[@]}" "${args[@]}" --input "$tmp/foreign/m_phantom.ome.zarr" --outdir blind
+ok 'a job that was lost sight of is repeated' same "$status $(attempts m_phantom)" '0 2'
+ok 'and the first one is ended, which is said' same "$(job m_phantom 1 JobState) $(count 'strata: SLURM still ran job [0-9]+, ' "$log")" 'CANCELLED 1'
+
 # --- GPUs --------------------------------------------------------------------------
 
 # Four GPUs and eight CPUs: the GPUs bound what two of them each would need, maxForks what

@@ -4,6 +4,7 @@ package align
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"slices"
 
@@ -35,20 +36,22 @@ func Command() *cli.Command {
 			"metrics as NAME_metrics.json.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr volume (z, y, x): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; none with --store_transform_only", Optional: true},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; none with --store_transform_only, and not written with --start_only", Optional: true},
 		},
 		Shared: cli.Stage &^ cli.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 			"n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags: flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-align-to-ras", Defaults: cli.Defaults{"overwrite": "true"}, Ignored: []cli.Flag{
-			{Name: "allen_resolution", Kind: cli.Int, Ignored: "the template is that of --template"},
-			{Name: "metric", Ignored: "align maximises mutual information"},
-		}}},
+		Aliases: []cli.Alias{{Name: "linum-align-to-ras", Defaults: cli.Defaults{"overwrite": "true"},
+			Flags: map[string]string{"orientation_preview": "start_preview", "orientation_preview_only": "start_only"}, Ignored: []cli.Flag{
+				{Name: "allen_resolution", Kind: cli.Int, Ignored: "the template is that of --template"},
+				{Name: "metric", Ignored: "align maximises mutual information"},
+			}}},
 		Examples: []cli.Example{
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas_25um.ome.zarr --input_orientation ILP", Usage: "lay a brain on an atlas"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.tif --initial_rotation 0,0,90 --grid whole", Usage: "start with a quarter turn about z; keep what lies outside the atlas"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.ome.zarr --preview brain_ras.png", Usage: "with a picture to check it by"},
+			{Command: "align brain.ome.zarr --template atlas.ome.zarr --input_orientation ILP --initial_rotation 0,0,90 --start_preview start.png --start_only", Usage: "look whether the orientation is right before anything is registered; prints the mutual information, to compare starts by"},
 			{Command: "align brain.ome.zarr brain_ras.ome.zarr --template atlas.nii.gz", Usage: "an atlas as NIfTI, which says where its axes run to"},
 			{Command: "align brain.ome.zarr --template atlas.ome.zarr --store_transform_only --out_transform brain.tfm", Usage: "only find the transform, and note it in the volume's metadata"},
 		},
@@ -79,16 +82,21 @@ func flags(o *align.Options) []cli.Flag {
 		cli.Bind(&o.Grid, cli.Flag{Name: "grid", Choices: align.Grids, Usage: "box of OUT: the template's, or the smallest one that holds the whole volume"}),
 		{Name: "out_transform", Value: "FILE", Note: "beside OUT", Usage: "write the transform to FILE"},
 		{Name: "preview", Value: "FILE", Usage: "write a PNG of three sections of the template, of the volume laid on it, and of both on a checkerboard"},
+		{Name: "start_preview", Value: "FILE", Usage: "write such a PNG of the start, with --input_orientation and --initial_rotation applied, before anything is registered"},
+		{Name: "start_only", Kind: cli.Bool, Usage: "write only --start_preview, register nothing"},
 		{Name: "store_transform_only", Kind: cli.Bool, Usage: "write no image, but note the transform in the metadata of IN"},
 	}, stage.Pyramid(&o.Analysis, "the volume"))
 }
 
 func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	o.Rotation = r.Floats("initial_rotation")
-	only := r.Bool("store_transform_only")
+	only, startOnly := r.Bool("store_transform_only"), r.Bool("start_only")
 	switch {
 	case r.String("template") == "":
 		return cli.Usage("no template: give --template FILE")
+	case startOnly && r.String("start_preview") == "":
+		return cli.Usage("--start_only writes only a picture: give --start_preview FILE")
+	case startOnly:
 	case only && r.Arg("OUT") != "":
 		return cli.Usage("--store_transform_only writes no image: leave out OUT")
 	case !only && r.Arg("OUT") == "":
@@ -107,6 +115,14 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	}
 	if !r.IsSet("template_orientation") {
 		o.TemplateOrientation = statedOrientation(template, o.TemplateOrientation)
+	}
+	first, err := r.OptionalFile("start_preview")
+	if err != nil {
+		return err
+	}
+	o.StartPreview = first != nil
+	if startOnly {
+		return drawStart(ctx, r, in, template, o, first)
 	}
 	to, err := start(ctx, r, only)
 	if err != nil {
@@ -128,6 +144,9 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	if err := picture.Write(result.WritePreview); err != nil {
 		return err
 	}
+	if err := first.Write(result.WriteStartPreview); err != nil {
+		return err
+	}
 	step := result.Metrics(stage.Shown(r.Arg("IN")), stage.Shown(r.String("template")), stage.Shown(r.Arg("OUT")))
 	if err := stage.WriteMetrics(r, to.metrics, step); err != nil {
 		return err
@@ -139,13 +158,32 @@ func run(ctx context.Context, r *cli.Run, o align.Options) error {
 	}
 	task.Done()
 	t := result.Transform
-	const degrees = 57.29577951308232
 	r.Conclude("turned by %.2f, %.2f and %.2f° about x, y and z; mutual information %.3f, %.3f at the start", t.Angles[0]*degrees, t.Angles[1]*degrees, t.Angles[2]*degrees, t.Information, t.Before)
 	r.Read(datasets.DescribeImage(in, r.Arg("IN")))
 	r.Read(datasets.DescribeImage(template, r.String("template")))
 	if result.Image != nil {
 		r.Wrote(datasets.DescribeImage(result.Image, r.Arg("OUT")))
 	}
+	return nil
+}
+
+const degrees = 180 / math.Pi
+
+// drawStart draws how the volume lies on the template when the registration starts.
+func drawStart(ctx context.Context, r *cli.Run, in, template *ngff.Image, o align.Options, picture *atomic.Output) error {
+	task := r.Progress("align", datasets.Bytes(in.Levels[0].Array))
+	result, err := align.Start(ctx, in, template, o, stage.Resources(r, task))
+	if err != nil {
+		return stage.Failed(err)
+	}
+	if err := picture.Write(result.WriteStartPreview); err != nil {
+		return err
+	}
+	task.Done()
+	t := result.Transform
+	r.Conclude("starts turned by %.4g, %.4g and %.4g° about x, y and z, with %.3g %% of the template's box in the volume; mutual information %.3f", t.Angles[0]*degrees, t.Angles[1]*degrees, t.Angles[2]*degrees, 100*t.Share, t.Information)
+	r.Read(datasets.DescribeImage(in, r.Arg("IN")))
+	r.Read(datasets.DescribeImage(template, r.String("template")))
 	return nil
 }
 

@@ -19,7 +19,7 @@ func Command() *cli.Command {
 		Name: "crop",
 		Aliases: []cli.Alias{{
 			Name:     "linum-crop-3d-mosaic-below-interface",
-			Defaults: cli.Defaults{"overwrite": "true", "depth": "300", "percentile_max": "100"},
+			Defaults: cli.Defaults{"overwrite": "true", "depth": "300", "percentile_max": "100", "zero_nonfinite": "true"},
 			Flags:    map[string]string{"max_interface_depth_fraction": "max_interface_fraction"},
 			Ignored:  []cli.Flag{{Name: "resolution", Kind: cli.Float, Ignored: "the voxel size is that of the image"}},
 		}},
@@ -36,6 +36,7 @@ func Command() *cli.Command {
 			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "depth to keep below the tissue interface, in µm"}),
 			cli.Bind(&c.BeforeInterface, cli.Flag{Name: "crop_before_interface", Usage: "also remove what lies above the tissue interface; otherwise the output begins at the first plane of the input"}),
 			cli.Bind(&c.PadAfter, cli.Flag{Name: "pad_after", Usage: "pad with zeros where the image ends before --depth is reached"}),
+			cli.Bind(&c.ZeroNonFinite, cli.Flag{Name: "zero_nonfinite", Usage: "write 0 for NaN and infinite voxels, which otherwise stay as they are"}),
 			cli.Bind(&c.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "during the search for the interface, clip values above this percentile of the image, 0 to 100; 100 clips nothing"}),
 			cli.Bind(&c.MaxFraction, cli.Flag{Name: "max_interface_fraction", Check: fraction, Usage: "search for the interface in this fraction of the planes, from the first plane on; above 0, at most 1"}),
 		}, stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log)...),

@@ -20,7 +20,10 @@ func assessCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "assess",
 		Usage: "exclude slices that do not resemble their neighbours",
-		Description: "Compares each slice with the nearest slice with data before and after it. The quality is 0.5 times the structural\n" +
+		Description: "Looks for slices that no stack should have: without tissue, as at the specimen's end (no_tissue, empty), with noise\n" +
+			"alone (noise), saturated, or scanned twice (duplicate); with --mosaics also those scanned in another grid of tiles\n" +
+			"(grid). The columns fault and fault_reason of OUT say what was found, with figures; --faulty_slices says what is done.\n\n" +
+			"Compares each of the others with the nearest before and after it. The quality is 0.5 times the structural\n" +
 			"similarity, plus 0.3 times the correlation of edges, plus 0.2 if the values vary as much. Slices below\n" +
 			"--min_quality, the first ones and calibration slices get use=false, with a reason; so does a slice without data.\n\n" +
 			"Reads a few planes of each slice, one at a time. Writes the counts next to OUT, as\n" +
@@ -40,11 +43,15 @@ func assessCommand() *cli.Command {
 			{Name: "calibration_thickness_ratio", Kind: cli.Float, Default: "1.5", Check: cli.Above(0), Usage: "number of times the median depth from which on a slice is one of --detect_calibration"},
 			{Name: "existing_config", Value: "CSV", Usage: "slice configuration to complete: slices that it excludes stay excluded, and its columns are kept"},
 			{Name: "update_existing", Kind: cli.Bool, Usage: "require --existing_config"},
+			{Name: "faulty_slices", Default: faultyExclude, Choices: []string{faultyExclude, faultyKeep, faultyStop, faultyIgnore},
+				Usage: "what to do with faulty slices: exclude sets use=false, keep only names them, stop writes nothing and exits with code 3, ignore does not look for them"},
+			{Name: "mosaics", Value: "DIR", Usage: "folder of the mosaic grids *z<NN>*.ome.zarr that the slices were stitched from, to compare their grids of tiles"},
 			{Name: "report_only", Kind: cli.Bool, Usage: "print the qualities, write nothing"},
 		},
 		Examples: []cli.Example{
 			{Command: "slices assess slices/ slice_config.csv --min_quality 0.3 --roi_size 1024", Usage: "exclude slices below 0.3, by the middle of their planes"},
 			{Command: "slices assess slices/ out.csv --existing_config slice_config.csv --min_quality 0.3", Usage: "keep the decisions of an earlier table"},
+			{Command: "slices assess slices/ out.csv --mosaics mosaics/ --faulty_slices keep", Usage: "name the slices that are faulty, and those scanned in another grid of tiles, but use all"},
 			{Command: "slices assess slices/ --report_only --pyramid_level 1", Usage: "a quick look"},
 		},
 		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runAssess(ctx, r, o) }),
@@ -90,18 +97,27 @@ func runAssess(ctx context.Context, r *cli.Run, o sliceconfig.AssessOptions) err
 		return err
 	}
 	task := r.Progress("assess", 0)
+	faults, err := findFaults(ctx, r, slices, o, task)
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		if f.Name != sliceconfig.FaultGrid {
+			o.Apart = append(o.Apart, f.Slice)
+		}
+	}
 	scores, err := sliceconfig.Assess(ctx, slices, o, stage.Resources(r, task))
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	decide := sliceconfig.DecideOptions{MinQuality: r.Float("min_quality"), ExcludeFirst: r.Int("exclude_first")}
+	decide := sliceconfig.DecideOptions{MinQuality: r.Float("min_quality"), ExcludeFirst: r.Int("exclude_first"), Faults: faults, KeepFaulty: r.String("faulty_slices") == faultyKeep}
 	if r.Bool("detect_calibration") {
 		decide.CalibrationRatio = r.Float("calibration_thickness_ratio")
 	}
 	verdicts := sliceconfig.Decide(config, scores, decide)
 	for _, s := range scores {
-		if !s.HasData {
+		if !s.HasData && faults == nil {
 			r.Warn("slice %d has no data: it is empty or constant", s.ID)
 		}
 	}
@@ -140,6 +156,8 @@ func printScores(dst io.Writer, verdicts []sliceconfig.Verdict) error {
 	for _, v := range verdicts {
 		decision := v.Reason
 		switch {
+		case decision == "" && v.Fault != "":
+			decision = v.Fault + ", kept"
 		case decision == "" && !v.Judged:
 			decision = "not judged"
 		case decision == "":

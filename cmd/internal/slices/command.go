@@ -22,7 +22,7 @@ func Command() *cli.Command {
 		Commands: []*cli.Command{configCommand(), assessCommand(), excludeCommand(), finaliseCommand()},
 		Aliases: []cli.Alias{
 			{Name: "linum-generate-slice-config", Command: "config"},
-			{Name: "linum-assess-slice-quality", Command: "assess", Flags: map[string]string{"processes": "threads"}, Ignored: []cli.Flag{noGPU}},
+			{Name: "linum-assess-slice-quality", Command: "assess", Flags: map[string]string{"processes": "threads"}, Defaults: cli.Defaults{"faulty_slices": faultyIgnore}, Ignored: []cli.Flag{noGPU}},
 			{Name: "linum-auto-exclude-slices", Command: "exclude", Defaults: cli.Defaults{"overwrite": "true"}},
 		},
 	}

@@ -4,6 +4,7 @@ package stack
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"strata/pkg/address"
@@ -41,12 +42,13 @@ func Command() *cli.Command {
 		Shared:  cli.Stage,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true"}}},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true"}}, motorOnly()},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the slicing interval predicts; level 0 at 25 µm"},
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --transforms_dir registered/ --blend --output_z_matches z.csv --output_stacking_decisions decisions.csv", Usage: "with pairwise transforms; write down overlaps and decisions"},
+			{Command: "stack slices/ shifts_xy.csv motor.ome.zarr --overlap_planes 0 --moving_z_first_index 0 --repair_shifts off --native_resolution --preview motor.png", Usage: "by the motor's shifts alone, slices on top of each other, for comparison with a registered volume"},
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) }),
 	}
@@ -65,12 +67,16 @@ func flags(o *stack.Options) []cli.Flag {
 		cli.Bind(&o.SlicingIntervalMM, cli.Flag{Name: "slicing_interval_mm", Check: notNegative, Value: "MM", Usage: "thickness that the blade cuts off between two slices, in mm"}),
 		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search for the overlap of two slices, in mm"}),
 		cli.Bind(&o.UseExpectedOverlap, cli.Flag{Name: "use_expected_overlap", Usage: "use the overlap that --slicing_interval_mm predicts, without a search"}),
+		{Name: "overlap_planes", Kind: cli.Int, Default: "-1", Check: cli.AtLeast(-1), Value: "N", Usage: "let each slice overlap the one before it by this many planes, without a search and whatever a registration says; -1: as found or expected"},
+		cli.Bind(&o.ZSpacingUM, cli.Flag{Name: "z_spacing_um", Check: checkSpacing, Value: "UM", Usage: "distance of planes along z, in µm, whatever the slices state; 0: as they state"}),
 		cli.Bind(&o.MovingZFirstIndex, cli.Flag{Name: "moving_z_first_index", Check: notNegative, Value: "PLANES", Usage: "number of planes to leave out at the top of every slice but the first"}),
 		cli.Bind(&o.OverlapSearch, cli.Flag{Name: "overlap_search", Choices: stack.OverlapSearches,
 			Usage: "how to search for the overlap of two slices: aligned shifts them to their place first and compares structure in the tissue; centre compares the centres of their planes unshifted, as linumpy does"}),
 		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 for aligned, 0.5 for centre", Check: cli.Between(-1, 1), Value: "R", Usage: "use the expected overlap if the best correlation of two slices is below this, -1 to 1; 0 never does"},
 
 		cli.Bind(&o.Blend, cli.Flag{Name: "blend", Usage: "match the brightness of neighbouring slices and blend their overlap; otherwise the later slice overwrites it"}),
+		{Name: "blending", Choices: []string{"none", "average", "feather"}, Note: "feather with --blend, else none",
+			Usage: "value where slices overlap: of the later slice (none), the mean of both (average), or a mean that fades from one to the other (feather); the last two imply --blend"},
 		cli.Bind(&o.BlendMatch, cli.Flag{Name: "blend_match", Choices: stack.BlendMatches,
 			Usage: "how --blend matches brightness: whole by one factor per slice, fitted to all overlaps at once; depth also by one factor per depth, which removes attenuation; pairwise by one slice after the other, as linumpy does; none not at all"}),
 		{Name: "blend_depth", Kind: cli.Int, Value: "PLANES", Usage: "accepted for compatibility with linumpy; has no effect"},
@@ -100,6 +106,8 @@ func flags(o *stack.Options) []cli.Flag {
 		cli.Bind(&o.AllowLargeMotion, cli.Flag{Name: "allow_large_motion", Usage: "apply transforms that move a slice by more than its own size, instead of refusing them"}),
 		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sum of --accumulate_translations, in pixels; 0: no limit"}),
 	}, stage.Pyramid(&o.Analysis, "the slices"), []cli.Flag{
+		cli.Bind(&o.Native, cli.Flag{Name: "native_resolution", Usage: "keep the voxel size of the slices, in place of --pyramid_resolutions; each of --n_levels levels has half as many voxels along each axis as the one before it"}),
+		{Name: "preview", Value: "FILE", Usage: "also draw three cuts through the middle of the volume to FILE, as PNG"},
 		{Name: "output_z_matches", Value: "FILE", Usage: "write the overlap found between each two slices to FILE, as CSV"},
 		{Name: "output_shifts", Value: "FILE", Usage: "write the shifts between slices, as recorded and as pictures show them, to FILE, as CSV"},
 		{Name: "output_stacking_decisions", Value: "FILE", Usage: "write what was done with each slice (overlap, transform, confidence) to FILE, as CSV"},
@@ -117,6 +125,9 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	}
 	if (o.LoadMinZCorr > 0) != (o.LoadMaxRotation > 0) {
 		r.Warn("--load_min_zcorr and --load_max_rotation work only together: neither is used")
+	}
+	if err := given(r, &o); err != nil {
+		return err
 	}
 	in, total, err := inputs(ctx, r)
 	if err != nil {
@@ -138,6 +149,10 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	if err != nil {
 		return err
 	}
+	picture, err := r.OptionalFile("preview")
+	if err != nil {
+		return err
+	}
 	layout := stage.PyramidLayout(r, o.Analysis)
 	task := r.Progress("stack", total)
 	var volumes []*ngff.Image
@@ -145,7 +160,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		volumes = append(volumes, s.Image)
 	}
 	work := stage.Of("stack", volumes...)
-	if um := o.PyramidResolutions; len(um) > 0 {
+	if um := o.PyramidResolutions; len(um) > 0 && !o.Native {
 		work.At([3]float64{um[0], um[0], um[0]})
 		work.Out = min(work.Out, 1) // levels that are finer than the slices are left out
 	}
@@ -170,6 +185,9 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	if err := decisions.Write(func(w io.Writer) error { return tables.WriteDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
+	if err := draw(ctx, picture, result.Image, filepath.Base(stage.Stem(r.Arg("OUT"))), res); err != nil {
+		return err
+	}
 	for _, s := range in.Slices {
 		r.Read(datasets.DescribeImage(s.Image, s.Path))
 	}
@@ -179,7 +197,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		}
 	}
 	r.Wrote(datasets.DescribeImage(result.Image, out.Path()))
-	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions"} {
+	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions", "preview"} {
 		if name := r.String(flag); name != "" {
 			r.Wrote(record.Dataset{Path: address.Address(name)})
 		}

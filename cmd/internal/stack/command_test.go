@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"stack": clitest.Of(Command), "phantom": clitest.Of(phantom.Command), "stitch": clitest.Of(stitch.Command), "crop": clitest.Of(crop.Command)})
+	clitest.Main(m, map[string]func(){"stack": clitest.Of(Command), "phantom": clitest.Of(phantom.Command), "stitch": clitest.Of(stitch.Command), "crop": clitest.Of(crop.Command), "linum-stack-motor-only": clitest.Of(Command)})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }

@@ -81,7 +81,8 @@ func (r *Run) Prepare(f func()) {
 }
 
 // withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that
-// takes one. It notes that in the record, and warns of it unless the machine has no driver and nobody asked for a GPU.
+// takes one. It notes that in the record. Where the machine has no driver this is a fact, said to who asked for a GPU; else,
+// or where one was named, it is a warning.
 func (r *Run) withoutGPU(reason error) error {
 	o := &r.Options
 	switch {
@@ -94,17 +95,15 @@ func (r *Run) withoutGPU(reason error) error {
 	r.mu.Lock()
 	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
 	r.mu.Unlock()
-	if errors.Is(reason, errNoDriver) && !r.asksForGPU() {
+	switch {
+	case !errors.Is(reason, errNoDriver) || r.IsSet("gpu"):
+		r.Warn("no usable GPU: %v; using the CPU", reason)
+	case r.IsSet("use_gpu") || r.IsSet("gpu_mem"):
+		r.Log.Info().Msgf("runs on the CPU: %v", reason)
+	default:
 		r.Decided("runs on the CPU: %v", reason)
-		return nil
 	}
-	r.Warn("no usable GPU: %v; using the CPU", reason)
 	return nil
-}
-
-// asksForGPU reports whether the command line itself asks for a GPU, which none of the defaults does.
-func (r *Run) asksForGPU() bool {
-	return r.IsSet("use_gpu") || r.IsSet("gpu") || r.IsSet("gpu_mem")
 }
 
 // closeDevice gives the GPU back and notes in the record what it did.

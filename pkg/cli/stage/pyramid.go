@@ -13,10 +13,11 @@ func Pyramid(a *oct.Analysis, of string) []cli.Flag {
 	}
 }
 
-// PyramidLayout returns the layout of the output of such a stage: without --n_levels it has all levels.
+// PyramidLayout returns the layout of the output of such a stage: without --n_levels it has all levels, or the usual number if each halves the
+// one before it.
 func PyramidLayout(r *cli.Run, a oct.Analysis) oct.Layout {
 	layout := Layout(r)
-	if !r.IsSet("n_levels") {
+	if !r.IsSet("n_levels") && !a.Native {
 		layout.Levels = len(a.PyramidResolutions)
 	}
 	return layout

@@ -71,26 +71,13 @@ func (o Options) withDefaults() Options {
 // so that a step moves voxels by about its length. The result does not depend on how Each calls. Errors say why there is no result.
 func Register(fixed, moving *Volume, o Options) (*Result, error) {
 	o = o.withDefaults()
-	a, okFixed := fixed.Centroid()
-	b, okMoving := moving.Centroid()
-	if !okFixed || !okMoving {
-		return nil, fmt.Errorf("the volume or the template has no voxel above 0")
+	start, err := Start(fixed, moving, o)
+	if err != nil {
+		return nil, err
 	}
-	r := &Result{Euler: Euler{Angles: o.Rotation, Centre: a}}
-	for d := range b {
-		r.Translation[d] = b[d] - a[d]
-	}
-	start := r.Euler
-	for i, level := range pyramid {
-		f, err := fixed.shrink(level.n, level.sigma, o.Each)
-		if err != nil {
-			return nil, err
-		}
-		g, err := moving.shrink(level.n, level.sigma, o.Each)
-		if err != nil {
-			return nil, err
-		}
-		m, err := newMetric(f, g, o.Samples, o.Each)
+	r := &Result{Euler: start}
+	for i := range pyramid {
+		m, voxel, err := onLevel(fixed, moving, i, o)
 		if err != nil {
 			return nil, err
 		}
@@ -99,11 +86,50 @@ func Register(fixed, moving *Volume, o Options) (*Result, error) {
 				return nil, err
 			}
 		}
-		if err := r.climb(m, max(f.Spacing[0], f.Spacing[1], f.Spacing[2]), o.Iterations); err != nil {
+		if err := r.climb(m, voxel, o.Iterations); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// Start returns the transform at which [Register] starts: the centres of the voxels above 0 on each other, turned by o.Rotation.
+func Start(fixed, moving *Volume, o Options) (Euler, error) {
+	a, okFixed := fixed.Centroid()
+	b, okMoving := moving.Centroid()
+	if !okFixed || !okMoving {
+		return Euler{}, fmt.Errorf("the volume or the template has no voxel above 0")
+	}
+	e := Euler{Angles: o.Rotation, Centre: a}
+	for d := range b {
+		e.Translation[d] = b[d] - a[d]
+	}
+	return e, nil
+}
+
+// Information returns the mutual information of two images under a transform, as [Register] measures it on its finest level, and the share of the
+// fixed image's samples that lie in the moving one.
+func Information(fixed, moving *Volume, e *Euler, o Options) (value, share float64, err error) {
+	m, _, err := onLevel(fixed, moving, len(pyramid)-1, o.withDefaults())
+	if err != nil {
+		return 0, 0, err
+	}
+	value, _, _, share, err = m.evaluate(e)
+	return value, share, err
+}
+
+// onLevel returns the metric on a level, and the length of the fixed image's voxels there.
+func onLevel(fixed, moving *Volume, level int, o Options) (*metric, float64, error) {
+	f, err := fixed.shrink(pyramid[level].n, pyramid[level].sigma, o.Each)
+	if err != nil {
+		return nil, 0, err
+	}
+	g, err := moving.shrink(pyramid[level].n, pyramid[level].sigma, o.Each)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := newMetric(f, g, o.Samples, o.Each)
+	return m, max(f.Spacing[0], f.Spacing[1], f.Spacing[2]), err
 }
 
 // restart goes back to the start of the registration where a level shows that it is better than what coarser levels found: in volumes of a few

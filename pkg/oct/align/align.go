@@ -41,6 +41,7 @@ type Options struct {
 	Iterations          int       // maximum number of steps of each resolution
 	Grid                Grid
 	Preview             bool // keep a picture for WritePreview
+	StartPreview        bool // keep a picture for WriteStartPreview
 	oct.Analysis             // the pyramid
 }
 
@@ -58,6 +59,7 @@ type Result struct {
 	VoxelUM      float64
 	orientations [2]orientation
 	preview      *image.Gray
+	startPreview *image.Gray
 }
 
 // Metrics returns the metrics of the step.
@@ -81,19 +83,8 @@ func (r *Result) Metrics(in, template, out string) *metrics.Step {
 // Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level of each in memory, or means
 // of voxels where there is none that fits; the output is resampled from the full resolution in layers of planes.
 func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Options, layout oct.Layout, res oct.Resources) (*Result, error) {
-	v, err := blocks.Open(in)
+	r, v, t, err := open(in, template, opt)
 	if err != nil {
-		return nil, err
-	}
-	t, err := blocks.Open(template)
-	if err != nil {
-		return nil, err
-	}
-	r := &Result{}
-	if r.orientations[0], err = parseOrientation("input_orientation", opt.Orientation); err != nil {
-		return nil, err
-	}
-	if r.orientations[1], err = parseOrientation("template_orientation", opt.TemplateOrientation); err != nil {
 		return nil, err
 	}
 	if out != nil && opt.Grid == OfTemplate {
@@ -113,6 +104,40 @@ func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Op
 	}
 	r.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return r, err
+}
+
+// Start draws the picture of [Options.StartPreview], and does not register: the Result's Transform is that at which [Run] would start, with its
+// mutual information.
+func Start(ctx context.Context, in, template *ngff.Image, opt Options, res oct.Resources) (*Result, error) {
+	r, v, t, err := open(in, template, opt)
+	if err != nil {
+		return nil, err
+	}
+	images, o, release, err := r.images(ctx, v, t, opt, res)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := r.start(ctx, v, t, images, o); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// open opens both images, and reads where their axes run to.
+func open(in, template *ngff.Image, opt Options) (r *Result, v, t *blocks.Volume, err error) {
+	if v, err = blocks.Open(in); err != nil {
+		return nil, nil, nil, err
+	}
+	if t, err = blocks.Open(template); err != nil {
+		return nil, nil, nil, err
+	}
+	r = &Result{}
+	if r.orientations[0], err = parseOrientation("input_orientation", opt.Orientation); err != nil {
+		return nil, nil, nil, err
+	}
+	r.orientations[1], err = parseOrientation("template_orientation", opt.TemplateOrientation)
+	return r, v, t, err
 }
 
 // enough returns an error if memory is too small to resample the volume on the template's grid, before the volume is registered: as it
@@ -140,52 +165,19 @@ func (r *Result) enough(ctx context.Context, v, t *blocks.Volume, opt Options, l
 
 // register finds the transform.
 func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options, res oct.Resources) error {
-	o := mattes.Options{Iterations: opt.Iterations, Each: func(n int, f func(i int) error) error {
-		return work.Each(ctx, res.Workers, n, func(_, i int) error { return f(i) })
-	}}
-	switch len(opt.Rotation) {
-	case 0:
-	case 3:
-		for d, a := range opt.Rotation {
-			o.Rotation[d] = a * math.Pi / 180
-		}
-	default:
-		return oct.LayoutErrorf("--initial_rotation has %d numbers: want 3, the angles about x, y and z", len(opt.Rotation))
-	}
-	levels := [2]int{min(max(opt.Level, 0), len(v.Image.Levels)-1), 0}
-	if levels[0] < opt.Level {
-		res.Warnf("%s: level %d is the coarsest: it is registered instead of level %d", v.Where, levels[0], opt.Level)
-	}
-	for levels[1]+1 < len(t.Image.Levels) && slices.Max(t.Level(levels[1] + 1).Voxel[:]) <= 1.2*slices.Max(v.Level(levels[0]).Voxel[:]) {
-		levels[1]++
-	}
-	var pair [2]coarse
-	var err error
-	if pair, r.Levels, err = choose([2]*blocks.Volume{v, t}, levels, o, res); err != nil {
+	images, o, release, err := r.images(ctx, v, t, opt, res)
+	if err != nil {
 		return err
 	}
-	for i, what := range [2]string{"volume", "template"} {
-		res.Decided("registering level %d of the %s, %v voxels of %.4g µm", r.Levels[i], what, pair[i].shape(), pair[i].voxel())
-	}
-	var images [2]*mattes.Volume // of the volume and the template
-	left := res
-	for i, l := range pair {
-		loaded, release, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], left)
-		if err != nil {
+	defer release()
+	if opt.StartPreview {
+		if err := r.start(ctx, v, t, images, o); err != nil {
 			return err
 		}
-		defer release()
-		images[i] = loaded
-		left = left.Less(4 * int64(len(loaded.Voxels)))
 	}
 	if r.Transform, err = mattes.Register(images[1], images[0], o); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return oct.BadInput("%s, to %s: %w", v.Where, t.Where, err)
+		return refused(ctx, v, t, err)
 	}
-	um := pair[0].voxel()
-	r.VoxelUM = slices.Max(um[:])
 	if opt.Preview {
 		r.preview = draw(images[1], images[0], &r.Transform.Euler)
 	}
@@ -197,6 +189,74 @@ func (r *Result) register(ctx context.Context, v, t *blocks.Volume, opt Options,
 		res.Warnf("the registration ended after %d steps without a maximum: more --max_iterations may find it", r.Transform.Iterations)
 	}
 	return nil
+}
+
+// start sets the transform to that at which the registration starts, and draws it.
+func (r *Result) start(ctx context.Context, v, t *blocks.Volume, images [2]*mattes.Volume, o mattes.Options) error {
+	e, err := mattes.Start(images[1], images[0], o)
+	if err != nil {
+		return refused(ctx, v, t, err)
+	}
+	r.Transform = &mattes.Result{Euler: e}
+	r.startPreview = draw(images[1], images[0], &e)
+	if r.Transform.Information, r.Transform.Share, err = mattes.Information(images[1], images[0], &e, o); err != nil {
+		return refused(ctx, v, t, err)
+	}
+	r.Transform.Before = r.Transform.Information
+	return nil
+}
+
+// refused returns the error of images that cannot be registered, or why the run was interrupted.
+func refused(ctx context.Context, v, t *blocks.Volume, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return oct.BadInput("%s, to %s: %w", v.Where, t.Where, err)
+}
+
+// images loads what is registered, of the volume and of the template, and returns the parameters of the registration.
+func (r *Result) images(ctx context.Context, v, t *blocks.Volume, opt Options, res oct.Resources) (images [2]*mattes.Volume, o mattes.Options, release func(), err error) {
+	o = mattes.Options{Iterations: opt.Iterations, Each: func(n int, f func(i int) error) error {
+		return work.Each(ctx, res.Workers, n, func(_, i int) error { return f(i) })
+	}}
+	switch len(opt.Rotation) {
+	case 0:
+	case 3:
+		for d, a := range opt.Rotation {
+			o.Rotation[d] = a * math.Pi / 180
+		}
+	default:
+		return images, o, nil, oct.LayoutErrorf("--initial_rotation has %d numbers: want 3, the angles about x, y and z", len(opt.Rotation))
+	}
+	levels := [2]int{min(max(opt.Level, 0), len(v.Image.Levels)-1), 0}
+	if levels[0] < opt.Level {
+		res.Warnf("%s: level %d is the coarsest: it is registered instead of level %d", v.Where, levels[0], opt.Level)
+	}
+	for levels[1]+1 < len(t.Image.Levels) && slices.Max(t.Level(levels[1] + 1).Voxel[:]) <= 1.2*slices.Max(v.Level(levels[0]).Voxel[:]) {
+		levels[1]++
+	}
+	var pair [2]coarse
+	if pair, r.Levels, err = choose([2]*blocks.Volume{v, t}, levels, o, res); err != nil {
+		return images, o, nil, err
+	}
+	for i, what := range [2]string{"volume", "template"} {
+		res.Decided("registering level %d of the %s, %v voxels of %.4g µm", r.Levels[i], what, pair[i].shape(), pair[i].voxel())
+	}
+	um := pair[0].voxel()
+	r.VoxelUM = slices.Max(um[:])
+	release = func() {}
+	for i, l := range pair {
+		loaded, free, err := r.load(ctx, l, [2]*blocks.Volume{v, t}[i], r.orientations[i], res)
+		if err != nil {
+			release()
+			return images, o, nil, err
+		}
+		before := release
+		release = func() { free(); before() }
+		images[i] = loaded
+		res = res.Less(4 * int64(len(loaded.Voxels)))
+	}
+	return images, o, release, nil
 }
 
 func voxels(shape [3]int) float64 { return float64(shape[0]) * float64(shape[1]) * float64(shape[2]) }

@@ -23,6 +23,9 @@ const (
 // WritePreview writes the picture that [Options.Preview] asked for as PNG.
 func (r *Result) WritePreview(w io.Writer) error { return png.Encode(w, r.preview) }
 
+// WriteStartPreview writes the picture that [Options.StartPreview] or [Start] asked for as PNG.
+func (r *Result) WriteStartPreview(w io.Writer) error { return png.Encode(w, r.startPreview) }
+
 // draw draws three sections through the middle of the template's box, across z, y and x, in columns: the template, the volume laid on it,
 // and a checkerboard of both.
 func draw(template, volume *mattes.Volume, e *mattes.Euler) *image.Gray {

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"strata/pkg/filter/mattes"
+	"strata/pkg/mem"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 )
 
 // bodyOf is the anatomy in an image, seen through a transform.
@@ -71,5 +74,59 @@ func TestPreview(t *testing.T) {
 	empty := &mattes.Volume{Shape: [3]int{1, 1, 1}, Spacing: mattes.Vec{1, 1, 1}, Voxels: []float32{0}}
 	if g := draw(empty, empty, &mattes.Euler{}); g.GrayAt(0, 0).Y != 0 {
 		t.Error("an empty template is not black")
+	}
+}
+
+// The picture of the start shows the volume as it is turned: near the registered one when turned right, far from it when turned wrong, which the
+// mutual information says, too. A run that registers draws the same picture, and frees as much.
+func TestStart(t *testing.T) {
+	in, to := imageOf(t, volumeShape, [3]float64{volumeUM, volumeUM, volumeUM}, 1, specimen), template(t)
+	res := oct.Resources{Workers: 2, Mem: 128 << 20}
+	o := options()
+	o.Preview, o.StartPreview = true, true
+	registered := run(t, in, to, o, oct.Layout{}, res)
+	// laid is the mean difference of the volume in a picture, the second row of panels, from the registered one
+	laid := func(g *image.Gray) float64 {
+		height := (g.Rect.Dy() - 2*gap) / 3
+		sum := 0.0
+		for y := height + gap; y < 2*height+gap; y++ {
+			for x := range g.Rect.Dx() {
+				sum += math.Abs(float64(g.GrayAt(x, y).Y) - float64(registered.preview.GrayAt(x, y).Y))
+			}
+		}
+		return sum / float64(height*g.Rect.Dx())
+	}
+	var off, information [2]float64
+	for i, turn := range [2]float64{0, 90} {
+		o.Rotation = []float64{turn}
+		if _, err := Start(octtest.Ctx, in, to, o, res); err == nil {
+			t.Error("one angle is taken for three")
+		}
+		o.Rotation = []float64{truth.Angles[0] * 180 / math.Pi, truth.Angles[1] * 180 / math.Pi, truth.Angles[2]*180/math.Pi + turn}
+		before := mem.InUse()
+		r, err := Start(octtest.Ctx, in, to, o, res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mem.InUse()-before > 1<<20 {
+			t.Errorf("%d bytes are not freed", mem.InUse()-before)
+		}
+		if r.Image != nil || r.preview != nil || r.startPreview.Rect != registered.preview.Rect {
+			t.Errorf("a start made %v, %v, and a picture of %v", r.Image, r.preview, r.startPreview.Rect)
+		}
+		off[i], information[i] = laid(r.startPreview), r.Transform.Information
+	}
+	if off[0] > 4 || off[1] < 3*off[0] {
+		t.Errorf("the pictures differ from the registered one by %.1f, and by %.1f when turned wrong", off[0], off[1])
+	}
+	if information[0] < 2*information[1] || registered.Transform.Information < information[0]-0.01 {
+		t.Errorf("mutual information %.3f, %.3f when turned wrong, %.3f registered", information[0], information[1], registered.Transform.Information)
+	}
+	if registered.startPreview == nil || laid(registered.startPreview) == 0 {
+		t.Error("a run draws no start, or draws the end")
+	}
+	again, err := Start(octtest.Ctx, in, to, options(), res)
+	if err != nil || !bytes.Equal(again.startPreview.Pix, registered.startPreview.Pix) || math.Abs(again.Transform.Information-registered.Transform.Before) > 1e-12 {
+		t.Errorf("a run and its start alone differ: %v", err)
 	}
 }

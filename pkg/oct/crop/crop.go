@@ -26,6 +26,7 @@ type Options struct {
 	Depth           float64 // kept below the interface, µm
 	BeforeInterface bool    // also cut off everything above the interface
 	PadAfter        bool    // append zeros if the image ends before that depth
+	ZeroNonFinite   bool    // write 0 for NaN and infinite voxels
 	// PercentileMax is the percentile of all magnitudes |v|, 0…100, beyond which the search clips them; 100 clips
 	// nothing.
 	PercentileMax float64
@@ -72,7 +73,7 @@ type Metrics struct {
 //
 // Run keeps the planes from the interface, or from 0, to interface + Depth/voxel size, rounded half to even, at
 // least one. NaN and infinite voxels count as 0 in the search, are counted in the meter and stay unchanged in the
-// output.
+// output, or become 0 with ZeroNonFinite.
 //
 // Run reads the image up to three times, tile by tile: completely for the percentile (not at 100; twice if a
 // sample from the middle tile does not locate it roughly), the planes that the search needs, and the planes that
@@ -105,7 +106,11 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	p.metrics.NonFinite = p.nonFinite.Load()
 	if n := p.metrics.NonFinite; n > 0 {
 		res.Meter.AddNonFinite(n)
-		res.Warnf("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", m.Where, n)
+		kept := "they stay in the output"
+		if c.ZeroNonFinite {
+			kept = "they are 0 in the output"
+		}
+		res.Warnf("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and %s", m.Where, n, kept)
 	}
 	im, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return im, p.metrics, err
@@ -387,6 +392,9 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 				plane := at.Area() * m.DType.Size()
 				if after := max(p.counted-r.First, 0); after < r.Kept {
 					p.nonFinite.Add(filter.NonFiniteStored(p.Mosaic.DType, v.Data[after*plane:]))
+				}
+				if p.c.ZeroNonFinite {
+					filter.ZeroNonFiniteStored(m.DType, v.Data)
 				}
 				planes := v.Raw[v.Start:][:r.Planes*plane]
 				clear(planes[len(v.Data):])

@@ -362,6 +362,54 @@ func TestCropCountsNonFinite(t *testing.T) {
 	}
 }
 
+// NaN and infinite voxels become 0 when asked for, and no others change, in both types that have such.
+func TestCropZeroesNonFinite(t *testing.T) {
+	t.Run("float32", zeroesNonFinite[float32])
+	t.Run("float64", zeroesNonFinite[float64])
+}
+
+func zeroesNonFinite[T float32 | float64](t *testing.T) {
+	const planes, ny, nx = 30, 16, 16
+	bad := map[int]float64{12*ny*nx + 3: math.NaN(), 13*ny*nx + 200: math.Inf(1), 20*ny*nx + 255: math.Inf(-1)}
+	value := func(i int) T {
+		if v, is := bad[i]; is {
+			return T(v)
+		}
+		return T(1 + 499*min(i/(10*ny*nx), 1) + i%7)
+	}
+	for _, chunks := range [][]int{{planes, 8, 8}, {7, 9, 16}} {
+		in, _ := octtest.Made(t, []int{planes, ny, nx}, chunks, nil, nil, value)
+		for _, zero := range []bool{false, true} {
+			crop := below()
+			crop.PercentileMax, crop.Depth, crop.ZeroNonFinite = 100, 15*3.5, zero
+			var warnings []string
+			res := oct.Resources{Workers: 2, Mem: 64 << 20, Warn: func(m string) { warnings = append(warnings, m) }}
+			im, m, err := Run(octtest.Ctx, in, store.Memory(), crop, oct.Layout{}, res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := map[bool]string{false: "they stay in the output", true: "they are 0 in the output"}[zero]
+			if m.NonFinite != 3 || m.First+m.Kept <= 20 || len(warnings) != 1 || !strings.Contains(warnings[0], said) {
+				t.Errorf("zero_nonfinite %v: %+v, %q", zero, m, warnings)
+			}
+			v := octtest.Values(t, im.Levels[0].Array)
+			if len(v) != m.Kept*ny*nx {
+				t.Fatalf("%d voxels in %d planes", len(v), m.Kept)
+			}
+			for i := range v {
+				at := i + m.First*ny*nx
+				want := float64(value(at))
+				if _, is := bad[at]; is && zero {
+					want = 0
+				}
+				if got := v[i]; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+					t.Fatalf("zero_nonfinite %v, voxel %d: %v, want %v", zero, at, got, want)
+				}
+			}
+		}
+	}
+}
+
 // The clip is the exact percentile of the magnitudes; NaN has no part in it.
 func TestCropPercentile(t *testing.T) {
 	value := func(i int) float32 {

@@ -32,7 +32,7 @@ func onDevice[T dtype.Element](t *testing.T) {
 		for _, codecs := range []codec.Chain{nil, {codec.Zstd(1, false)}} {
 			in, _ := octtest.Made(t, []int{23, 45, 70}, chunks, nil, codecs, octtest.Uneven[T])
 			c := octtest.OnBoth(t, d, "host", func(res oct.Resources) (*ngff.Image, any, error) {
-				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 99.9, Sigma: 1}, oct.Layout{Levels: 2}, res)
+				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 99.9, SpanPercentile: 90, Sigma: 1}, oct.Layout{Levels: 2}, res)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -47,7 +47,7 @@ func onDevice[T dtype.Element](t *testing.T) {
 				t.Errorf("%v, %v: %d bytes went to the device and %d came back, want %d and %d", chunks, codecs, c.Up, c.Down, up, down)
 			}
 			octtest.OnBoth(t, d, "", func(res oct.Resources) (*ngff.Image, any, error) { // chunks as they are stored, and others for the output
-				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 100, Sigma: 1}, oct.Layout{Levels: 1, Chunks: []int{6, 16, 70}}, res)
+				im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 100, SpanPercentile: 90, Sigma: 1}, oct.Layout{Levels: 1, Chunks: []int{6, 16, 70}}, res)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -66,7 +66,7 @@ func TestTooLittleDeviceMemory(t *testing.T) {
 	in, _ := octtest.Made(t, []int{23, 45, 70}, []int{23, 20, 32}, nil, nil, octtest.Uneven[uint16])
 	res := octtest.Small()
 	res.Device = octtest.Device(t, 20<<10)
-	_, _, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 100, Sigma: 1}, oct.Layout{}, res)
+	_, _, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 100, SpanPercentile: 90, Sigma: 1}, oct.Layout{}, res)
 	if !errors.Is(err, gpu.ErrMemory) {
 		t.Errorf("in 20 KiB: %v", err)
 	}

@@ -21,8 +21,9 @@ import (
 
 // Options are the parameters of [Run].
 type Options struct {
-	PercentileMax float64 // of the voxels of a plane: brighter ones are clipped; 0…100
-	Sigma         float64 // standard deviation in pixels of the Gaussian before agarose and tissue are told apart
+	PercentileMax  float64 // of the voxels of a plane: brighter ones are clipped; 0…100
+	SpanPercentile float64 // over the planes, of what lies between background and ceiling: that becomes 1; 0…100
+	Sigma          float64 // standard deviation in pixels of the Gaussian before agarose and tissue are told apart
 }
 
 // Passes is how often [Run] visits each voxel.
@@ -38,7 +39,7 @@ type Result struct {
 	OnGPU      bool      // a device changed the voxels
 }
 
-// Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by the 90th
+// Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by one number, a
 // percentile of what lies between. The output is of float32. NaN is left out of the statistics and stays.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
 	v, err := blocks.Open(in)
@@ -122,7 +123,7 @@ func measure(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources
 			return nil, err
 		}
 	}
-	r.conclude(all, background)
+	r.conclude(all, background, o.SpanPercentile)
 	return r, nil
 }
 
@@ -166,7 +167,7 @@ func (r *Result) measureHeld(ctx context.Context, v *blocks.Volume, o Options, r
 		res.Done((Passes - 2) * int64(area) * int64(v.DType.Size())) // as many as it takes elsewhere
 		return nil
 	})
-	r.divide()
+	r.divide(o.SpanPercentile)
 	return err
 }
 
@@ -204,12 +205,12 @@ func ranksOf(r *filter.RankSets, set int) ranks {
 }
 
 // conclude computes the ceilings, the backgrounds and the divisor.
-func (r *Result) conclude(all, background *filter.RankSets) {
+func (r *Result) conclude(all, background *filter.RankSets, span float64) {
 	r.Ceiling, r.Background = make([]float32, r.Shape[0]), make([]float32, r.Shape[0])
 	for z := range r.Shape[0] {
 		r.limit(z, ranksOf(all, z), ranksOf(background, z))
 	}
-	r.divide()
+	r.divide(span)
 }
 
 // limit computes the ceiling and the background of a plane. Zeros have no sign.
@@ -221,8 +222,8 @@ func (r *Result) limit(z int, all, background ranks) {
 	r.Ceiling[z], r.Background[z] = high+0, low+0
 }
 
-// divide computes the divisor.
-func (r *Result) divide() {
+// divide computes the divisor: a percentile of the spans of the planes, or the largest span where that is 0.
+func (r *Result) divide(percent float64) {
 	var spans []float32
 	for z, high := range r.Ceiling {
 		if span := high - r.Background[z]; span == span {
@@ -232,7 +233,7 @@ func (r *Result) divide() {
 	if len(spans) == 0 {
 		return
 	}
-	r.Divisor = float32(filter.Percentiles(spans, 90)[0])
+	r.Divisor = float32(filter.Percentiles(spans, percent)[0])
 	if !(r.Divisor > 0) {
 		r.Divisor = float32(filter.Percentiles(spans, 100)[0])
 	}
@@ -247,6 +248,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Note("output_volume", out, "path of the output")
 	s.Note("volume_shape", r.Shape[:], "voxels along z, y, x")
 	s.Note("percentile_max", o.PercentileMax, "percentile of each plane at which it is clipped")
+	s.Note("span_percentile", o.SpanPercentile, "percentile over the planes of what lies above the background, which becomes 1")
 	s.Note("sigma", o.Sigma, "standard deviation in pixels of the Gaussian before the threshold")
 	s.Note("use_gpu", r.OnGPU, "computed on a GPU")
 	coverage, std := metrics.Limits["agarose_coverage"], metrics.Limits["std_background"]

@@ -3,6 +3,7 @@ package normalize
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
 	"strata/pkg/metrics"
@@ -17,7 +18,7 @@ import (
 func TestNormalizeGolden(t *testing.T) {
 	for _, c := range golden.Cases(t, "normalize") {
 		t.Run(c.Name, func(t *testing.T) {
-			o := Options{PercentileMax: 99.9, Sigma: 1}
+			o := Options{PercentileMax: 99.9, SpanPercentile: 90, Sigma: 1}
 			var p struct {
 				Percentile *float64 `json:"percentile_max"`
 				Sigma      *float64
@@ -99,6 +100,42 @@ func TestNormalizeGolden(t *testing.T) {
 	}
 }
 
+// With 100 the largest span becomes 1: the golden volume, divided by its largest voxel. The brightest plane of the golden slice is above 1.
+func TestLargestSpanGolden(t *testing.T) {
+	for _, c := range golden.Cases(t, "normalize") {
+		if c.Name != "f32" {
+			continue
+		}
+		var file struct {
+			Planes []int `json:"plane_index"`
+		}
+		if err := json.Unmarshal(c.File, &file); err != nil {
+			t.Fatal(err)
+		}
+		largest := slices.Max(octtest.Numbers(c.Arrays["max_per_plane"]))
+		if !(largest > 1.01) {
+			t.Fatalf("the golden slice has nothing above 1: %v", largest)
+		}
+		for _, memory := range []int64{64 << 20, 3 << 20} {
+			im, _, err := Run(octtest.Ctx, octtest.Open(t, store.Folder(golden.Image(t, c))), store.Memory(),
+				Options{PercentileMax: 99.9, SpanPercentile: 100, Sigma: 1}, oct.Layout{}, oct.Resources{Workers: 2, Mem: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := octtest.Read(t, im.Levels[0].Array)
+			if top := slices.Max(got); top != 1 {
+				t.Errorf("in %d bytes: the largest voxel is %v, want 1", memory, top)
+			}
+			area := im.Levels[0].Array.Shape()[1] * im.Levels[0].Array.Shape()[2]
+			for k, want := range octtest.Numbers(c.Arrays["volume_planes"]) {
+				if v := float64(got[file.Planes[k/area]*area+k%area]); math.Abs(v-want/largest) > 5e-6 {
+					t.Fatalf("plane %d, pixel %d: %v, want %v", file.Planes[k/area], k%area, v, want/largest)
+				}
+			}
+		}
+	}
+}
+
 // halves is a volume of agarose (10) beside tissue (100), as float32.
 func halves(t *testing.T, change func(v []float32)) *ngff.Image {
 	shape := []int{4, 8, 10}
@@ -119,7 +156,7 @@ func TestEdgeCases(t *testing.T) {
 		var warnings []string
 		res := octtest.Small()
 		res.Warn = func(m string) { warnings = append(warnings, m) }
-		im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 99.9}, oct.Layout{}, res)
+		im, r, err := Run(octtest.Ctx, in, store.Memory(), Options{PercentileMax: 99.9, SpanPercentile: 90}, oct.Layout{}, res)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -14,9 +15,10 @@ import (
 
 // AssessOptions are the options of [Assess].
 type AssessOptions struct {
-	Depth int // planes of each two slices that are compared
-	Level int // of the pyramid
-	ROI   int // width in pixels of the square in the middle of the planes that is compared; 0: whole planes
+	Depth int   // planes of each two slices that are compared
+	Level int   // of the pyramid
+	ROI   int   // width in pixels of the square in the middle of the planes that is compared; 0: whole planes
+	Apart []int // IDs of slices that are compared with none
 }
 
 // DefaultAssessOptions returns the defaults.
@@ -41,7 +43,7 @@ type Score struct {
 
 // Assess compares slices, which are in order, with the nearest slice with data before and after each. It reads single planes.
 func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources) ([]Score, error) {
-	a, err := newAssessor(in, o, res)
+	a, err := newAssessor(in, o, res, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources)
 		for i, f := range facts {
 			s := &scores[from+i]
 			s.ID, s.Depth, s.HasData = in[from+i].ID, a.views[from+i].Shape[0], f.hasData
-			if variances = append(variances, f.variance); f.hasData {
+			if variances = append(variances, f.variance); f.hasData && !slices.Contains(o.Apart, in[from+i].ID) {
 				data = append(data, from+i)
 			}
 		}
@@ -136,7 +138,8 @@ type assessor struct {
 	kept     []map[int]*mem.Buffer // of each slice, by z, without numbers that are not finite
 }
 
-func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, error) {
+// newAssessor opens slices, for workers that hold more bytes each beside planes.
+func newAssessor(in []Slice, o AssessOptions, res oct.Resources, more int64) (*assessor, error) {
 	a := &assessor{options: o, res: res}
 	var scratch int64
 	where := ""
@@ -156,7 +159,7 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources) (*assessor, err
 		}
 	}
 	need := func(planes int) int64 {
-		return int64(mem.Sum(int(scratch), mem.Product(planes, a.area, 4+a.element)))
+		return int64(mem.Sum(int(scratch), int(more), mem.Product(planes, a.area, 4+a.element)))
 	}
 	// All planes of two slices at once: a chunk is decoded once for all. If memory is short, fewer of them, then fewer workers.
 	for a.planes = 2 * min(max(o.Depth, 2), 64); a.planes > fewest+1 && need(a.planes) > res.Mem/int64(max(res.Workers, 1)); {

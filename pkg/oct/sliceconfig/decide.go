@@ -15,6 +15,8 @@ type DecideOptions struct {
 	MinQuality       float64 // exclude slices of a lower quality; 0: none
 	ExcludeFirst     int     // number of slices at the beginning that are not used
 	CalibrationRatio float64 // exclude the first slices that are this many times as deep as the median; 0: none
+	Faults           []Fault
+	KeepFaulty       bool // faults exclude no slice
 }
 
 // Reasons for an exclusion.
@@ -32,23 +34,31 @@ const calibrationSlices = 3
 type Verdict struct {
 	Score
 	Reason string
+	Fault  string // "" if nothing is wrong with the slice
 }
 
-// Decide excludes slices in a table: calibration slices, slices of low quality, the first ones, and those that the table excluded
-// already. It writes the quality of every slice, and keeps what else the table says.
+// Decide excludes slices in a table: calibration slices, slices with a fault, slices of low quality, the first ones, and those that the
+// table excluded already. It writes the quality and the fault of every slice, and keeps what else the table says.
 func Decide(t *registration.SliceTable, scores []Score, o DecideOptions) []Verdict {
 	var depths []float64
 	for _, s := range scores {
 		depths = append(depths, float64(s.Depth))
 	}
+	faults := map[int]Fault{}
+	for _, f := range o.Faults {
+		faults[f.Slice] = f
+	}
 	var out []Verdict
 	for i, s := range scores {
 		known := t.Row(s.ID) != nil
 		row := t.Add(s.ID)
-		v := Verdict{Score: s}
+		fault := faults[s.ID]
+		v := Verdict{Score: s, Fault: fault.Name}
 		switch {
 		case o.CalibrationRatio > 0 && i < calibrationSlices && float64(s.Depth) > float64(o.CalibrationRatio*filter.MedianOf(depths)):
 			v.Reason = calibration
+		case fault.Name != "" && !fault.Lasting && !o.KeepFaulty:
+			v.Reason = fault.Name
 		case o.MinQuality > 0 && s.Quality < o.MinQuality && (s.Judged || !s.HasData):
 			v.Reason = lowQuality
 		case i < o.ExcludeFirst:
@@ -60,6 +70,8 @@ func Decide(t *registration.SliceTable, scores []Score, o DecideOptions) []Verdi
 		}
 		row.SetBool(registration.Use, v.Reason == "")
 		row.Set(registration.ExcludeReason, v.Reason)
+		row.Set(registration.Fault, fault.Name)
+		row.Set(registration.FaultReason, fault.Text)
 		quality := ""
 		if s.Judged || !s.HasData {
 			quality = fmt.Sprintf("%.3f", s.Quality)
@@ -99,5 +111,13 @@ func AssessMetrics(output string, verdicts []Verdict, o DecideOptions) *metrics.
 	s.Judge("min_quality", least, "", "Lowest quality of a slice", nil)
 	s.Note("max_quality", most, "Highest quality of a slice")
 	s.Note("n_below_threshold", below, "Slices of a quality below the threshold")
+	if o.Faults != nil {
+		faulty := []int{}
+		for _, f := range o.Faults {
+			faulty = append(faulty, f.Slice)
+		}
+		s.Note("num_faulty", len(faulty), "Slices with a fault")
+		s.Note("faulty_slice_ids", faulty, "Numbers of these slices")
+	}
 	return s
 }

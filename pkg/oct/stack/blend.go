@@ -2,6 +2,7 @@ package stack
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"strata/pkg/filter"
@@ -70,7 +71,10 @@ func (a *assembly) mix(m *movingSlice, k [2]int, pass passing) {
 			a.result.Refinements[m.slice.id] = [2]int{mix.DY, mix.DX}
 		}
 	}
-	if m.mix > 1 { // else there is nothing to fade over
+	switch {
+	case a.plan.opt.BlendWeights == WeightsAverage:
+		mix.Weights = slices.Repeat([]float64{0.5}, n)
+	case m.mix > 1: // else there is nothing to fade over
 		mix.Weights = filter.Hann(m.mix)[k[0]-(m.overlap-m.mix):][:n]
 	}
 	pass(func(at int, fixed, moving []volume.Plane) { a.mem.Mix(mix, at, fixed, moving) })

@@ -17,6 +17,8 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 		m.expected = max(0, m.slice.shape[0]-o.MovingZFirstIndex-interval)
 		m.movingZ = o.MovingZFirstIndex
 		switch {
+		case o.OverlapPlanes != nil:
+			m.overlap, m.blend, m.source = *o.OverlapPlanes, *o.OverlapPlanes, "given"
 		case o.UseExpectedOverlap:
 			m.overlap, m.blend, m.source = m.expected, m.expected, "expected"
 			m.planRefine(o)

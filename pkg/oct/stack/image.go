@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -13,6 +15,10 @@ func (p *stackPlan) image(layout oct.Layout, res *oct.Resources) (*volume.Canvas
 	spec := ngff.ImageSpec{
 		Format: first.image.Levels[0].Array.Format(), Name: "stack", Shape: []int{p.depth, p.canvas[0], p.canvas[1]}, Chunks: oct.AnalysisChunk,
 		DType: dtype.Float32, Axes: oct.ImageAxes(first.image), Scale: first.image.Levels[0].Scale, Omero: first.image.Omero.WithoutWindows(),
+	}
+	if um := p.opt.ZSpacingUM; um > 0 {
+		spec.Scale = slices.Clone(spec.Scale)
+		spec.Scale[0] *= um / first.image.VoxelSize[0]
 	}
 	levels, err := p.opt.Analysis.Apply(&spec, first.voxel, "the slices", layout, res)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -26,10 +27,13 @@ type Options struct {
 	MovingZFirstIndex  int     // number of first planes of a moving slice to skip
 	ZOverlapMinCorr    float64 // correlation below which the expected overlap is used; 0: never
 	OverlapSearch      OverlapSearch
-	IgnoreOrigins      bool // ignore translations in the slices' metadata
+	OverlapPlanes      *int    // overlap of all neighbours, without a search; nil: as found or expected
+	ZSpacingUM         float64 // distance of planes in µm, whatever the slices state; 0: as they state
+	IgnoreOrigins      bool    // ignore translations in the slices' metadata
 	RepairShifts       RepairShifts
 
 	Blend                     bool
+	BlendWeights              BlendWeights
 	BlendMatch                BlendMatch
 	BlendRefinementPx         float64 // limit of the shift in the plane; 0: off
 	BlendZRefineVox           int     // how much less than the overlap may be blended; 0: off
@@ -81,6 +85,17 @@ const (
 // OverlapSearches lists all values of [OverlapSearch].
 var OverlapSearches = []string{string(SearchAligned), string(SearchCentre)}
 
+// BlendWeights selects the weights of the slice where it is blended with the one before it.
+type BlendWeights string
+
+// Values of BlendWeights.
+const (
+	// WeightsFeather fade from the slice before to the slice: Hann's.
+	WeightsFeather BlendWeights = "feather"
+	// WeightsAverage give both slices a half.
+	WeightsAverage BlendWeights = "average"
+)
+
 // MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages.md.
 func (s OverlapSearch) MinCorr() float64 {
 	if s == SearchCentre {
@@ -130,14 +145,14 @@ type Result struct {
 // and those of a row of output chunks. With a device, the planes are in its memory and processed there, with the
 // same decisions and output.
 func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
-	slices, err := openSlices(in.Slices)
+	all, err := openSlices(in.Slices, opt.ZSpacingUM)
 	if err != nil {
 		return nil, err
 	}
-	if err := opt.Check(slices[0].shape[:], slices[0].voxel, slices[0].path, layout, &res); err != nil { // before anything is read
+	if err := opt.Check(all[0].shape[:], all[0].voxel, all[0].path, layout, &res); err != nil { // before anything is read
 		return nil, err
 	}
-	p, err := planStack(ctx, in, opt, slices, &res)
+	p, err := planStack(ctx, in, opt, all, &res)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +222,8 @@ type stackSlice struct {
 // maxVoxelDifference is the maximum relative difference between the voxel sizes of slices.
 const maxVoxelDifference = 1e-3
 
-func openSlices(in []Slice) ([]*stackSlice, error) {
+// openSlices checks the slices. spacing is the distance of planes in µm, if it is not 0.
+func openSlices(in []Slice, spacing float64) ([]*stackSlice, error) {
 	if len(in) == 0 {
 		return nil, oct.BadInput("there are no slices to stack")
 	}
@@ -224,12 +240,15 @@ func openSlices(in []Slice) ([]*stackSlice, error) {
 				return nil, oct.BadInput("%s: axis %d of the slice is %q, want z, y, x in this order", s.Path, d, axis.Name)
 			}
 		}
-		voxels := 1.0
+		voxels, size := 1.0, slices.Clone(s.Image.VoxelSize)
+		if spacing > 0 {
+			size[0] = spacing
+		}
 		for d, n := range shape {
 			if n == 0 {
 				return nil, oct.BadInput("%s: slice is empty: shape %v", s.Path, shape)
 			}
-			o.shape[d], o.chunk[d], o.voxel[d] = n, min(chunk[d], n), s.Image.VoxelSize[d]
+			o.shape[d], o.chunk[d], o.voxel[d] = n, min(chunk[d], n), size[d]
 			voxels *= float64(n)
 			if v := o.voxel[d]; !(v > 0) || math.IsInf(v, 0) {
 				return nil, oct.BadInput("%s: voxel size along %c is %v, want a positive number", s.Path, "zyx"[d], v)
