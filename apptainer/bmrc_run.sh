@@ -1043,8 +1043,9 @@ run_choice() { # run_choice ARGUMENT...: of choice and program
       # shellcheck disable=SC2086 # strata start is two words
       run_program $program --help ;;
     view) run_view "$@" ;;
-    # shellcheck disable=SC2086
-    *) run_program $program "$@" ;;
+    *)
+      # shellcheck disable=SC2086
+      run_program $program "$@" ;;
   esac
 }
 

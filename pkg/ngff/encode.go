@@ -89,11 +89,17 @@ func (m *Multiscale) attributes(format int, omero *Omero, label *ImageLabel, ext
 	return attrs
 }
 
-// encode returns the metadata of labels as JSON: as read, with the version where the format has it.
+// encode returns the metadata of labels as JSON: as read, or the colours, with the version where the format has it.
 func (l *ImageLabel) encode(format int) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if l.raw != nil {
 		_ = json.Unmarshal(l.raw, &out) // it was parsed before
+	} else if len(l.Colors) > 0 {
+		var colors []map[string]any
+		for _, c := range l.Colors {
+			colors = append(colors, map[string]any{"label-value": c.Value, "rgba": c.RGBA}) // an array: a slice would become base64
+		}
+		out["colors"], _ = json.Marshal(colors) // numbers always encode
 	}
 	delete(out, "version")
 	if format == 2 {

@@ -103,6 +103,8 @@ func find(run string) (map[string][]found, error) {
 			put("reports")
 		case strings.HasSuffix(base, metricsEnding):
 			put("metrics")
+		case parts[0] == "diagnostics" && isDiagnostic(base):
+			put("diagnostics")
 		case strings.HasSuffix(base, "_crop.json"):
 			put("crop")
 		case ending == ".json" && folder == "stitch":

@@ -39,6 +39,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		func() error { return r.loadFacts(ctx, lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
 		func() error { return r.loadFacts(ctx, lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
 		func() error { return r.loadSteps(ctx, lists["metrics"]) },
+		func() error { return r.loadDiagnostics(ctx, lists["diagnostics"], res.Mem) },
 		func() error { return r.loadMaps(ctx, lists["focal"], res) },
 		func() error { return r.loadPreviews(ctx, lists["previews"], res.Mem) },
 		func() error { return r.checkTogether(ctx, lists) },
@@ -84,6 +85,13 @@ func (s Sources) lists() (map[string][]found, error) {
 		}
 		lists["drift"] = list
 	}
+	if len(s.Diagnosed) > 0 {
+		list, err := diagnosed(s.Diagnosed)
+		if err != nil {
+			return nil, err
+		}
+		lists["diagnostics"] = list
+	}
 	if lists["cleaned"] == nil { // what the workflow's positions follow comes first
 		lists["cleaned"] = lists["filtered"]
 	}
@@ -123,6 +131,11 @@ func (s Sources) empty(lists map[string][]found) (problems []string) {
 			if !slices.ContainsFunc(lists[kind.name], func(f found) bool { return f.path == folder || filepath.Dir(f.path) == filepath.Clean(folder) }) {
 				problems = append(problems, folder+": no "+kind.what+" in this folder")
 			}
+		}
+	}
+	for _, folder := range s.Diagnosed {
+		if !slices.ContainsFunc(lists["diagnostics"], func(f found) bool { return isBelow(f.path, folder) }) {
+			problems = append(problems, folder+": no diagnostics in this folder (metrics.json, rotation_analysis.json, pictures)")
 		}
 	}
 	return problems

@@ -53,6 +53,9 @@ type view struct {
 	Records   *table
 	Sections  []section
 	Groups    []group
+
+	Comparisons *table
+	Diagnostics group
 }
 
 // Tool returns the name of the program that makes the page.
@@ -132,6 +135,7 @@ func (r *Report) view() *view {
 	}
 	v.Curves = r.mapPlots()
 	v.Groups = groups(r.Previews)
+	v.Comparisons, v.Diagnostics = r.comparisonTable(), group{Pictures: r.Diagnosed}
 	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
 	for _, s := range []struct {
 		section
@@ -144,6 +148,7 @@ func (r *Report) view() *view {
 		{section{"decisions", "Decisions"}, v.Decisions != nil},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},
 		{section{"slices", "Stitching and cropping"}, len(v.Tables) > 0},
+		{section{"diagnostics", "Diagnostics"}, r.hasDiagnostics()},
 		{section{"steps", "Metrics"}, len(v.Steps) > 0},
 		{section{"stages", "Stages"}, v.Stages != nil || v.Engine != nil},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},

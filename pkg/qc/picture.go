@@ -246,7 +246,7 @@ func (p *Picture) fit(most int64) error {
 // quarter of all.
 func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	all := slices.Clone(r.Previews)
-	all = append(all, r.Drift...)
+	all = append(append(all, r.Drift...), r.Diagnosed...)
 	for _, s := range r.Maps {
 		for _, m := range s.Maps {
 			all = append(all, m.Picture)
@@ -254,14 +254,16 @@ func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	}
 	slices.SortStableFunc(all, func(a, b *Picture) int { return cmp.Compare(a.bytes, b.bytes) })
 	left := int64(budget)
-	r.Drift = slices.DeleteFunc(r.Drift, func(p *Picture) bool { // a drawing cannot be made smaller
-		if p.mime != svgType || p.fits(left/int64(len(all))) {
-			return false
-		}
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: has no room among %d pictures in %d KiB: not shown", p.file, len(all), budget>>10))
-		all = slices.DeleteFunc(all, func(q *Picture) bool { return q == p })
-		return true
-	})
+	for _, list := range []*[]*Picture{&r.Drift, &r.Diagnosed} {
+		*list = slices.DeleteFunc(*list, func(p *Picture) bool { // a drawing cannot be made smaller
+			if p.mime != svgType || p.fits(left/int64(len(all))) {
+				return false
+			}
+			r.Problems = append(r.Problems, fmt.Sprintf("%s: has no room among %d pictures in %d KiB: not shown", p.file, len(all), budget>>10))
+			all = slices.DeleteFunc(all, func(q *Picture) bool { return q == p })
+			return true
+		})
+	}
 	rest := slices.Clone(all)
 	leads := slices.DeleteFunc(slices.Clone(all), func(p *Picture) bool { return !p.Lead() })
 	rest = slices.DeleteFunc(rest, (*Picture).Lead)

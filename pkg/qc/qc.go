@@ -36,6 +36,7 @@ type Sources struct {
 	Trace     string   // the engine's table of tasks
 	Overviews []string // PNG files to show first
 	Metrics   []string // metrics of steps (*_metrics.json), or folders of them
+	Diagnosed []string // what stitch compare, register analyze, shifts rotation and stack --preview wrote, or folders of it at any depth
 }
 
 // Report holds all that is known about a run.
@@ -56,6 +57,9 @@ type Report struct {
 	Missing   []MissingSlice
 	Trace     []Task
 	Steps     []StepFile
+	Diagnosed []*Picture   // of diagnostics
+	Compared  []Comparison // of stitchings
+	Analyses  []Diagnosis
 	Problems  []string // of files that were found and could not be used
 
 	unrecorded bool // Shifts are those after repair

@@ -45,11 +45,7 @@ var errLarge = errors.New("a drawing that is larger than its share")
 // loadDrift reads the plots of shifts clean and analyze.
 func (r *Report) loadDrift(ctx context.Context, list []found, mem int64) error {
 	for _, f := range list {
-		read := readSVG
-		if strings.EqualFold(filepath.Ext(f.path), ".png") {
-			read = func(ctx context.Context, path string) (*Picture, error) { return readPNG(ctx, path, mem) }
-		}
-		p, err := read(ctx, f.path)
+		p, err := readPlot(ctx, f.path, mem)
 		if err != nil {
 			if err := r.unusable(f, err); err != nil {
 				return err
@@ -61,6 +57,14 @@ func (r *Report) loadDrift(ctx context.Context, list []found, mem int64) error {
 		r.Drift = append(r.Drift, p)
 	}
 	return nil
+}
+
+// readPlot reads a plot, PNG or SVG by its ending.
+func readPlot(ctx context.Context, path string, mem int64) (*Picture, error) {
+	if strings.EqualFold(filepath.Ext(path), ".png") {
+		return readPNG(ctx, path, mem)
+	}
+	return readSVG(ctx, path)
 }
 
 // readSVG reads a drawing, which must have a size in pixels and be well-formed to its end.

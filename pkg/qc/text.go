@@ -35,6 +35,18 @@ func (r *Report) WriteText(w io.Writer) error {
 			line("  also: %s", s)
 		}
 	}
+	if r.hasDiagnostics() {
+		heading("Diagnostics")
+		for _, a := range r.Analyses {
+			line("%s: %s", a.Title, a.Verdict)
+			for _, f := range a.Findings {
+				line("  %s", f)
+			}
+		}
+		for _, c := range r.Compared {
+			line("%s: %s", c.Name, c.line())
+		}
+	}
 	for _, g := range v.Steps {
 		heading(g.Title + ": " + g.Counts)
 		if g.Table == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,9 @@ func OpenFolder(path string) (*Folder, error) {
 
 // Slices returns the number of slices with a folder.
 func (f *Folder) Slices() int { return len(f.by) }
+
+// IDs returns the numbers of the slices with a folder, sorted.
+func (f *Folder) IDs() []int { return slices.Sorted(maps.Keys(f.by)) }
 
 // Pair reads the registration of a slice, or returns nil if there is no folder with its number. Of several
 // folders or files the first by name counts, with "transform.tfm" and "offsets.txt" before others

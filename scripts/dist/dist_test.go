@@ -80,6 +80,7 @@ func TestArchive(t *testing.T) {
 	for name, want := range map[string]string{
 		"share/strata/main.nf": "./nextflow/main", "share/strata/nextflow/main.nf": "workflow STRATA", "share/strata/nextflow/conf/base.config": "process",
 		"share/strata/scripts/demo.sh": "#!/usr/bin/env bash", "share/strata/scripts/nextflow-pom.xml": "<project>",
+		"share/strata/scripts/linumpy-params.sh": "linumpy-params.awk", "share/strata/scripts/linumpy-params.awk": "BEGIN {", "share/strata/scripts/linumpy-params.tsv": "debug_slices\t",
 	} {
 		if !strings.Contains(string(contents[name]), want) {
 			t.Errorf("%s does not have %q", name, want)

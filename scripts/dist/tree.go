@@ -132,13 +132,14 @@ func (r *release) tree(program string) (tree, error) {
 	return sorted(files, r.help, r.workflow), nil
 }
 
-// demo lists the files packed besides the workflow's own: the demo's scripts, and the files that start the
-// workflow from its folder.
-var demo = []string{"main.nf", "nextflow.config", "scripts/demo.sh", "scripts/steps.sh", "scripts/times.sh"}
+// besides lists the files packed besides the workflow's own: those that start it from its folder, the demo's scripts, and the translator of
+// linumpy's parameters.
+var besides = []string{"main.nf", "nextflow.config", "scripts/demo.sh", "scripts/steps.sh", "scripts/times.sh",
+	"scripts/linumpy-params.sh", "scripts/linumpy-params.awk", "scripts/linumpy-params.tsv"}
 
-// readWorkflow reads the files for share/strata: the workflow and the demo.
+// readWorkflow reads the files for share/strata: the workflow and those besides.
 func (r *release) readWorkflow() error {
-	for _, name := range slices.Concat(recipe.Workflow, demo) {
+	for _, name := range slices.Concat(recipe.Workflow, besides) {
 		err := filepath.WalkDir(filepath.Join(r.root, name), func(file string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"register": clitest.Of(Command), "linum-register-pairwise": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "stack": clitest.Of(stack.Command),
+	clitest.Main(m, map[string]func(){"register": clitest.Of(Command), "linum-register-pairwise": clitest.Of(Command), "linum-analyze-registration-transforms": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "stack": clitest.Of(stack.Command),
 		"phantom": clitest.Of(phantom.Command), "stitch": clitest.Of(stitch.Command), "crop": clitest.Of(crop.Command), "normalize": clitest.Of(normalize.Command)})
 }
 

@@ -3,6 +3,7 @@ package shifts
 import (
 	"testing"
 
+	"strata/cmd/internal/phantom"
 	"strata/tests/clitest"
 )
 
@@ -10,6 +11,8 @@ func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
 		"shifts": clitest.Of(Command), "linum-estimate-xy-shift-from-metadata": clitest.Of(Command), "linum-detect-rehoming": clitest.Of(Command),
 		"linum-analyze-shifts": clitest.Of(Command), "linum_detect_rehoming.py": clitest.Of(Command),
+		"linum-analyze-acquisition-rotation": clitest.Of(Command), "linum-suggest-params": clitest.Of(Command),
+		"phantom": clitest.Of(phantom.Command),
 	})
 }
 

@@ -7,7 +7,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"zarr-tool": clitest.Of(Command), "linum-extract-pyramid-levels": clitest.Of(Command)})
+	mains := map[string]func(){"zarr-tool": clitest.Of(Command)}
+	for _, a := range Command().Aliases {
+		mains[a.Name] = clitest.Of(Command)
+	}
+	clitest.Main(m, mains)
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }

@@ -44,8 +44,7 @@ func exportCommand() *cli.Command {
 			{Name: "levels", Kind: cli.Ints, Value: "N,...", Check: cli.AtLeast(0), Usage: "pyramid levels to write, each into a file of its own"},
 			{Name: "resolution", Kind: cli.Float, Value: "UM", Check: cli.VoxelSize, Usage: "write the pyramid level whose voxels are closest to this size in µm"},
 			{Name: "list", Kind: cli.Bool, Usage: "write no file; print the pyramid levels with their shapes and voxel sizes"},
-			{Name: "axes", Value: "NAMES", Default: "xyz", Usage: "axes of IN that become the first, second and third of NIfTI or NRRD, the first varying fastest; zyx is the order of numpy"},
-			{Name: "orientation", Default: "RAS", Value: "CODE", Usage: "where x, y and z of IN run to, if it does not say: right or left, anterior or posterior, superior or inferior"},
+			axesFlag, orientationFlag,
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
@@ -61,6 +60,12 @@ func exportCommand() *cli.Command {
 	}
 }
 
+// Flags of commands that write a volume.
+var (
+	axesFlag        = cli.Flag{Name: "axes", Value: "NAMES", Default: "xyz", Usage: "axes of IN that become the first, second and third of NIfTI or NRRD, the first varying fastest; zyx is the order of numpy"}
+	orientationFlag = cli.Flag{Name: "orientation", Default: "RAS", Value: "CODE", Usage: "where x, y and z of IN run to, if it does not say: right or left, anterior or posterior, superior or inferior"}
+)
+
 func runExport(ctx context.Context, r *cli.Run) error {
 	in, err := openNode(ctx, r, r.Arg("IN"), datasets.Missing(r))
 	if err != nil {
@@ -70,6 +75,9 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
+	if name := r.String("name"); name != "" {
+		im.Name = name
+	}
 	files, err := exported(r, in, im)
 	if err != nil {
 		return err
@@ -78,9 +86,12 @@ func runExport(ctx context.Context, r *cli.Run) error {
 		return listLevels(r, im)
 	}
 	for _, f := range files {
-		if format := volumeFormat(f.path); format != nil {
+		format := volumeFormat(f.path)
+		switch err = otherFlags(r, f.path, format != nil); {
+		case err != nil:
+		case format != nil:
 			err = exportVolume(ctx, r, in, im, f, format)
-		} else {
+		default:
 			err = exportTIFF(ctx, r, in, im, f)
 		}
 		if err != nil {
@@ -90,13 +101,23 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// exportTIFF writes one level of an image, and the pictures beside the image.
-func exportTIFF(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f levelFile) error {
-	for _, flag := range []string{"orientation", "axes"} {
-		if r.IsSet(flag) {
-			return cli.Usage("--%s is for NIfTI and NRRD: %s is written as TIFF", flag, f.path)
+// otherFlags returns an error for a flag of formats other than the output's.
+func otherFlags(r *cli.Run, path string, volume bool) error {
+	for _, flag := range []string{"tile_size", "compression", "predictor", "n_levels", "rgb"} {
+		if volume && r.IsSet(flag) {
+			return cli.Usage("--%s is for TIFF: %s is a volume", flag, path)
 		}
 	}
+	for _, flag := range []string{orientationFlag.Name, axesFlag.Name} {
+		if !volume && r.IsSet(flag) {
+			return cli.Usage("--%s is for NIfTI and NRRD: %s is written as TIFF", flag, path)
+		}
+	}
+	return nil
+}
+
+// exportTIFF writes one level of an image, and the pictures beside the image.
+func exportTIFF(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f levelFile) error {
 	x, err := newExport(r, in, im, f.level)
 	if err != nil {
 		return err
@@ -142,9 +163,6 @@ func newExport(r *cli.Run, in *node, im *ngff.Image, level int) (*export, error)
 	}
 	s := &x.spec
 	s.Image = tiff.Image{Name: im.Name, Times: size("t"), Channels: size("c"), Depths: size("z"), Magnification: slideOf(im.Group.Attributes()).Magnification}
-	if name := r.String("name"); name != "" {
-		s.Image.Name = name
-	}
 	voxel := im.LevelSize(level)
 	for i, axis := range []string{"z", "y", "x"} {
 		if d, ok := x.at[axis]; ok {

@@ -44,11 +44,6 @@ func volumeFormat(name string) *volumeOut {
 
 // exportVolume writes one level of an image.
 func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f levelFile, format *volumeOut) error {
-	for _, flag := range []string{"tile_size", "compression", "predictor", "n_levels", "rgb"} {
-		if r.IsSet(flag) {
-			return cli.Usage("--%s is for TIFF: %s is a volume", flag, f.path)
-		}
-	}
 	v, order, err := volumeOf(r, in, im, f.level)
 	if err != nil {
 		return err
@@ -112,9 +107,6 @@ func volumeOf(r *cli.Run, in *node, im *ngff.Image, level int) (*volumes.Volume,
 	v.Depth, v.Height, v.Width = size(axes[2]), size(axes[1]), size(axes[0])
 	_, deep := at["z"]
 	v.Flat = !deep
-	if name := r.String("name"); name != "" {
-		v.Name = name
-	}
 	if d, ok := at["t"]; ok && im.Axes[d].Unit == "second" {
 		v.Interval = im.VoxelSize[d]
 	}
