@@ -168,8 +168,7 @@ var withoutParameter = map[string]string{
 	"slices assess --existing_config": "given where there is a table of slices",
 	"slices assess --update_existing": "a table is begun where there is none",
 	"slices assess --report_only":     "makes nothing",
-	"slices assess --faulty_slices":   "its default names and excludes them",
-	"slices assess --mosaics":         "the mosaics of a run are of one scan",
+	"slices assess --mosaics":         "always given, where mosaics are stitched",
 
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",
