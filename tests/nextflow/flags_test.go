@@ -176,6 +176,7 @@ var withoutParameter = map[string]string{
 	"stack --blend_depth":               "has no effect",
 	"stack --n_levels":                  "stack_pyramid_resolutions says which",
 
+	"qc-report --diagnostics":  "given with diagnostics",
 	"qc-report --multiqc":      "the workflow publishes its files",
 	"aip --scale_bar":          "the workflow keeps the default",
 	"qc-report --run":          "gets its parts",
