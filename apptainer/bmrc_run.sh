@@ -8,7 +8,7 @@
 # shellcheck disable=SC2317 # checks of answers are called by name
 set -uo pipefail
 
-version=0.15.0
+version=0.16.0
 me=bmrc_run.sh
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 config_file=${XDG_CONFIG_HOME:-${HOME:-/nonexistent}/.config}/strata/bmrc_run.conf
@@ -1043,8 +1043,9 @@ run_choice() { # run_choice ARGUMENT...: of choice and program
       # shellcheck disable=SC2086 # strata start is two words
       run_program $program --help ;;
     view) run_view "$@" ;;
-    # shellcheck disable=SC2086
-    *) run_program $program "$@" ;;
+    *)
+      # shellcheck disable=SC2086
+      run_program $program "$@" ;;
   esac
 }
 

@@ -81,6 +81,7 @@ workflow STRATA {
         images = channel.fromList(inputs.images)
     }
     def mosaics = images
+    def gridded = channel.empty()
     def projected = channel.empty()
     if (!Chain.direct() && !Chain.has('mosaic'))
         projected = images.map { it -> it + ['aip'] }
@@ -112,6 +113,7 @@ workflow STRATA {
             transform = ESTIMATE.out.transform.map { it -> [it, ''] }
             calls.note(ESTIMATE.out)
         }
+        gridded = images
         def grids = inputs.asSlices(images)
         STITCH(grids, transform, calls.stage('stitch', [estimate.refines ? '--estimate' : '']))
         images = STITCH.out.slice
@@ -171,8 +173,11 @@ workflow STRATA {
         calls.note(CONFIG.out)
     }
     if (Chain.has('assess')) {
-        ASSESS(slices, config, calls.of('slices', [calls.flags('slices assess')]))
+        // What was stitched says in which grid of tiles each slice was scanned.
+        def looked = given.slices_assess_faulty_slices == 'ignore' ? channel.empty() : gridded.map { it -> it[1] }.filter { it -> it }
+        ASSESS(slices, inputs.inOrder(looked), config, calls.of('slices', [calls.flags('slices assess')]))
         config = ASSESS.out.config.map { it -> [it, ''] }
+        ASSESS.out.config.subscribe { it -> Faulty.told(it) }
         calls.note(ASSESS.out)
     }
     def recorded = channel.empty()

@@ -6,6 +6,10 @@
 # that. What is missing (Java, Maven) is installed when this user may, else named
 # in one line.
 #
+# The tests run 24.10.0; of newer versions only the parser was tried (docs/install.md).
+# NXF_SYNTAX_PARSER=v1 gives 25.04 and newer the parser of 24.10, for configurations of
+# yours that the strict one, the default since 26.04, refuses.
+#
 #   STRATA_NEXTFLOW_DIR   where the jars are kept (default: build/nextflow here; of an
 #                         installed package, strata/nextflow in the user's cache)
 #   STRATA_NEXTFLOW=jars  do not look on the PATH

@@ -67,7 +67,7 @@ var members = []cli.Member{
 	{Name: "qc-report", Usage: "write the quality report of a run, one HTML page", Aliases: []string{"linum-generate-pipeline-report"}, Command: qcreport.Command},
 	{Name: "smooth", Usage: "filter an image by median, Gaussian or gradient", Command: smooth.Command},
 	{Name: "phantom", Usage: "simulate OCT mosaic grids, raw tiles and slide scans whose truth is known", Command: phantom.Command},
-	{Name: "zarr-tool", Usage: "inspect, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI", Aliases: []string{"linum-extract-pyramid-levels", "linum-segment-brain-3d"}, Command: zarrtool.Command},
+	{Name: "zarr-tool", Usage: "inspect, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI", Aliases: []string{"linum-extract-pyramid-levels", "linum-clip-percentile", "linum-axis-xyz-to-zyx", "linum-segment-brain-3d"}, Command: zarrtool.Command},
 	{Name: "doctor", Usage: "report what the stages find on this machine: GPUs, drivers, GPUDirect Storage, leases", Command: doctor.Command},
 	{Name: "sif", Usage: "build, sign, verify and run container images (SIF) without Apptainer and without root", Command: sif.Command},
 	{Name: "bench-io", Usage: "measure how fast files are read and written in every way, beside fio", Command: benchio.Command},

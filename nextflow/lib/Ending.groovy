@@ -17,6 +17,7 @@ class Ending {
             say "strata: ${of.stats.succeedCount} tasks run, ${of.stats.cachedCount} from the cache"
             Chain.results().each { what, where -> say "  ${what.padRight(12)}${params.outdir}/${where}" }
         }
+        Faulty.lines().each { say it }
         // Last, so that it is read: what failed, and why.
         if (Attempts.missing())
             missing(table)

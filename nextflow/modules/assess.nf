@@ -7,6 +7,7 @@ process ASSESS {
 
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)
+    path mosaics, stageAs: 'mosaics/*'
     tuple path(config, stageAs: 'config/*'), val(config_fingerprint)
     tuple val(flags), val(program)
 
@@ -21,7 +22,7 @@ process ASSESS {
     mkdir -p slices slice_config reports
     ${Inputs.links(names, slices)}
     slices assess slices slice_config/slice_config_assessed.csv \\
-        ${config ? "--existing_config '${config}'" : ''} \\
+        ${config ? "--existing_config '${config}'" : ''} ${mosaics ? '--mosaics mosaics' : ''} \\
         --report reports/slices.assess.json \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.host(task)}
     printf '%s:\\n  slices: "%s"\\n' '${task.process}' "\$(slices --version | sed 's/^slices //')" > versions.yml

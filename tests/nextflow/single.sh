@@ -40,6 +40,9 @@ direct() {
 }
 ok 'the same bytes as from aip alone' direct
 
+# sound IMAGE...: each is valid.
+sound() { local image; for image; do "$REAL_BIN/zarr-tool" validate "$image" -q || return 1; done; }
+
 # --- Caching -------------------------------------------------------------------
 
 warm resume run "$main" -params-file "$tmp/params.yml" -resume --aip_cpus 1 --mem_fraction 0.6 --use_gpu false
@@ -51,6 +54,67 @@ ok '-resume after one chunk changed executes that mosaic only' same "$status $(r
 ok 'it is the changed one' has "$log" "Submitted process > STRATA:AIP \(${names[1]}\)"
 warm levels run "$main" -params-file "$tmp/params.yml" -resume --n_levels 1
 ok '-resume with another n_levels executes all again' same "$status $(ran "$log") $(cached "$log")" '0 3 1'
+
+# --- Running again, and side by side (docs/hpc.md) --------------------------------
+
+# What runs again follows from the inputs, so that stubs do.
+again=("${chain[@]}" --outdir again -stub-run)
+warm again run "$main" "${again[@]}"
+all=$(ran "$log")
+swapped=$tmp/block/mosaic_grid_3d_z01.ome.zarr
+mv "$swapped" "$tmp/z01"
+warm removed run "$main" "${again[@]}" -resume
+ok 'a slice was removed: the volume is made of the others, and its results stay' same "$status $(last "$log" | xargs) $(tasks "$log") $(images "$launch/again/slices")" \
+  '0 slice_z01: INPUT: not in the input; shifts_xy.csv names it 1 AIP 1 PREVIEW 1 REPORT 1 STACK 4'
+cp -r "$tmp/block/mosaic_grid_3d_z02.ome.zarr" "$swapped"
+warm replaced run "$main" "${again[@]}" -resume
+ok 'a slice was replaced: -resume makes it, and what is made of all' same "$status $(tasks "$log")" '0 3 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH'
+rm -r "$swapped"
+mv "$tmp/z01" "$swapped"
+warm restored run "$main" "${again[@]}" -resume
+ok 'it is back: nothing is made again' same "$status $(ran "$log") $(cached "$log")" "0 0 $all"
+sed 's/^crop_depth: .*/crop_depth: 150/' "$tmp/chain.yml" >"$tmp/edited.yml"
+warm edited run "$main" -params-file "$tmp/edited.yml" "${again[@]:2}" -resume
+ok 'a parameter was edited: -resume runs its stage and those after it' same "$status $(tasks "$log")" '0 5 AIP 4 CROP 5 PREVIEW 1 REPORT 1 STACK'
+warm unedited run "$main" "${again[@]}" -resume
+ok 'and with the one before: nothing' same "$status $(ran "$log") $(cached "$log")" "0 0 $all"
+# Two engines at once, in one folder.
+mkdir "$tmp/side"
+side() { dir=$tmp/side nf "side-$1" run "$main" "${chain[@]}" --outdir "$1" -stub-run "${@:2}"; echo "$status $(ran "$log") $(cached "$log")"; }
+side b --crop_depth 150 >"$tmp/side-b" &
+side a >"$tmp/side-a"
+wait $!
+ok 'two runs at once in one folder, each with an outdir' same "$(cat "$tmp"/side-[ab] | xargs)" "0 $all 0 0 $all 0"
+# The session of a run is the one to resume: the last in the folder may be the other's.
+session() { awk -F '\t' -v a="--outdir $1 " 'index($7, a) { id = $6 } END { print id }' "$tmp/side/.nextflow/history"; }
+ok 'and each resumes by its session' same "$(side a -resume "$(session a)"; side b --crop_depth 150 -resume "$(session b)")" "0 0 $all
+0 0 $all"
+
+# Namespaces mount without root, where users may make them.
+if unshare -rm true 2>/dev/null; then
+  # shellcheck disable=SC2016
+  unshare -rm bash -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && ! touch "$1/x" 2>/dev/null && cd "$2" && shift 2 && exec "$@"' _ "$tmp/block" "$launch" \
+    "$root/scripts/nextflow.sh" run "$main" "${chain[@]}" --outdir read-only --skip focal,preview,qc-report,aip >"$tmp/read-only.log" 2>&1
+  ok 'an input folder that is mounted read-only' same "$? $(images "$launch/read-only/slices") $(images "$launch/read-only/volume")" '0 4 1'
+  # full: the work folder is a disk of 4 MB, then of 400.
+  cat >"$tmp/full" <<'SH'
+mkdir "$1" && mount -t tmpfs -o size=4m full "$1" && cd "$2" && shift 2 || exit
+"$@"
+echo "status $?"
+mount -o remount,size=400m "$OLDPWD/full-work" || exit
+"$@" -resume
+SH
+  (cd "$tmp" && unshare -rm bash "$tmp/full" "$tmp/full-work" "$launch" "$root/scripts/nextflow.sh" run "$main" "${chain[@]}" --outdir full-disk -work-dir "$tmp/full-work" \
+    --skip focal,stack,preview,qc-report,aip --stitch_estimate false --max_retries 0) >"$tmp/full-disk.log" 2>&1
+  status=$?
+  first=$tmp/full-first.log
+  sed '/^status /q' "$tmp/full-disk.log" >"$first"
+  ok 'a full work folder stops the run, which says so' same "$(tail -n 1 "$first") $(grep -ciE '^ *(.*: )?no space left on device' "$first" | sed 's/[1-9][0-9]*/some/')" 'status 1 some'
+  ok 'with more room, -resume goes on' has <(echo "$status $(images "$launch/full-disk/slices") $(sed '1,/^status /d' "$tmp/full-disk.log" | grep -c 'Cached process')") '^0 4 [1-9]'
+  ok 'and the slices are whole' sound "$launch"/full-disk/slices/*.ome.zarr
+else
+  echo 'no user namespaces here: read-only inputs and a full disk were not tried'
+fi
 
 # --- Memory for chunks -----------------------------------------------------------
 

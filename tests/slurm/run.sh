@@ -119,6 +119,17 @@ warm resume run "$main" "${faulty[@]}" "${args[@]}" -resume
 ok '-resume runs the missing slice only' same "$status $(ran "$log") $(cached "$log")" '0 1 6'
 ok 'and now nothing is missing' fails ls "$info/missing_slices.tsv"
 
+# --- Job arrays (docs/hpc.md) --------------------------------------------------------
+
+echo "process { withName: 'AIP' { array = 3 } }" >"$tmp/array.config"
+faults
+plan m_f32_raw_edge kill
+before=$(jobs | grep -c 'ArrayTaskId=')
+warm arrays run "$main" "${faulty[@]}" -c "$tmp/array.config" "${args[@]}" --use_gpu false --outdir arrays
+ok 'job arrays: six slices are two arrays of three jobs' same "$status $before $(jobs | sed -n 's/.* ArrayJobId=\([0-9]*\) .*/\1/p' | sort | uniq -c | awk '{ print $1 }' | xargs)" '0 0 3 3'
+ok 'that ask for what a job alone does' same "$(job m_phantom 1 MinMemoryNode) $(job m_phantom 1 NumCPUs) $(job m_phantom 1 TimeLimit) $(job m_phantom 1 Comment)" '300M 2 01:00:00 strata-test'
+ok 'the one that was killed is a job of its own, with more memory' same "$(attempts m_f32_raw_edge) $(job m_f32_raw_edge 2 MinMemoryNode) $(job m_f32_raw_edge 2 ArrayJobId)" '2 600M '
+
 # --- A failing slice stops the run -------------------------------------------------
 
 faults

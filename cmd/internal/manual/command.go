@@ -8,6 +8,6 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "manual",
 		Usage:    "correct the registration of slices by hand, with view",
-		Commands: []*cli.Command{exportCommand(), applyCommand()},
+		Commands: []*cli.Command{exportCommand(), applyCommand(), transformCommand()},
 	}
 }

@@ -27,8 +27,8 @@ func bytesOf(shape []int, elem int) (int, error) {
 
 // eachBlock reads an array block by block in parallel and passes each to f, from several goroutines and in no
 // order. Blocks are multiples of unit, enlarged to whole chunks of a if memory allows, so that chunks are decoded
-// once.
-func eachBlock(ctx context.Context, a *zarr.Array, unit []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, data []byte) error) error {
+// once. The elements of a block have the axes in the given order, the slowest first; nil stands for that of the array.
+func eachBlock(ctx context.Context, a *zarr.Array, order, unit []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, data []byte) error) error {
 	block := append([]int{}, unit...)
 	chunks := a.Chunks()
 	for d := len(block) - 1; d >= 0; d-- {
@@ -42,7 +42,18 @@ func eachBlock(ctx context.Context, a *zarr.Array, unit []int, threads int, budg
 	}
 	a = a.With(zarr.Workers(1))
 	return inBlocks(ctx, a, block, threads, budget, func(ctx context.Context, r zarr.Region, buf []byte) error {
-		if err := a.Read(ctx, r, buf); err != nil {
+		if order == nil {
+			if err := a.Read(ctx, r, buf); err != nil {
+				return err
+			}
+			return f(ctx, r, buf)
+		}
+		strides, n := make([]int, len(order)), a.DType().Size()
+		for i := len(order) - 1; i >= 0; i-- {
+			strides[order[i]] = n
+			n *= r.Shape[order[i]]
+		}
+		if err := a.ReadStrided(ctx, r, buf, strides); err != nil {
 			return err
 		}
 		return f(ctx, r, buf)

@@ -17,13 +17,18 @@ func Command() *cli.Command {
 		Name:  "zarr-tool",
 		Usage: "inspect, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI",
 		Commands: []*cli.Command{
-			infoCommand(), catCommand(), importCommand(), exportCommand(), reencodeCommand(), omeCommand(), maskCommand(), validateCommand(),
+			infoCommand(), catCommand(), importCommand(), exportCommand(), reencodeCommand(), omeCommand(), clipCommand(), maskCommand(), validateCommand(),
 		},
 		Aliases: []cli.Alias{
 			{Name: "linum-extract-pyramid-levels", Command: "export", Args: []cli.Arg{
 				{Name: "IN", Usage: "OME-Zarr image, beside which the files are written"},
 				{Name: "LEVEL", Usage: "pyramid level to write, 0 for the finest; none with --list", Optional: true, Many: true},
 			}, Defaults: cli.Defaults{"orientation": "LPS", "overwrite": "true"}},
+			{Name: "linum-clip-percentile", Command: "clip", Defaults: cli.Defaults{"dtype": "float32", "overwrite": "true"}},
+			{Name: "linum-axis-xyz-to-zyx", Command: "export", Defaults: cli.Defaults{"axes": "zyx", "overwrite": "true"}, Ignored: []cli.Flag{
+				{Name: "resolution_xy", Kind: cli.Float, Ignored: "the voxel size is IN's: zarr-tool ome --scale states another"},
+				{Name: "resolution_z", Kind: cli.Float, Ignored: "the voxel size is IN's: zarr-tool ome --scale states another"},
+			}},
 			{Name: "linum-segment-brain-3d", Command: "mask", Defaults: cli.Defaults{"level": "0", "smoothing": "0", "largest": "false", "fill": "planes", "median": "5", "overwrite": "true"},
 				Flags: map[string]string{"median_size": "median"}},
 		},

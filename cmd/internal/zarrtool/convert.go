@@ -181,7 +181,7 @@ func copyArray(ctx context.Context, r *cli.Run, from *zarr.Array, st store.Write
 	if unit == nil {
 		unit = to.Chunks()
 	}
-	err = eachBlock(ctx, from, unit, r.Options.Threads, r.Options.Mem/2, func(ctx context.Context, region zarr.Region, data []byte) error {
+	err = eachBlock(ctx, from, nil, unit, r.Options.Threads, r.Options.Mem/2, func(ctx context.Context, region zarr.Region, data []byte) error {
 		n := len(data)
 		data, err := converted(data, from, spec.DType)
 		if err != nil {

@@ -89,7 +89,7 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 		err = importLevels(ctx, r, out, key, in, s, spec, beside)
 	} else {
 		namePictures(spec.Attributes, beside)
-		err = writeImageTo(ctx, r, out, key, in, s, spec, a)
+		err = writeImageTo(ctx, r, out, key, in, s, spec, source{Array: a})
 	}
 	if err != nil {
 		return err

@@ -157,5 +157,5 @@ func writeMask(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, level 
 		return exportVolume(ctx, r, in, made, levelFile{0, r.Arg("OUT")}, format)
 	}
 	s := storage{format: r.Options.ZarrFormat, codec: r.Options.Codec, chunks: r.Options.Chunks, shard: r.Options.Shard}
-	return writeImage(ctx, r, in, s, spec, made.Levels[0].Array)
+	return writeImage(ctx, r, in, s, spec, source{Array: made.Levels[0].Array})
 }

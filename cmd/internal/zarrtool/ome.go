@@ -29,6 +29,7 @@ func omeCommand() *cli.Command {
 		},
 		Flags: append([]cli.Flag{
 			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "names of the axes, one letter each, such as zyx"},
+			{Name: "order", Value: "NAMES", Note: "as stored", Usage: "order of the axes of OUT, such as zyx: the array is transposed, with the axes' names and voxel sizes"},
 			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0 along each axis, in the unit of --unit"},
 			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the voxel size along space axes"},
 			{Name: "name", Usage: "name of the image"},
@@ -38,6 +39,8 @@ func omeCommand() *cli.Command {
 		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}, "checksum": {Note: "as the input"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "give a plain array metadata and a pyramid"},
+			{Command: "zarr-tool ome xyz.ome.zarr zyx.ome.zarr --order zyx", Usage: "transpose an image that is stored as x, y, z"},
+			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes xyz --order zyx --scale 2,2,3.5", Usage: "the same of an array without names; --scale goes with --axes"},
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "copy an image with a new pyramid"},
 			{Command: "zarr-tool ome mask.zarr mask.ome.zarr --labels --n_levels 3", Usage: "an array of labels: no means of them"},
 			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "give an image a new pyramid in place"},
@@ -66,11 +69,46 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	if r.Arg("OUT") == "" {
 		return omeInPlace(ctx, r, in, spec, missing)
 	}
-	return writeImage(ctx, r, in, s, spec, a)
+	order, err := reorder(r, &spec)
+	if err != nil {
+		return err
+	}
+	return writeImage(ctx, r, in, s, spec, source{Array: a, order: order})
+}
+
+// source is the array of which level 0 of an image is made.
+type source struct {
+	*zarr.Array
+	order  []int                             // its axes in the order of the image; nil: as they are
+	change func(data []byte) ([]byte, error) // returns elements of the image's type; nil: converts them
+}
+
+// ordered returns numbers along the array's axes in the order of the image.
+func (a *source) ordered(v []int) []int {
+	if a.order == nil || v == nil {
+		return v
+	}
+	out := make([]int, len(v))
+	for i, d := range a.order {
+		out[i] = v[d]
+	}
+	return out
+}
+
+// unordered undoes [source.ordered]. A wrong number of numbers stays.
+func (a *source) unordered(v []int) []int {
+	if a.order == nil || len(v) != len(a.order) {
+		return v
+	}
+	out := make([]int, len(v))
+	for i, d := range a.order {
+		out[d] = v[i]
+	}
+	return out
 }
 
 // writeImage writes the image OUT from an array, described by spec and stored according to s.
-func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
+func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec, a source) error {
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
@@ -79,12 +117,13 @@ func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.
 }
 
 // writeImageTo writes an image at a key of an output.
-func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
-	stored, err := s.spec(a, nil)
+func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec, a source) error {
+	s.chunks, s.shard = a.unordered(s.chunks), a.unordered(s.shard)
+	stored, err := s.spec(a.Array, nil)
 	if err != nil {
 		return err
 	}
-	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
+	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, a.ordered(stored.Shape), a.ordered(stored.Chunks), a.ordered(stored.Shard)
 	spec.DType, spec.Codecs, spec.Fill, spec.OmitFill = stored.DType, stored.Codecs, stored.Fill, s.omitFill
 	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
 	w, err := ngff.Create(ctx, out.Store, key, spec)
@@ -95,19 +134,22 @@ func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 	for _, m := range w.Warnings() {
 		r.Warn("%s", m)
 	}
-	task := r.Progress("level 0 and pyramid", datasets.Bytes(a))
-	unit := spec.Chunks
-	if spec.Shard != nil {
-		unit = spec.Shard
+	task := r.Progress("level 0 and pyramid", datasets.Bytes(a.Array))
+	unit := stored.Chunks
+	if stored.Shard != nil {
+		unit = stored.Shard
 	}
-	err = eachBlock(ctx, a, unit, r.Options.Threads, r.Options.Mem/4, func(ctx context.Context, region zarr.Region, data []byte) error {
+	if a.change == nil {
+		a.change = func(data []byte) ([]byte, error) { return converted(data, a.Array, spec.DType) }
+	}
+	err = eachBlock(ctx, a.Array, a.order, unit, r.Options.Threads, r.Options.Mem/4, func(ctx context.Context, region zarr.Region, data []byte) error {
 		n := int64(len(data))
-		data, err := converted(data, a, spec.DType)
+		data, err := a.change(data)
 		if err != nil {
 			return err
 		}
 		task.Add(n)
-		return w.WriteTile(ctx, region.Start, region.Shape, data)
+		return w.WriteTile(ctx, a.ordered(region.Start), a.ordered(region.Shape), data)
 	})
 	if err != nil {
 		return cli.BadInput(err)
@@ -116,7 +158,7 @@ func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key stri
 		return err
 	}
 	task.Done()
-	r.Read(datasets.Describe(a, in.path))
+	r.Read(datasets.Describe(a.Array, in.path))
 	image, err := ngff.Open(ctx, out.Store, key)
 	if err != nil {
 		return err
@@ -160,14 +202,14 @@ func statedUnits(spec *ngff.ImageSpec, im *ngff.Image) {
 
 // checkAxes returns an error for names that NGFF images cannot have: allowed are t, c, and two or three of z, y, x
 // (in any order, for files of other programs), each once.
-func checkAxes(names string) error {
+func checkAxes(flag, names string) error {
 	space := strings.TrimPrefix(strings.TrimPrefix(names, "t"), "c")
 	bad := len(space) < 2
 	for i, a := range space {
 		bad = bad || !strings.ContainsRune("zyx", a) || strings.ContainsRune(space[:i], a)
 	}
 	if bad {
-		return cli.Usage("--axes %s: want letters of tczyx, each once: t first, then c, then at least two of z, y, x", names)
+		return cli.Usage("--%s %s: want letters of tczyx, each once: t first, then c, then at least two of z, y, x", flag, names)
 	}
 	return nil
 }
@@ -181,10 +223,16 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 		if len(names) != n {
 			return cli.Usage("--axes %s names %d axes, the array has %d", names, len(names), n)
 		}
-		if err := checkAxes(names); err != nil {
+		if err := checkAxes("axes", names); err != nil {
 			return err
 		}
-		spec.Axes = ngff.SpaceAxes(names, "micrometer")
+		named := ngff.SpaceAxes(names, "micrometer")
+		for d, a := range spec.Axes { // the numbers of --scale, or the image's, stay in the unit that they have
+			if a.Type == named[d].Type && a.Unit != "" {
+				named[d].Unit = a.Unit
+			}
+		}
+		spec.Axes = named
 	}
 	if scale := r.Floats("scale"); scale != nil {
 		if len(scale) != n {
@@ -211,6 +259,40 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	return nil
 }
 
+// reorder puts the axes of a spec into the order of --order, and returns these axes as they were counted before; nil if nothing moves.
+func reorder(r *cli.Run, spec *ngff.ImageSpec) (order []int, err error) {
+	names, had := r.String("order"), ""
+	if names == "" {
+		return nil, nil
+	}
+	was := *spec
+	spec.Axes, spec.Scale = nil, nil
+	if was.Translation != nil {
+		spec.Translation = nil
+	}
+	for _, a := range was.Axes {
+		had += a.Name
+	}
+	for _, name := range names {
+		d := slices.IndexFunc(was.Axes, func(a ngff.Axis) bool { return a.Name == string(name) })
+		if d < 0 || slices.Contains(order, d) || len(names) != len(was.Axes) {
+			return nil, cli.Usage("--order %s: must name the axes %s, each once", names, had)
+		}
+		order = append(order, d)
+		spec.Axes, spec.Scale = append(spec.Axes, was.Axes[d]), append(spec.Scale, was.Scale[d])
+		if was.Translation != nil {
+			spec.Translation = append(spec.Translation, was.Translation[d])
+		}
+	}
+	if err := checkAxes("order", names); err != nil {
+		return nil, err
+	}
+	if slices.IsSorted(order) {
+		return nil, nil
+	}
+	return order, nil
+}
+
 // asLabels makes a label image of a spec, unless it is one.
 func asLabels(spec *ngff.ImageSpec) {
 	if spec.Label == nil {
@@ -220,7 +302,7 @@ func asLabels(spec *ngff.ImageSpec) {
 
 // omeInPlace writes the pyramid into an existing image or, given an array, makes an image of the folder above it.
 func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
-	for _, name := range []string{"codec", "checksum", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
+	for _, name := range []string{"codec", "checksum", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite", "order"} {
 		if r.IsSet(name) {
 			return cli.Usage("--%s: level 0 of %s is not rewritten in place: give OUT as well", name, in.path)
 		}

@@ -321,7 +321,7 @@ func compareArrays(ctx context.Context, f *findings, a, b *zarr.Array) error {
 	}
 	var first atomic.Pointer[string]
 	b = b.With(zarr.Workers(1))
-	err := eachBlock(ctx, a, a.Chunks(), f.r.Options.Threads, f.r.Options.Mem/2, func(ctx context.Context, r zarr.Region, data []byte) error {
+	err := eachBlock(ctx, a, nil, a.Chunks(), f.r.Options.Threads, f.r.Options.Mem/2, func(ctx context.Context, r zarr.Region, data []byte) error {
 		theirs := make([]byte, len(data))
 		if err := b.Read(ctx, r, theirs); err != nil {
 			return err

@@ -53,7 +53,7 @@ func findValues(ctx context.Context, r *cli.Run, a *zarr.Array) (*valueInfo, err
 	v := &valueInfo{Min: math.Inf(1), Max: math.Inf(-1)}
 	var mu sync.Mutex
 	var sum float64
-	err := eachBlock(ctx, a, a.Chunks(), r.Options.Threads, r.Options.Mem, func(_ context.Context, _ zarr.Region, data []byte) error {
+	err := eachBlock(ctx, a, nil, a.Chunks(), r.Options.Threads, r.Options.Mem, func(_ context.Context, _ zarr.Region, data []byte) error {
 		part := valueInfo{Min: math.Inf(1), Max: math.Inf(-1)}
 		s := 0.0
 		dtype.Each(data, a.DType(), func(x float64) {
@@ -88,7 +88,7 @@ func findValues(ctx context.Context, r *cli.Run, a *zarr.Array) (*valueInfo, err
 	for i := range bins + 1 {
 		v.Edges = append(v.Edges, v.Min+width*float64(i))
 	}
-	return v, eachBlock(ctx, a, a.Chunks(), r.Options.Threads, r.Options.Mem, func(_ context.Context, _ zarr.Region, data []byte) error {
+	return v, eachBlock(ctx, a, nil, a.Chunks(), r.Options.Threads, r.Options.Mem, func(_ context.Context, _ zarr.Region, data []byte) error {
 		part := make([]int64, bins)
 		dtype.Each(data, a.DType(), func(x float64) {
 			if x-x == 0 {
