@@ -5,6 +5,13 @@ import "strings"
 // advice maps a part of a warning to the remedy shown with it. The first entry that fits counts.
 var advice = []struct{ part, do string }{
 	{"the best overlap of", doOverlap},
+	{"scanned twice: at the same depth", doBad},
+	{"brightness the same at all depths", doBad},
+	{"the specimen has ended", "Nothing, if the specimen ends there."},
+	{"of the voxels of a plane have its highest value", doBad},
+	{"where those of most slices are", "Look up how this slice was scanned: slices of one stack have tiles and voxels of the same size. Leave it out, or scan it again."},
+	{"all voxels that were looked at are", "Look for the scan of this slice; without it leave the slice out, and let `interpolate` fill the gap."},
+	{"no slice shows the", "Nothing, if the slices between were to be left out; `interpolate` makes up for single ones."},
 	{"as in noise", "Look at the slice in `view`; if it is noise, acquire it again, or leave it out by --slice_config, and let `interpolate` fill the gap."},
 	{"agree with no neighbour", "Look at these slices in `view`: if they show the tissue of their neighbours, `register` them, or give the true --slicing_interval_mm and shifts; else leave them out by --slice_config."},
 	{"no overlap can be correlated", "The slices hold NaN or infinite voxels: find the stage that made them (`zarr-tool info SLICE`), and repeat it."},
@@ -51,6 +58,7 @@ var advice = []struct{ part, do string }{
 
 const (
 	doOverlap = "Look at the join: `strata view volume.ome.zarr`. If tissue jumps there, repeat `stack` with a larger --search_range_mm, or leave the slice out by --slice_config."
+	doBad     = "Look at the slice in `view`. If it is bad, acquire it again, or let `stack` leave it out (--leave_out_excluded); if it is not, set use=true in the slice table."
 	doShift   = "Repeat `stack` with --repair_shifts fix, which takes the shift that the pictures show."
 )
 

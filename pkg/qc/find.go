@@ -117,6 +117,8 @@ func find(run string) (map[string][]found, error) {
 			put("missing")
 		case base == "trace.tsv" || base == "trace.txt":
 			put("trace")
+		case ending == ".csv" && strings.HasPrefix(base, "slice_config"):
+			put("slices")
 		case ending == ".csv" && strings.Contains(base, "z_matches"):
 			put("matches")
 		case ending == ".csv" && strings.Contains(base, "decisions"):

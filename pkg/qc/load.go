@@ -34,6 +34,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		func() error { return readTable(ctx, r, lists["found"], &r.Found, registration.ReadFoundShifts) },
 		func() error { return readTable(ctx, r, lists["matches"], &r.Matches, registration.ReadMatches) },
 		func() error { return readTable(ctx, r, lists["decisions"], &r.Decisions, registration.ReadDecisions) },
+		func() error { return r.loadBad(ctx, lists["slices"]) },
 		func() error { return readTable(ctx, r, lists["missing"], &r.Missing, readMissing) },
 		func() error { return readTable(ctx, r, lists["trace"], &r.Trace, readTrace) },
 		func() error { return r.loadFacts(ctx, lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
@@ -99,7 +100,7 @@ func (s Sources) lists() (map[string][]found, error) {
 	for i, name := range s.Overviews {
 		lists["previews"] = slices.Insert(slices.Clone(lists["previews"]), i, found{name, true})
 	}
-	for kind, name := range map[string]string{"shifts": s.Shifts, "cleaned": s.Cleaned, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
+	for kind, name := range map[string]string{"shifts": s.Shifts, "cleaned": s.Cleaned, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "slices": s.Slices, "missing": s.Missing, "trace": s.Trace} {
 		if name != "" {
 			lists[kind] = []found{{name, true}}
 		}

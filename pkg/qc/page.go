@@ -46,6 +46,7 @@ type view struct {
 	Match     []*page.Plot
 	Joins     *table
 	Decisions *table
+	BadSlices *table
 	Tables    []*table
 	Depths    []*page.Plot
 	Curves    []*page.Plot
@@ -117,7 +118,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 func (r *Report) view() *view {
 	notices := r.notices()
 	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
-		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(),
+		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(), BadSlices: r.badTable(),
 		Tables: r.factTables(), Steps: r.stepGroups(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
 	for i, name := range phaseNames {
 		v.Phases = append(v.Phases, phaseKey{"p" + strconv.Itoa(i+1), name})
@@ -143,6 +144,7 @@ func (r *Report) view() *view {
 	}{
 		{section{"previews", "Pictures"}, len(r.Previews) > 0},
 		{section{"warnings", "Warnings"}, true},
+		{section{"bad", "Bad slices"}, v.BadSlices != nil},
 		{section{"shifts", "Shifts"}, r.Shifts != nil || len(r.Drift) > 0},
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
 		{section{"decisions", "Decisions"}, v.Decisions != nil},
@@ -277,6 +279,10 @@ func overlapFrom(source string) string {
 		return "–"
 	case "correlation_fallback":
 		return "expected (correlation too low)"
+	case "left_out":
+		return "slicing interval (slices left out)"
+	case "interpolated":
+		return "slicing interval (interpolated slice)"
 	}
 	return strings.ReplaceAll(source, "_", " ")
 }

@@ -32,6 +32,7 @@ type Sources struct {
 	Focal     []string // what focal --save_map wrote: a folder, or one of such folders
 	Stitch    []string // JSON files of stitch --save_positions, or folders of them
 	Crop      []string // JSON files of crop, or folders of them
+	Slices    string   // slice table
 	Missing   string   // table of slices that the workflow gave up
 	Trace     string   // the engine's table of tasks
 	Overviews []string // PNG files to show first
@@ -54,6 +55,7 @@ type Report struct {
 	Maps      []*MapSet
 	Stitch    []*Facts
 	Crop      []*Facts
+	Bad       []BadSlice
 	Missing   []MissingSlice
 	Trace     []Task
 	Steps     []StepFile

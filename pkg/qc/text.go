@@ -9,7 +9,7 @@ import (
 	"strata/pkg/page"
 )
 
-// WriteText writes the report as text: the verdict, messages, metrics of steps and times, without tables and pictures.
+// WriteText writes the report as text: the verdict, messages, bad slices, metrics of steps and times, without tables and pictures.
 func (r *Report) WriteText(w io.Writer) error {
 	v := r.view()
 	out := bufio.NewWriter(w)
@@ -33,6 +33,12 @@ func (r *Report) WriteText(w io.Writer) error {
 		line("%s: %s: %s", n.Grade, n.Where, n.Text)
 		for _, s := range n.Similar {
 			line("  also: %s", s)
+		}
+	}
+	if v.BadSlices != nil {
+		heading("Bad slices")
+		for _, row := range v.BadSlices.Rows {
+			line("  slice %s: %s: %s; %s", row[0].Text, row[1].Text, row[2].Text, row[3].Text)
 		}
 	}
 	if r.hasDiagnostics() {

@@ -76,6 +76,7 @@ func (r *Report) notices() []*Notice {
 				1000*s.RecordedX, 1000*s.RecordedY, 1000*s.X, 1000*s.Y)
 		}
 	}
+	r.badNotices(add)
 	r.joinNotices(add)
 	r.stepNotices(add)
 	for _, w := range r.shiftWarnings() {

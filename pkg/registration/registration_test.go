@@ -171,8 +171,8 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestSliceConfig(t *testing.T) {
-	got, err := ReadSliceConfig(strings.NewReader("\ufeffslice_id,use,auto_excluded,note\r\n03,true,False,a\r\n4,false,,b\r\n5,,TRUE\r\n6\r\n"), "c.csv")
-	want := map[int]SliceConfig{3: {true, false}, 4: {false, false}, 5: {true, true}, 6: {true, false}}
+	got, err := ReadSliceConfig(strings.NewReader("\ufeffslice_id,use,auto_excluded,note,fault,interpolated\r\n03,true,False,a\r\n4,false,,b,noise\r\n5,,TRUE,,,true\r\n6\r\n"), "c.csv")
+	want := map[int]SliceConfig{3: {Use: true}, 4: {Fault: "noise"}, 5: {Use: true, AutoExcluded: true, Interpolated: true}, 6: {Use: true}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}

@@ -42,6 +42,7 @@ func Command() *cli.Command {
 			{Name: "stitch", Kind: cli.Strings, Value: "PATH,...", Usage: "tile positions from stitch --save_positions (JSON), or folders of them"},
 			{Name: "crop", Kind: cli.Strings, Value: "PATH,...", Usage: "interface depths that crop writes next to its output (NAME_crop.json), or folders of them"},
 			{Name: "metrics", Kind: cli.Strings, Value: "PATH,...", Usage: "metrics of steps of the workflow, by strata or linumpy (*_metrics.json), or folders of them"},
+			{Name: "slice_config", Value: "CSV", Usage: "slice table of slices assess, whose faults the page names"},
 			{Name: "diagnostics", Kind: cli.Strings, Value: "PATH,...", Usage: "what stitch compare, register analyze, shifts rotation and stack --preview wrote, or folders of it at any depth"},
 			{Name: "missing", Value: "TSV", Usage: "TSV of missing slices, which the workflow writes"},
 			{Name: "trace", Value: "TSV", Usage: "TSV in which Nextflow traces its tasks"},
@@ -80,7 +81,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	s := qc.Sources{
 		Run: folder, Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"), Cleaned: r.String("shifts_clean"), Drift: r.Strings("shifts_plots"),
 		Found: r.String("shifts_found"), Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
-		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"), Metrics: r.Strings("metrics"), Diagnosed: r.Strings("diagnostics"),
+		Crop: r.Strings("crop"), Slices: r.String("slice_config"), Missing: r.String("missing"), Trace: r.String("trace"), Metrics: r.Strings("metrics"), Diagnosed: r.Strings("diagnostics"),
 	}
 	for _, flag := range []string{"overview_png", "annotated_png"} {
 		if path := r.String(flag); path != "" {
@@ -88,13 +89,13 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	named := slices.Concat(s.Overviews, s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop, s.Metrics, s.Drift, s.Diagnosed)
-	for _, path := range []string{s.Run, s.Shifts, s.Cleaned, s.Found, s.Matches, s.Decisions, s.Missing, s.Trace} {
+	for _, path := range []string{s.Run, s.Shifts, s.Cleaned, s.Found, s.Matches, s.Decisions, s.Slices, s.Missing, s.Trace} {
 		if path != "" {
 			named = append(named, path)
 		}
 	}
 	if len(named) == 0 {
-		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --focal, --stitch, --crop, --metrics, --diagnostics")
+		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --slice_config, --focal, --stitch, --crop, --metrics, --diagnostics")
 	}
 	if err := inputs(r, s, named); err != nil {
 		return err

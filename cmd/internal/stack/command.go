@@ -42,7 +42,7 @@ func Command() *cli.Command {
 		Shared:  cli.Stage,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true"}}, motorOnly()},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false", "compose_transforms": "false", "nominal_correlation": "true", "interpolated_overlap": overlapMeasured}}, motorOnly()},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
@@ -86,7 +86,9 @@ func flags(o *stack.Options) []cli.Flag {
 
 		{Name: "transforms_dir", Value: "DIR", Usage: "folder of pairwise transforms, with a subfolder *z<NN>* for each slice"},
 		{Name: "manual_transforms_dir", Value: "DIR", Usage: "folder of transforms made by hand, which replace those of --transforms_dir slice by slice"},
-		{Name: "slice_config", Value: "FILE", Usage: "CSV with the columns slice_id, use, auto_excluded: ignore the transforms of slices that it excludes"},
+		{Name: "slice_config", Value: "FILE", Usage: "CSV with the columns slice_id, use, auto_excluded, interpolated, fault: ignore the transforms of slices that it excludes"},
+		{Name: "leave_out_excluded", Kind: cli.Bool, Usage: "leave slices with use=false in --slice_config out of the volume; those behind them keep the depth that --slicing_interval_mm gives, and planes that no slice shows stay empty"},
+		{Name: "interpolated_overlap", Default: overlapExpected, Choices: []string{overlapExpected, overlapMeasured}, Usage: "overlap of slices that --slice_config calls interpolated: expected takes that of --slicing_interval_mm, because they have none of their own, measured searches for it"},
 		cli.Bind(&o.RotationOnly, cli.Flag{Name: "rotation_only", Usage: "apply only the rotation of transforms, not their translation"}),
 		cli.Bind(&o.MaxRotationDeg, cli.Flag{Name: "max_rotation_deg", Check: notNegative, Value: "DEG", Usage: "limit the rotation of transforms to this angle either way, in degrees; 0: no limit"}),
 		cli.Bind(&o.SmoothWindow, cli.Flag{Name: "smooth_window", Check: notNegative, Value: "SLICES", Usage: "smooth the rotations of transforms by a moving average over this many slices; 0: no smoothing"}),
@@ -116,6 +118,7 @@ func flags(o *stack.Options) []cli.Flag {
 }
 
 func run(ctx context.Context, r *cli.Run, o stack.Options) error {
+	o.MeasureInterpolated = r.String("interpolated_overlap") == overlapMeasured
 	o.IgnoreOrigins, o.ZOverlapMinCorr = !r.Bool("use_origins"), o.OverlapSearch.MinCorr()
 	if r.IsSet("z_overlap_min_corr") {
 		o.ZOverlapMinCorr = r.Float("z_overlap_min_corr")
@@ -240,6 +243,9 @@ func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err e
 	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
+	}
+	if files, err = leaveOut(r, files, &in); err != nil {
+		return in, 0, err
 	}
 	if n := r.Int("max_slices"); n > 0 && n < len(files) {
 		for _, f := range files[n:] {

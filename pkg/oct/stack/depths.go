@@ -19,6 +19,10 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 		switch {
 		case o.OverlapPlanes != nil:
 			m.overlap, m.blend, m.source = *o.OverlapPlanes, *o.OverlapPlanes, "given"
+		case m.cuts != 1 && !(m.transform.loaded && m.transform.offsets != nil):
+			m.placeByCuts(voxels(float64(m.cuts)*o.SlicingIntervalMM, z))
+		case m.made && !o.UseExpectedOverlap:
+			m.overlap, m.blend, m.source, m.placed = m.expected, m.expected, "interpolated", true
 		case o.UseExpectedOverlap:
 			m.overlap, m.blend, m.source = m.expected, m.expected, "expected"
 			m.planRefine(o)
@@ -30,6 +34,14 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 			m.planSearch(o, interval, reach, res)
 		}
 	}
+}
+
+// placeByCuts places a slice as many voxels below the slice before it as the blade cut off between them. If that is more than the slice
+// before it shows, planes between them stay empty.
+func (m *movingSlice) placeByCuts(below int) {
+	overlap := m.fixed.shape[0] - m.movingZ - below
+	m.overlap, m.gap = max(0, overlap), max(0, -overlap)
+	m.expected, m.blend, m.source, m.placed = m.overlap, m.overlap, "left_out", true
 }
 
 // planRefine requests a search for the best-correlated blend depth within an expected overlap.
@@ -97,7 +109,7 @@ func (p *stackPlan) settle(res *oct.Resources) {
 	cursor := p.slices[0].shape[0]
 	p.depth = cursor
 	for _, m := range p.moving {
-		p.depth += max(0, m.slice.shape[0]-m.movingZ-m.overlap)
+		p.depth += max(0, m.slice.shape[0]-m.movingZ-m.overlap) + m.gap
 	}
 	p.base.end = min(p.slices[0].shape[0], p.depth)
 	for _, m := range p.moving {
@@ -105,13 +117,15 @@ func (p *stackPlan) settle(res *oct.Resources) {
 		switch {
 		case planes == 0:
 			res.Warnf("%s: has %d planes, of which the first %d are left out: none is used", m.slice.path, m.slice.shape[0], m.movingZ)
+		case m.gap > 0:
+			res.Warnf("slices %d and %d: no slice shows the %d planes between them: they stay empty", m.fixed.id, m.slice.id, m.gap)
 		case m.overlap > planes:
 			res.Warnf("%s: the overlap of %d planes is larger than the slice, which has %d from plane %d on", m.slice.path, m.overlap, planes, m.movingZ)
 		case m.overlap > m.fixed.shape[0]:
 			res.Warnf("%s: the overlap of %d planes is larger than slice %d, which has %d", m.slice.path, m.overlap, m.fixed.id, m.fixed.shape[0])
 		}
 		m.from = cursor
-		m.start = cursor - m.overlap
+		m.start = cursor - m.overlap + m.gap
 		m.end = min(m.start+planes, p.depth)
 		m.mix = min(m.blend, m.overlap)
 		cursor = m.end
@@ -119,9 +133,15 @@ func (p *stackPlan) settle(res *oct.Resources) {
 }
 
 // consistency replaces overlaps that are far from the median by those of their neighbours, for slices whose
-// registration has no high confidence.
+// registration has no high confidence. Slices that the slicing interval places stay, and say nothing of others.
 func (p *stackPlan) consistency(res *oct.Resources) {
-	if len(p.moving) < 3 {
+	var moving []*movingSlice
+	for _, m := range p.moving {
+		if !m.placed {
+			moving = append(moving, m)
+		}
+	}
+	if len(moving) < 3 {
 		return
 	}
 	for _, key := range []string{"overlap_voxels", "blend_overlap_voxels"} {
@@ -132,11 +152,11 @@ func (p *stackPlan) consistency(res *oct.Resources) {
 			return &m.blend
 		}
 		var all []float64
-		for _, m := range p.moving {
+		for _, m := range moving {
 			all = append(all, float64(*field(m)))
 		}
 		med := filter.MedianOf(all)
-		for i, m := range p.moving {
+		for i, m := range moving {
 			confidence := 0.5
 			if m.transform.loaded {
 				confidence = m.transform.confidence
@@ -147,8 +167,8 @@ func (p *stackPlan) consistency(res *oct.Resources) {
 			}
 			var near []float64
 			for _, j := range []int{i - 1, i + 1} {
-				if j >= 0 && j < len(p.moving) {
-					near = append(near, float64(*field(p.moving[j])))
+				if j >= 0 && j < len(moving) {
+					near = append(near, float64(*field(moving[j])))
 				}
 			}
 			to := int(filter.MedianOf(near))

@@ -9,6 +9,19 @@ import (
 	"strata/pkg/oct"
 )
 
+// leaveOut notes how often the blade cut between neighbours, which of them have slices between them that are left out, and which are
+// interpolated.
+func (p *stackPlan) leaveOut(in Input) {
+	made := func(s *stackSlice) bool { return in.Config[s.id].Interpolated }
+	for _, m := range p.moving {
+		if cuts, ok := in.Cuts[m.slice.id]; ok {
+			m.cuts = cuts
+		}
+		m.apart = slices.Contains(in.Apart, m.slice.id)
+		m.made = !p.opt.MeasureInterpolated && (made(m.slice) || made(m.fixed))
+	}
+}
+
 // place determines the recorded positions of the slices in the plane.
 func (p *stackPlan) place(in Input, res *oct.Resources) error {
 	first := p.slices[0]
@@ -21,10 +34,11 @@ func (p *stackPlan) place(in Input, res *oct.Resources) error {
 	}
 	if !p.opt.NoXYShift && in.Shifts != nil {
 		between, outside := in.Shifts.Absent(ids)
+		leftOut := func(id int) bool { return slices.Contains(in.LeftOut, id) }
+		between, outside = slices.DeleteFunc(between, leftOut), slices.DeleteFunc(outside, leftOut)
 		if len(between) > 0 {
 			res.Warnf("%s: slices %v are missing: the slices beside them are stacked as neighbours", p.shifts, between)
 		}
-		outside = slices.DeleteFunc(outside, func(id int) bool { return slices.Contains(in.LeftOut, id) })
 		if len(outside) > 0 {
 			res.Warnf("%s: slices %v are missing: the volume begins or ends without them", p.shifts, outside)
 		}

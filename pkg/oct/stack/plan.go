@@ -43,6 +43,12 @@ type movingSlice struct {
 	warp         *bspline.Warp // displacements in the volume, on top of laid; nil: none
 	resampled    bool          // laid or warp move it
 
+	cuts   int  // of the blade between the slices
+	made   bool // one of them is interpolated: it has no overlap that could be measured
+	apart  bool // the transform is onto a slice that is left out
+	placed bool // by the slicing interval, whatever its neighbours have
+	gap    int  // empty planes between the slices
+
 	movingZ        int
 	overlap, blend int // voxels
 	correlation    float64
@@ -108,13 +114,14 @@ func voxels(mm, voxelUM float64) int {
 func newPlan(opt Options, all []*stackSlice) *stackPlan {
 	p := &stackPlan{opt: opt, slices: all, position: map[int][2]float64{}, base: &movingSlice{slice: all[0], action: "none"}}
 	for i, s := range all[1:] {
-		p.moving = append(p.moving, &movingSlice{slice: s, fixed: all[i]})
+		p.moving = append(p.moving, &movingSlice{slice: s, fixed: all[i], cuts: 1})
 	}
 	return p
 }
 
 func planStack(ctx context.Context, in Input, opt Options, all []*stackSlice, res *oct.Resources) (*stackPlan, error) {
 	p := newPlan(opt, all)
+	p.leaveOut(in)
 	if err := p.loadTransforms(ctx, in, res); err != nil {
 		return nil, err
 	}

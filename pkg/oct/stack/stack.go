@@ -20,17 +20,18 @@ import (
 // Options configures how [Run] places and blends slices. Where a field says so, the zero value of a limit turns it
 // off. [DefaultStackOptions] returns the defaults of the flags, which have the fields' names in snake case.
 type Options struct {
-	NoXYShift          bool    // slices share a frame: ignore shifts
-	SlicingIntervalMM  float64 // thickness that the blade removes
-	SearchRangeMM      float64 // maximum distance of the search from the expected overlap
-	UseExpectedOverlap bool    // do not search
-	MovingZFirstIndex  int     // number of first planes of a moving slice to skip
-	ZOverlapMinCorr    float64 // correlation below which the expected overlap is used; 0: never
-	OverlapSearch      OverlapSearch
-	OverlapPlanes      *int    // overlap of all neighbours, without a search; nil: as found or expected
-	ZSpacingUM         float64 // distance of planes in µm, whatever the slices state; 0: as they state
-	IgnoreOrigins      bool    // ignore translations in the slices' metadata
-	RepairShifts       RepairShifts
+	NoXYShift           bool    // slices share a frame: ignore shifts
+	SlicingIntervalMM   float64 // thickness that the blade removes
+	SearchRangeMM       float64 // maximum distance of the search from the expected overlap
+	UseExpectedOverlap  bool    // do not search
+	MovingZFirstIndex   int     // number of first planes of a moving slice to skip
+	ZOverlapMinCorr     float64 // correlation below which the expected overlap is used; 0: never
+	OverlapSearch       OverlapSearch
+	OverlapPlanes       *int    // overlap of all neighbours, without a search; nil: as found or expected
+	ZSpacingUM          float64 // distance of planes in µm, whatever the slices state; 0: as they state
+	MeasureInterpolated bool    // search for the overlaps of interpolated slices, too
+	IgnoreOrigins       bool    // ignore translations in the slices' metadata
+	RepairShifts        RepairShifts
 
 	Blend                     bool
 	BlendWeights              BlendWeights
@@ -119,6 +120,12 @@ type Input struct {
 	Manual     *registration.Folder             // transforms that take precedence over Transforms; nil: none
 	Config     map[int]registration.SliceConfig // nil: all slices are trusted
 	LeftOut    []int                            // IDs that Shifts may contain although they are not among Slices
+	// Cuts holds, by the ID of a moving slice, how often the blade cut between it and the slice before it, where that is not once: because
+	// slices between them are left out, or because it cut nothing. The slicing interval places such a slice,
+	// unless its registration does.
+	Cuts map[int]int
+	// Apart holds the IDs of moving slices whose transforms in Transforms lay them on a slice that is left out.
+	Apart []int
 }
 
 // Result describes an assembled stack.

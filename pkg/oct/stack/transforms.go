@@ -32,11 +32,14 @@ func (p *stackPlan) loadTransforms(ctx context.Context, in Input, res *oct.Resou
 		if err != nil {
 			return err
 		}
+		if m.apart { // it lays the slice on one that is left out
+			auto = nil
+		}
 		manual, err := read(in.Manual)
 		if err != nil {
 			return err
 		}
-		if auto == nil && in.Transforms != nil {
+		if auto == nil && in.Transforms != nil && !m.apart {
 			none = append(none, id)
 		}
 		c, known := in.Config[id]
