@@ -178,6 +178,7 @@ var withoutParameter = map[string]string{
 	"stack --interpolated_overlap":      "for comparison with linumpy",
 	"stack --n_levels":                  "stack_pyramid_resolutions says which",
 
+	"qc-report --diagnostics":  "given with diagnostics",
 	"qc-report --multiqc":      "the workflow publishes its files",
 	"aip --scale_bar":          "the workflow keeps the default",
 	"qc-report --run":          "gets its parts",
