@@ -212,7 +212,7 @@ plan register.slice_z00 kill
 # shellcheck disable=SC2054 # commas are ours
 full=(-profile slurm --partition main --raw "$tmp/raw" --outdir full --resample_resolution 4 --crop_depth 120 --stack_slicing_interval_mm 0.08 --stack_search_range_mm 0.02
   --stack_moving_z_first_index 1 --register_moving_z_index 1 --stack_pyramid_resolutions 4,8 --slices_assess_min_quality 0.1 --use_gpu false --scratch "$tmp/disk"
-  --focal --assess --manual --bias_field --align --align_template "$tmp/template/mosaic_grid_3d_z00.ome.zarr")
+  --focal --assess --manual --bias_field --diagnostics --align --align_template "$tmp/template/mosaic_grid_3d_z00.ome.zarr")
 for s in mosaic aip resample focal flatfield stitch beam_profile crop attenuation normalize assess common_space interpolate register manual stack bias_field align; do full+=("--${s}_cpus" 1 "--${s}_memory" '500 MB'); done
 warm full run "$main" "${faulty[@]}" "${full[@]}"
 ok 'from raw tiles, with every stage there is: the run succeeds' same "$status" 0
