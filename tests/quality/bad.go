@@ -91,9 +91,10 @@ func tryBad(ctx context.Context, o options) (*badResult, error) {
 	if err := r.read(table); err != nil {
 		return nil, err
 	}
-	volume := filepath.Join(results, "volume", "good.ome.zarr")
+	volume := filepath.Join(results, "volume", "volume.ome.zarr")
 	args := append([]string{slices, filepath.Join(mosaics, "shifts_xy.csv"), volume, "--moving_z_first_index", "2", "--pyramid_resolutions", "1", "--no-use_gpu",
-		"--slice_config", table, "--leave_out_excluded", "--output_stacking_decisions", filepath.Join(results, "volume", "stacking_decisions.csv"), "--overwrite",
+		"--slice_config", table, "--leave_out_excluded", "--overwrite",
+		"--output_z_matches", filepath.Join(results, "volume", "z_matches.csv"), "--output_stacking_decisions", filepath.Join(results, "volume", "stacking_decisions.csv"),
 		"--report", filepath.Join(results, "reports", "volume.stack.json")}, ways[0].flags...)
 	if err := command(ctx, nil, filepath.Join(o.bin, "stack"), args...); err != nil {
 		return nil, err
