@@ -518,6 +518,8 @@ func TestLinks(t *testing.T) {
 		"linum-crop-3d-mosaic-below-interface": "crop", "linum-stack-slices-motor": "stack",
 		"linum-create-mosaic-grid-3d": "mosaic", "linum-extract-pyramid-levels": "zarr-tool", "linum-clip-percentile": "zarr-tool",
 		"linum-axis-xyz-to-zyx": "zarr-tool", "linum-segment-brain-3d": "zarr-tool",
+		"linum-stitch-motor-only": "stitch", "linum-compare-stitching": "stitch", "linum-stack-motor-only": "stack",
+		"linum-analyze-registration-transforms": "register", "linum-analyze-acquisition-rotation": "shifts", "linum-suggest-params": "shifts",
 	} {
 		for _, link := range []string{name, strings.ReplaceAll(name, "-", "_") + ".py"} {
 			if to, err := os.Readlink(filepath.Join(dir, link)); err != nil || to != filepath.Join(bin, program) {
