@@ -237,6 +237,7 @@ workflow STRATA {
         def pyramid = ['stack_pyramid_resolutions', 'stack_make_isotropic'].collect { it -> calls.flag(it) }
         // Slices on one canvas are not to be moved by their shifts once more.
         STACK(slices, shifts, transforms, inputs.given(given.manual_transforms_dir), config, calls.of('stack', [calls.flags('format'), calls.flags('stack'), Chain.has('common-space') && !given.stack_no_xy_shift ? '--no_xy_shift' : '',
+            Chain.has('assess') ? '--leave_out_excluded' : '',
             given.stack_blend_match == null ? '--blend_match ' + (Chain.has('normalize') ? 'none' : 'depth') : '']))
         def volume = STACK.out.volume
         tables = STACK.out.shifts.mix(STACK.out.found, STACK.out.matches, STACK.out.decisions)
@@ -265,7 +266,7 @@ workflow STRATA {
     }
     if (Chain.has('qc-report')) {
         REPORT(inputs.inOrder(calls.reports()).filter { it -> it }, inputs.inOrder(previews), inputs.inOrder(projections), inputs.inOrder(maps), inputs.inOrder(positions),
-            inputs.inOrder(crops), inputs.inOrder(tables), inputs.inOrder(recorded), inputs.inOrder(repaired), inputs.inOrder(calls.metrics()), pairs, inputs.inOrder(compared), inputs.inOrder(diagnosed), Chain.title(), calls.of('qc-report', [calls.flags('qc-report')]))
+            inputs.inOrder(crops), inputs.inOrder(tables), inputs.inOrder(recorded), inputs.inOrder(repaired), inputs.inOrder(calls.metrics()), pairs, config.map { it -> it[0] }, inputs.inOrder(compared), inputs.inOrder(diagnosed), Chain.title(), calls.of('qc-report', [calls.flags('qc-report')]))
         calls.note(REPORT.out)
     }
 

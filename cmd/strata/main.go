@@ -54,7 +54,7 @@ var members = []cli.Member{
 	{Name: "attenuation", Usage: "undo the decay of the signal with depth in a slice", Aliases: []string{"linum-compensate-attenuation-inplace"}, Command: attenuation.Command},
 	{Name: "normalize", Usage: "bring the intensities of a slice to a common scale", Aliases: []string{"linum-normalize-intensities-per-slice"}, Command: normalize.Command},
 	{Name: "slices", Usage: "decide which slices are used, in the table slice_config.csv", Aliases: []string{"linum-generate-slice-config", "linum-assess-slice-quality", "linum-auto-exclude-slices"}, Command: slices.Command},
-	{Name: "shifts", Usage: "make, repair and describe the table of shifts between slices", Aliases: []string{"linum-estimate-xy-shift-from-metadata", "linum-detect-rehoming", "linum-analyze-shifts", "linum-analyze-acquisition-rotation", "linum-suggest-params"}, Command: shifts.Command},
+	{Name: "shifts", Usage: "make, repair and describe the table of shifts between slices", Aliases: []string{"linum-estimate-xy-shift-from-metadata", "linum-detect-rehoming", "linum-analyze-shifts", "linum-suggest-params", "linum-analyze-acquisition-rotation"}, Command: shifts.Command},
 	{Name: "common-space", Usage: "put the slices of a specimen onto one canvas", Aliases: []string{"linum-align-mosaics-3d-from-shifts"}, Command: commonspace.Command},
 	{Name: "interpolate", Usage: "fill the gap of a missing slice between its two neighbours", Aliases: []string{"linum-interpolate-missing-slice"}, Command: interpolate.Command},
 	{Name: "register", Usage: "find how a slice lies on the slice before it", Aliases: []string{"linum-register-pairwise", "linum-analyze-registration-transforms"}, Command: register.Command},

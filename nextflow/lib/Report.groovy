@@ -20,6 +20,7 @@ class Report {
             flag('shifts_found', csv['shifts_found.csv']),
             flag('z_matches', csv['z_matches.csv']),
             flag('decisions', csv['stacking_decisions.csv']),
+            flag('slice_config', of.config),
             measured ? "--metrics ${measured.collect { quoted(it) }.join(',')}" : '',
             of.diagnostics ? '--diagnostics diagnostics' : '',
             of.missing ? '--missing missing_slices.tsv' : '',

@@ -16,6 +16,7 @@ process REPORT {
     path repaired, stageAs: 'shifts/*'
     path metrics, stageAs: 'metrics?/*'
     path transforms, stageAs: 'transforms/*'
+    path config, stageAs: 'slice_config/*'
     path compared, stageAs: 'diagnostics/stitch/*'
     path diagnosed, stageAs: 'diagnostics/*'
     val title
@@ -31,7 +32,7 @@ process REPORT {
     def missing = Attempts.table().collect { one -> Report.quoted(one) }.join(' ')
     def parts = Report.parts(
         previews: previews, projections: projections, maps: maps, positions: positions, crops: crops, tables: tables,
-        recorded: recorded, repaired: repaired, metrics: metrics, transforms: transforms, diagnostics: [compared, diagnosed].flatten(), missing: missing)
+        recorded: recorded, repaired: repaired, metrics: metrics, transforms: transforms, config: config, diagnostics: [compared, diagnosed].flatten(), missing: missing)
     """
     ${missing ? "printf '%s\\n' ${missing} > missing_slices.tsv" : ''}
     mkdir -p reports

@@ -59,6 +59,18 @@ for m in "$tmp"/block/*.ome.zarr; do plan "focal.$(basename "$m" .ome.zarr)" 'al
 warm none-left run "$main" "${faulty[@]}" "${chain[@]}" --outdir none-left --skip aip --allow_missing_slices
 ok 'when no slice is left the run fails and says so' same "$((status != 0)) $(count 'no slice is left: all 4 failed, the first with: focal: mosaic_grid_3d_z00: planned fault 3' "$log")" '1 1'
 
+# --- Slices that no volume should have -------------------------------------------
+
+cp -r "$tmp/block" "$tmp/twice"
+rm -rf "$tmp/twice/mosaic_grid_3d_z02.ome.zarr"
+cp -r "$tmp/block/mosaic_grid_3d_z01.ome.zarr" "$tmp/twice/mosaic_grid_3d_z02.ome.zarr"
+warm twice run "$main" "${chain[@]}" --input "$tmp/twice" --outdir twice --assess --skip aip,preview
+ok 'a slice that was scanned twice: the run says so at its end' same "$status $(last "$log" 2 | cut -c 1-46 | xargs)" '0 strata: 1 slice left out (slice_z02), see the r slice_z02: duplicate: scanned twice: at the sa'
+ok 'it is not in the volume' same "$(tail -n +2 "$launch/twice/volume/stacking_decisions.csv" | cut -d , -f 1,2 | xargs)" '1,0 3,1'
+ok 'and the report names it' has "$launch/twice/qc-report.html" 'Bad slices'
+warm twice-stop run "$main" "${chain[@]}" --input "$tmp/twice" --outdir twice --assess --skip aip,preview --slices_assess_faulty_slices stop -resume
+ok 'or the run ends there' same "$((status != 0)) $(last "$log" | cut -c 1-60)" '1 strata: stopped by ASSESS (4 slices): exit 3: slices: slices:'
+
 # --- Failures ------------------------------------------------------------------
 
 mkdir -p "$tmp/six"

@@ -174,7 +174,7 @@ var withoutParameter = map[string]string{
 	"stack --output_shifts":             "always given",
 	"stack --output_stacking_decisions": "always given",
 	"stack --blend_depth":               "has no effect",
-	"stack --leave_out_excluded":        "common-space leaves them out, and interpolate makes up for them",
+	"stack --leave_out_excluded":        "given with assess",
 	"stack --interpolated_overlap":      "for comparison with linumpy",
 	"stack --n_levels":                  "stack_pyramid_resolutions says which",
 

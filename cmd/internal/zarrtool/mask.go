@@ -113,7 +113,7 @@ func runMask(ctx context.Context, r *cli.Run) error {
 	v := whole.Level(level)
 	task := r.Progress("mask", passes*v.Bytes())
 	res := stage.Resources(r, task)
-	res.Mem /= 2 // the other half is for writing
+	res = res.Less(res.Mem / 2) // which writing uses
 	found, err := mask.Find(ctx, v, o, res)
 	if err != nil {
 		return stage.Failed(err)
