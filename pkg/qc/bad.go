@@ -95,7 +95,7 @@ func (r *Report) done(b BadSlice) string {
 
 // faultNames say faults in words.
 var faultNames = map[string]string{
-	"no_tissue": "no tissue", "duplicate": "scanned twice", "grid": "another grid of tiles", "low_quality": "low quality", "no_data": "no data",
+	"no_tissue": "no tissue", "grid": "another grid of tiles", "low_quality": "low quality", "no_data": "no data",
 }
 
 // badTable lists the bad slices.

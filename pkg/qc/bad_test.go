@@ -31,7 +31,7 @@ func TestBadSlices(t *testing.T) {
 	html := write(t, r)
 	for _, want := range []string{
 		"slice 1: noise: contrast of 0.01, <b>; left out of the volume; the slicing interval places slice 2 behind it",
-		"slice 3: scanned twice: scanned twice; left out of the volume, in which it had no depth of its own",
+		"slice 3: duplicate: scanned twice; left out of the volume, in which it had no depth of its own",
 		"slice 5: another grid of tiles: 2 × 3 tiles; kept: it is in the volume",
 		"slice 6: saturated: 58 %; excluded; an interpolated slice takes its place in the volume",
 		"slice 7: low quality: quality 0.123; left out: the volume begins or ends without it",

@@ -114,7 +114,7 @@ func (r *Report) joinNotices(add func(grade, where, run, do, format string, args
 		case j.low():
 			add("warning", pair, "", doOverlap, "the overlap's correlation of %.2f is low (under %.1f)", m.Correlation, lowCorrelation)
 		}
-		if m.Overlap == 0 {
+		if m.Overlap == 0 && !r.said(fmt.Sprintf("slices %d and %d: no slice shows", m.Fixed, m.Moving)) {
 			add("warning", pair, "", "Keep more planes by `crop --depth`, or check the distance that was cut (`stack --slicing_interval_mm`).", "no overlap")
 		}
 	}

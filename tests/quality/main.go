@@ -65,7 +65,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "folder of the programs")
 	flag.StringVar(&o.dir, "dir", "build/quality", "folder for the phantoms and their volumes")
-	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue, tiles…; all but small")
+	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, bad slices, tissue, tiles…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
 	flag.IntVar(&o.seeds, "seeds", 1, "how often to make each scan of a picture, with other random numbers; 'tiles small' and 'tiles peers' make one")
@@ -102,6 +102,10 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	bad, err := tryBad(ctx, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", badName, err)
+	}
 	stitched, err := tryScans(ctx, o)
 	if err != nil {
 		return err
@@ -118,6 +122,9 @@ func run(ctx context.Context, o options) error {
 	if folders != nil {
 		tables["folder"] = folderTable(folders)
 	}
+	if bad != nil {
+		tables[badName] = badTable(bad)
+	}
 	if results != nil {
 		tables["quality"] = table(results)
 	}
@@ -133,7 +140,7 @@ func run(ctx context.Context, o options) error {
 	if t := peerTable(found); t != "" {
 		tables["tile peers"] = t
 	}
-	fmt.Print(tables["quality"], tables["raw"], tables["scans"], tables["tiles"], tables["tile peers"], tables["folder"])
+	fmt.Print(tables["quality"], tables["raw"], tables[badName], tables["scans"], tables["tiles"], tables["tile peers"], tables["folder"])
 	if !o.wants("tiles") {
 		delete(tables, "tiles") // the page has a table of all
 	}
@@ -142,7 +149,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	return errors.Join(check(results), checkRaws(aligned), checkScans(stitched), checkTiles(found))
+	return errors.Join(check(results), checkRaws(aligned), checkBad(bad), checkScans(stitched), checkTiles(found))
 }
 
 // prepare generates a phantom and processes it with all stages. It returns its truth, the folder of the phantom, and that of

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/register/motions"
 	"strata/pkg/registration"
@@ -64,6 +66,7 @@ type Turning struct {
 // Angle against those of the motor if a shift s really was Scale · R(Angle) · s.
 type AgainstMotor struct {
 	Pairs    int      `json:"pairs"`
+	LeftOut  []int    `json:"left_out_slices"` // whose registration is far from the fit
 	Angle    float64  `json:"motor_angle_deg"`
 	Error    float64  `json:"motor_angle_error_deg"` // standard error
 	Scale    float64  `json:"motor_scale"`
@@ -167,9 +170,10 @@ func (a *Rotation) compare(resolution float64) {
 			by[a.turns[i].Slice] = &a.turns[i]
 		}
 	}
-	m := &AgainstMotor{}
+	m := &AgainstMotor{LeftOut: []int{}}
 	a.residual = make([][2]float64, len(a.rows))
-	var cross, dot, squares, turned float64
+	used := make([]bool, len(a.rows))
+	var turned float64
 	var sums [2][]float64
 	for i, r := range a.rows {
 		t := by[r.Moving]
@@ -177,36 +181,71 @@ func (a *Rotation) compare(resolution float64) {
 			a.residual[i] = [2]float64{math.NaN(), math.NaN()}
 			continue
 		}
-		x, y := r.X-t.TX*resolution/1000, r.Y-t.TY*resolution/1000 // a transform that samples at +t moves the content by −t
-		a.residual[i] = [2]float64{x, y}
+		// a transform that samples at +t moves the content by −t
+		a.residual[i], used[i] = [2]float64{r.X - t.TX*resolution/1000, r.Y - t.TY*resolution/1000}, true
 		m.Pairs++
-		cross, dot, squares = cross+float64(r.X*y)-float64(r.Y*x), dot+float64(r.X*x)+float64(r.Y*y), squares+float64(r.X*r.X)+float64(r.Y*r.Y)
 		turned += t.Rotation
 		sums[0], sums[1] = append(sums[0], a.running[i]), append(sums[1], turned)
 	}
 	a.Found = m
 	m.Turned, m.Alike = oct.Digits(turned), motions.Pearson(sums[0], sums[1])
+	for range len(a.rows) { // registrations that are far from the fit are left out, and it is made again
+		far := a.fit(m, used)
+		if len(far) == 0 || m.Pairs-len(far) < fewPairs {
+			break
+		}
+		for _, i := range far {
+			used[i] = false
+			m.LeftOut = append(m.LeftOut, a.rows[i].Moving)
+		}
+		m.Pairs -= len(far)
+	}
+	slices.Sort(m.LeftOut)
+}
+
+// farFit is how many times the median distance from the fit a registration is left out.
+const farFit = 6
+
+// fit fits the turn and the scale of the rows that are used, and returns those that lie far from it.
+func (a *Rotation) fit(m *AgainstMotor, used []bool) (far []int) {
+	var cross, dot, squares float64
+	for i, r := range a.rows {
+		if x, y := a.residual[i][0], a.residual[i][1]; used[i] {
+			cross, dot, squares = cross+float64(r.X*y)-float64(r.Y*x), dot+float64(r.X*x)+float64(r.Y*y), squares+float64(r.X*r.X)+float64(r.Y*r.Y)
+		}
+	}
 	if squares == 0 {
-		return
+		return nil
 	}
 	angle, scale := math.Atan2(cross, dot), math.Hypot(cross, dot)/squares
 	s, c := math.Sincos(angle)
 	var rest float64
+	var off []float64
+	distance := make([]float64, len(a.rows))
 	for i, r := range a.rows {
-		if at := a.residual[i]; at[0] == at[0] {
-			dx, dy := at[0]-scale*(float64(c*r.X)-float64(s*r.Y)), at[1]-scale*(float64(s*r.X)+float64(c*r.Y))
-			rest += float64(dx*dx) + float64(dy*dy)
+		if at := a.residual[i]; used[i] {
+			distance[i] = length(at[0]-scale*(float64(c*r.X)-float64(s*r.Y)), at[1]-scale*(float64(s*r.X)+float64(c*r.Y)))
+			rest, off = rest+float64(distance[i]*distance[i]), append(off, distance[i])
 		}
 	}
 	m.Angle, m.Scale, m.Residual = oct.Digits(angle*degrees), oct.Digits(scale), oct.Digits(math.Sqrt(rest/float64(m.Pairs))*1000)
-	if m.Pairs > 1 { // two numbers a pair, two of which are fitted
+	if m.Error = 0; m.Pairs > 1 { // two numbers a pair, two of which are fitted
 		m.Error = oct.Digits(math.Sqrt(rest/float64(2*m.Pairs-2)/squares) / max(scale, 1e-9) * degrees)
 	}
+	limit := farFit * max(leastSpread, filter.MedianOf(off))
+	for i, d := range distance {
+		if d > limit {
+			far = append(far, i)
+		}
+	}
+	return far
 }
 
 const (
 	// sure is how many standard errors an angle must be from 0, and leastAngle how many degrees, to be one.
 	sure, leastAngle = 4, 0.2
+	// mostError is the standard error in degrees up to which an angle of 0 is one.
+	mostError = 0.5
 	// fewPairs is the number of pairs below which no angle is believed.
 	fewPairs = 4
 )
@@ -234,7 +273,7 @@ func (a *Rotation) judge() {
 		say("Without registrations (--registration_dir) a rotation against the motor cannot be told from the way of the stage.")
 	case m.Pairs < fewPairs:
 		say("%s with a shift and a registration: too few to tell an angle against the motor.", units.Count(m.Pairs, "slice"))
-	case m.Scale == 0 || m.Error > 2:
+	case m.Scale == 0 || m.Error > mostError && math.Abs(m.Angle) <= sure*m.Error:
 		say("Registrations of %d slices say too little: shifts are short against what registrations add to them, so the angle is known to ± %.2g° only.", m.Pairs, m.Error)
 	case math.Abs(m.Angle) > max(sure*m.Error, leastAngle):
 		a.Verdict = "rotated"
@@ -243,7 +282,10 @@ func (a *Rotation) judge() {
 		a.Verdict = "ok"
 		say("Image and motor have the same axes: %.2f° ± %.2f°.", m.Angle, m.Error)
 	}
-	if m != nil && m.Pairs >= fewPairs && m.Error > 0 && m.Error <= 2 && math.Abs(m.Scale-1) > max(sure*m.Error/degrees, 0.01) {
+	if m != nil && len(m.LeftOut) > 0 {
+		say("Registrations far from the others do not count: slices %s.", strings.Trim(fmt.Sprint(m.LeftOut), "[]"))
+	}
+	if m != nil && m.Pairs >= fewPairs && m.Error > 0 && m.Error <= mostError && math.Abs(m.Scale-1) > max(sure*m.Error/degrees, 0.01) {
 		say("Registered shifts are %.3f times as long as the recorded ones: the voxel size, or the motor's step, is wrong by as much.", m.Scale)
 	}
 	if m != nil && math.Abs(m.Turned) > 5 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,19 @@ func TestAnalyzeRotation(t *testing.T) {
 		if err := a.WriteTable(&rows); err != nil || strings.Count(rows.String(), "\n") != 26 {
 			t.Errorf("%v: %s", err, &rows)
 		}
+	}
+}
+
+// A registration that is far off does not hide the angle.
+func TestRotationWithStray(t *testing.T) {
+	table, found := acquisition(1.5, 1, 0.2)
+	found[11].TY -= 30
+	a, err := AnalyzeRotation(table, found, DefaultRotationOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := a.Found; a.Verdict != "rotated" || m.Pairs != 24 || !slices.Equal(m.LeftOut, []int{12}) || math.Abs(m.Angle-1.5) > 4*m.Error || m.Error > 0.2 {
+		t.Errorf("%s: %+v", a.Verdict, m)
 	}
 }
 
