@@ -41,6 +41,7 @@ var writers = []writer{
 	{line: "stitch mosaic FRESH --save_transform OUT.json --estimate", kind: "file"},
 	{line: "stitch mosaic FRESH --save_positions OUT.json", kind: "file"},
 	{line: "stitch estimate in OUT.json", kind: "file"},
+	{line: "stitch compare slice slice OUT", kind: "files"},
 	{line: "beam-profile slice OUT", kind: "image"},
 	{line: "crop slice OUT", kind: "image"},
 	{line: "attenuation slice OUT", kind: "image"},
@@ -53,12 +54,16 @@ var writers = []writer{
 	{line: "shifts estimate raw OUT.csv", kind: "file"},
 	{line: "shifts clean in/shifts_xy.csv OUT.csv", kind: "file"},
 	{line: "shifts analyze in/shifts_xy.csv OUT", kind: "files"},
+	{line: "shifts rotation in/shifts_xy.csv OUT", kind: "files"},
+	{line: "shifts suggest in/shifts_xy.csv OUT", kind: "files"},
 	{line: "common-space slices in/shifts_xy.csv OUT", kind: "folder"},
 	{line: "interpolate slice next OUT", kind: "image"},
 	{line: "register slice next OUT", kind: "files"},
 	{line: "register --all slices OUT", kind: "files"},
+	{line: "register analyze transforms OUT", kind: "files"},
 	{line: "manual export slices transforms OUT", kind: "files"},
 	{line: "manual apply OUT place.json", kind: "files"},
+	{line: "manual transform slices transforms OUT", kind: "files"},
 	{line: "stack slices in/shifts_xy.csv OUT", kind: "image"},
 	{line: "bias-field slice OUT", kind: "image"},
 	{line: "bias-field slice FRESH --save_bias_field OUT", kind: "image"},
@@ -71,6 +76,8 @@ var writers = []writer{
 	{line: "zarr-tool export slice OUT.tif", kind: "file"},
 	{line: "zarr-tool reencode slice OUT", kind: "image"},
 	{line: "zarr-tool ome slice/0 OUT", kind: "image"},
+	{line: "zarr-tool clip slice OUT --percentile_upper 99", kind: "image"},
+	{line: "zarr-tool mask slice OUT --threshold 1", kind: "image"},
 	{line: "sif lock OUT.lock", kind: "elsewhere"},             // asks a package mirror; its file is one that the user names
 	{line: "sif build OUT.sif", kind: "elsewhere"},             // the same
 	{line: "sif sign OUT.sif", kind: "elsewhere"},              // replaces an image by itself and a signature
