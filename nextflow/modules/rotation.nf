@@ -27,7 +27,7 @@ process ROTATION {
     stub:
     """
     mkdir -p diagnostics/{registration,rotation} reports
-    touch diagnostics/registration/rotation_analysis.json diagnostics/rotation/rotation.json reports/registration.register.json
+    touch diagnostics/registration/rotation_analysis.json diagnostics/rotation/acquisition_rotation_analysis.json reports/registration.register.json
     printf '%s:\\n  register: stub\\n' '${task.process}' > versions.yml
     """
 }

@@ -1,8 +1,10 @@
 // The slices stacked where the motors say, along all axes, without looking at them: what the volume would be without an estimate.
 process STACK_MOTORS {
     tag "${[slices].flatten().size()} slices"
-    label 'cpu'
+    label 'gpu'
+    maxForks Attempts.forks('stack', params)
     errorStrategy { Attempts.next(task) }
+    ext gpu: { Attempts.gpu(task) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:

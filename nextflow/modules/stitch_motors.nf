@@ -1,9 +1,10 @@
 // A slice with its tiles where the motor was sent, beside the slice as it was stitched: what the estimate changed.
 process STITCH_MOTORS {
     tag "${name}"
-    label 'cpu'
+    label 'gpu'
+    maxForks Attempts.forks('stitch', params)
     errorStrategy { Attempts.slice(task) }
-    ext chunks: { Chunks.memory(task, mosaic, params) }
+    ext gpu: { Attempts.gpu(task) }, chunks: { Chunks.memory(task, mosaic, params) }
     publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { result -> Chain.place(result) }
 
     input:

@@ -30,7 +30,7 @@ func (f *Fact) learn(value, low, high float64, from string) {
 	}
 }
 
-// Acquisition is what is known of how slices were imaged, for [Suggest].
+// Acquisition holds what is known of how slices were imaged, for [Suggest].
 type Acquisition struct {
 	Thickness Fact // that the blade cuts off, mm
 	Overlap   Fact // of tiles, as a fraction

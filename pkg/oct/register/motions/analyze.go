@@ -30,7 +30,7 @@ type Spread struct {
 	Median float64 `json:"median"`
 }
 
-// Sum is what numbers add up to.
+// Sum holds what numbers add up to.
 type Sum struct {
 	Total float64 `json:"total"`
 	Most  float64 `json:"max_absolute"` // of the running sum
@@ -61,13 +61,13 @@ type Analysis struct {
 }
 
 const (
-	// farOut is how many robust standard deviations from the median an outlier begins.
+	// farOut begins outliers, in robust standard deviations from the median.
 	farOut = 5
 	// leastTurn and leastMove are the smallest robust standard deviations, in degrees and px: registrations err by as much.
 	leastTurn, leastMove = 0.05, 0.5
 	// bias is the mean rotation in degrees that is one for linumpy, too.
 	bias = 0.5
-	// surely is how many standard errors a mean must be from 0 to be a drift, and fewest the number of slices that it takes.
+	// surely makes a mean a drift, in standard errors from 0, and fewest is the number of slices that it takes.
 	surely, fewest = 4, 5
 	// together is the least correlation of rotations and translations that is worth a look.
 	together = 0.5

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Motion is how a registration moves a slice, by its transform file or else by its metrics.
+// Motion describes how a registration moves a slice, by its transform file or else by its metrics.
 type Motion struct {
 	Slice    int
 	Folder   string

@@ -22,6 +22,7 @@ type pair struct {
 	voxel  [2]float64
 	step   int
 	seams  [2][]seam // of each image, in pixels of the region
+	raw    []byte    // what load reads, as stored
 }
 
 // mostDifference is the maximum relative difference between the voxel sizes of the images.
@@ -126,7 +127,10 @@ func (p *pair) read(ctx context.Context, res oct.Resources) (*sums, error) {
 func (p *pair) load(ctx context.Context, k int, r oct.Rectangle, dst []float32, res oct.Resources) ([]float32, error) {
 	l := &p.levels[k]
 	n, t := r.Area(), l.Array.DType()
-	raw := make([]byte, n*t.Size())
+	if cap(p.raw) < n*t.Size() {
+		p.raw = make([]byte, n*t.Size())
+	}
+	raw := p.raw[:n*t.Size()]
 	strides := make([]int, len(l.Array.Shape()))
 	for i, s := range [3]int{n * t.Size(), r.Width() * t.Size(), t.Size()} {
 		if d := l.Axes[i]; d >= 0 {
