@@ -58,7 +58,11 @@ var nothingIn = map[string]map[string]outcome{
 	"common-space": {"": {0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are (NaN or infinite|-?[07])`}}, // it moves voxels, whatever they say
 	"zero fill":    {"": {0, `warning: slices/slice_z01\.ome\.zarr: slice 1 shows nothing: all voxels are (NaN or infinite|-?[07])`}},
 	"stack":        {"": {0, `warning: slices 0 and 1: the best overlap of \S+ planes correlates by 0\.000`}},
-	"assess":       {"": {0, `warning: slice 1: empty: all voxels that were looked at are 0: excluded`}},
+	"assess": {
+		"":                  {0, `warning: slice 1: empty: all voxels that were looked at are 0: excluded`}, // NaN counts as 0
+		"constant":          {0, `warning: slice 1: empty: all voxels that were looked at are 7: excluded`},
+		"constant negative": {0, `warning: slice 1: empty: all voxels that were looked at are -7: excluded`},
+	},
 }
 
 // try runs a line of the workflow with an image in the place of the second of three slices.
