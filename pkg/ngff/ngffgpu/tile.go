@@ -29,6 +29,8 @@ type Tile struct {
 	device []*gpu.Buffer // to be released
 	host   []*mem.Buffer
 
+	holds bool // it is counted as holding memory
+
 	timed bool // a trial wants to know how long the tile takes
 	tried int  // way of the trial
 	watch [2]trial.Watch
@@ -82,14 +84,20 @@ func (t *Tile) Release() {
 	if t == nil {
 		return
 	}
+	t.drop()
+	for i := range t.watch {
+		_ = t.watch[i].Close() // a lost device has them no more
+	}
+	t.held.give(t)
+}
+
+// drop releases the tile's memory.
+func (t *Tile) drop() {
 	for _, b := range t.device {
 		b.Release()
 	}
 	for _, b := range t.host {
 		b.Release()
-	}
-	for i := range t.watch {
-		_ = t.watch[i].Close() // a lost device has them no more
 	}
 	t.device, t.host = nil, nil
 }
@@ -106,7 +114,7 @@ func (t *Tile) begin(s *gpu.Stream) (err error) {
 // down unencoded.
 func (t *Tile) leave(s *gpu.Stream) error {
 	if err := t.plan(); err != nil {
-		t.Release() // nothing is queued
+		t.drop() // nothing is queued
 		return err
 	}
 	if err := t.gather(s); err != nil {
