@@ -20,10 +20,10 @@ func Command() *cli.Command {
 			"pyramid; its chunks are the tiles of the mosaic. NaN voxels make their pixel NaN.\n\n" +
 			"The mosaic can be larger than memory: each worker reads one column of chunks at a time.",
 		Args:   stage.InOut("mosaic grid", "image"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
-			{Name: "png", Value: "FILE", Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
+			{Name: "png", Value: "FILE", Written: true, Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
 			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "add a strip with a scale bar in µm below the rows of --png"},
 		},
 		Examples: []cli.Example{

@@ -30,7 +30,7 @@ func Command() *cli.Command {
 			"Writes the interface that it found next to OUT, as NAME_crop.json. Reads IN tile by tile, three times: for the\n" +
 			"percentile (not with --percentile_max 100), for the search, and for what it keeps.",
 		Args:   stage.InOut("mosaic grid or slice", "image"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: append([]cli.Flag{
 			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "depth to keep below the tissue interface, in µm"}),

@@ -22,7 +22,7 @@ func Command() *cli.Command {
 			"A tile always becomes a whole number of voxels, so the voxel size of OUT can differ slightly from --resolution.\n" +
 			"OUT records its true voxel size: a tile of 256 voxels of 2 µm becomes 51 voxels of 10.04 µm.",
 		Args:   stage.InOut("mosaic grid", "mosaic grid"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{
 			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.VoxelSize, Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
