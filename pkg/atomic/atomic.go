@@ -397,8 +397,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// Place returns the place that a path names, absolute and with all links resolved, as far as it can be found out: two paths of one place
-// are those of one output.
+// Place returns the place that a path names, absolute and with all links resolved, as far as it can be found out: two
+// paths of one place are those of one output.
 func Place(path string) string {
 	if real, err := realPath(path); err == nil {
 		return real

@@ -15,8 +15,8 @@ import (
 	"strata/tests/repo"
 )
 
-// TestBatchGivesBack: a process that does many pairs holds no more files and memory after twenty than after two: of zip files, folders and shards,
-// also where a pair fails when its input is open.
+// TestBatchGivesBack: a process that does many pairs holds no more files and memory after twenty than after two: of
+// zip files, folders and shards, also where a pair fails when its input is open.
 func TestBatchGivesBack(t *testing.T) {
 	t.Setenv(cudaemu.Variable, "libcuda.so.none")
 	dir := t.TempDir()

@@ -30,6 +30,7 @@ func Command() *cli.Command {
 			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection with a pyramid, and a picture"},
 			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr; use 8 workers and 2 GiB of buffers"},
 			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, no compression, and a record of the run"},
+			{Command: "aip --batch slices.tsv --png {out}.png --report records/{name}.json", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
 		Run:     cli.Accelerated(stage.GPU, run),

@@ -44,6 +44,7 @@ func Command() *cli.Command {
 			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "keep 600 µm from the tissue surface down"},
 			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "give every slice the same number of planes"},
 			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deeper is bright"},
+			{Command: "crop --batch slices.tsv --crop_before_interface", Usage: "all slices of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}

@@ -33,6 +33,7 @@ func Command() *cli.Command {
 			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and correct it"},
 			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "also keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
 			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "apply the correction of another mosaic from the same microscope"},
+			{Command: "focal --batch slices.tsv --save_map maps/{name}", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}

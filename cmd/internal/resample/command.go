@@ -34,6 +34,7 @@ func Command() *cli.Command {
 			{Command: "resample mosaic_grid_3d_z03.ome.zarr mosaic_10um_z03.ome.zarr --n_levels 0", Usage: "10 µm, no pyramid"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 25 -j 8 --mem 2GiB", Usage: "25 µm, with 8 workers and 2 GiB of buffers"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "3.5 µm along z, 10 µm along y and x, uncompressed"},
+			{Command: "resample --batch slices.tsv -r 10 --report records/{name}.json", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner"}}},
 		Run:     cli.Accelerated(stage.GPU, run),

@@ -74,6 +74,7 @@ func Command() *cli.Command {
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
 			{Command: "stitch scan out.ome.zarr --pattern 'tile_{row}_{col}.tif' --overlap 0.1 --estimate", Usage: "TIFF tiles of any microscope, without a mosaic between"},
+			{Command: "stitch --batch slices.tsv --transform transform.json --save_positions {out}_positions.json", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Commands: []*cli.Command{folderCommand(), compareCommand()},
 		Aliases: []cli.Alias{

@@ -24,8 +24,8 @@ func (l *Line) Batch() string {
 	return l.String(BatchFlag)
 }
 
-// countBatch checks a command line with --batch: it has no positional arguments, and what it names to be written differs from
-// pair to pair.
+// countBatch checks a command line with --batch: it has no positional arguments, and what it names to be written
+// differs from pair to pair.
 func (l *Line) countBatch() error {
 	if len(l.args) > 0 {
 		return wrong("unexpected argument %q: with --batch, IN and OUT stand in %s", l.args[0], l.Batch())
@@ -49,8 +49,8 @@ func hasToken(values []any) bool {
 	})
 }
 
-// Pair returns the command line that does for one pair what this one, with --batch, does for all: IN and OUT are its arguments, and in flags
-// that name files they stand for [NameToken] and [OutToken].
+// Pair returns the command line that does for one pair what this one, with --batch, does for all: IN and OUT are its
+// arguments, and in flags that name files they stand for [NameToken] and [OutToken].
 func (l *Line) Pair(in, out string) *Line {
 	p := *l
 	p.args, p.behind = []string{in, out}, nil
@@ -88,7 +88,8 @@ func (f *Flag) namesFile() bool {
 	return (f.Kind == String || f.Kind == Strings) && (strings.HasPrefix(f.Value, "FILE") || strings.HasPrefix(f.Value, "DIR"))
 }
 
-// Stem returns the path of an output without .ome.zarr or .zarr at its end: the beginning of the names of files beside it.
+// Stem returns the path of an output without .ome.zarr or .zarr at its end: the beginning of the names of files
+// beside it.
 func Stem(out string) string {
 	out = strings.TrimRight(out, "/")
 	for _, suffix := range []string{".ome.zarr", ".zarr"} {

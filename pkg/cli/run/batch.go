@@ -12,8 +12,8 @@ import (
 	"strata/pkg/units"
 )
 
-// batch is a run with --batch: one process, with one start of a GPU, carries out the command for many pairs of IN and OUT, one after
-// another. What it has done so far outlives the process; see [batch.again].
+// batch is a run with --batch: one process, with one start of a GPU, carries out the command for many pairs of IN and
+// OUT, one after another. What it has done so far outlives the process; see [batch.again].
 type batch struct {
 	List    string // in messages and records
 	Pairs   []pair
@@ -56,7 +56,8 @@ func (r *Run) batch(ctx context.Context, sig *watcher, started time.Time) int {
 	return b.conclude(sig.stop())
 }
 
-// do carries out the command for the next pair. Where a GPU failed over it, the result says how the rest is to be started again.
+// do carries out the command for the next pair. Where a GPU failed over it, the result says how the rest is to be
+// started again.
 func (b *batch) do(ctx context.Context, sig *watcher) *restart {
 	p := b.Pairs[b.Next]
 	r := b.runOf(p)
@@ -97,8 +98,8 @@ func (b *batch) runOf(p pair) *Run {
 // mostFailed limits the pairs that the last line names.
 const mostFailed = 10
 
-// conclude says how many pairs were done, and which were not, and is the exit code: that of the signal that ended the run, or else the worst
-// of all pairs.
+// conclude says how many pairs were done, and which were not, and is the exit code: that of the signal that ended the
+// run, or else the worst of all pairs.
 func (b *batch) conclude(signal error) int {
 	code := ExitOK
 	var names []string
@@ -128,7 +129,8 @@ func (b *batch) conclude(signal error) int {
 	return code
 }
 
-// severity orders the exit codes of pairs: what another machine, or this one later, may do without a change of input or command line comes last.
+// severity orders the exit codes of pairs: what another machine, or this one later, may do without a change of input
+// or command line comes last.
 var severity = []int{ExitOK, ExitBadInput, ExitUsage, ExitGPU, ExitFailed}
 
 // worse returns the worse of two exit codes; one of a signal is worse than all others.

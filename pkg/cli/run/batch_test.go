@@ -18,7 +18,8 @@ import (
 	"strata/pkg/record"
 )
 
-// inBatch runs a command of a function for each pair of a list, and returns its exit code and what it wrote to standard error.
+// inBatch runs a command of a function for each pair of a list, and returns its exit code and what it wrote to
+// standard error.
 func inBatch(t *testing.T, list string, do func(ctx context.Context, r *Run) error, more ...string) (code int, said string) {
 	t.Helper()
 	c := &flags.Command{

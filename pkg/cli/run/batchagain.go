@@ -23,8 +23,8 @@ const batchVariable = "STRATA_BATCH"
 // lowestDescriptor is above those that a supervisor gives its worker.
 const lowestDescriptor = 10
 
-// again starts the process anew for the pairs that are not done: a driver that has failed may serve a process no more. It
-// returns only when that fails.
+// again starts the process anew for the pairs that are not done: a driver that has failed may serve a process no
+// more. It returns only when that fails.
 func (b *batch) again(why *restart) error {
 	fd, err := b.handOver()
 	if err != nil {
@@ -39,7 +39,8 @@ func (b *batch) again(why *restart) error {
 	return err
 }
 
-// handOver writes what is done and what is left into a file without a name, whose descriptor the next program of the process inherits.
+// handOver writes what is done and what is left into a file without a name, whose descriptor the next program of the
+// process inherits.
 func (b *batch) handOver() (fd int, err error) {
 	f, err := unnamed("strata-batch")
 	if err != nil {

@@ -103,8 +103,8 @@ func (all uses) over(u use) (use, bool) {
 	return use{}, false
 }
 
-// check returns an error for outputs that are, contain or lie in inputs or outputs of other pairs: what one pair makes would be gone, or be read by another,
-// depending on their order.
+// check returns an error for outputs that are, contain or lie in inputs or outputs of other pairs: what one pair
+// makes would be gone, or be read by another, depending on their order.
 func (b *batch) check() error {
 	in, out := uses{}, uses{}
 	var read, written []use

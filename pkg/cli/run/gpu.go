@@ -13,7 +13,8 @@ import (
 
 // Device is a GPU that a run uses.
 type Device interface {
-	// Begin tells a device that a run uses it from here on: what it did before is not for the record of that run, and its warnings are.
+	// Begin tells a device that a run uses it from here on: what it did before is not for the record of that run, and
+	// its warnings are.
 	Begin(r *Run)
 	Record() (g record.GPU, peakBytes int64) // what the run record says of it
 	Close() error
@@ -133,7 +134,8 @@ type opened struct {
 	prepared func() struct{} // waits for what [Run.Prepare] began
 }
 
-// open takes the GPU into use by the first call. Later ones return the same device, or the same reason why there is none.
+// open takes the GPU into use by the first call. Later ones return the same device, or the same reason why there is
+// none.
 func (g *opened) open(ctx context.Context, r *Run) (Device, error) {
 	if g.device != nil || g.reason != nil {
 		return g.device, g.reason
@@ -162,7 +164,8 @@ func (g *opened) close(r *Run) {
 	g.device = nil
 }
 
-// Starts returns how many runs of the process, with this one, share the start of a GPU: 1 without --batch, 0 if it is in use already.
+// Starts returns how many runs of the process, with this one, share the start of a GPU: 1 without --batch, 0 if it is
+// in use already.
 func (r *Run) Starts() int {
 	switch {
 	case r.gpu.device != nil:

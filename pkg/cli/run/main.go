@@ -61,7 +61,8 @@ func (r *Run) main() (code int) {
 	return r.conclude(started, err)
 }
 
-// carryOut runs the command and puts its outputs in place. Signals that came are asked for by got, and at the end by stop.
+// carryOut runs the command and puts its outputs in place. Signals that came are asked for by got, and at the end by
+// stop.
 func (r *Run) carryOut(ctx context.Context, got, stop func() error) error {
 	err := r.guarded(ctx)
 	if err == nil {

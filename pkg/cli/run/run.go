@@ -81,7 +81,8 @@ func (r *Run) Warn(format string, args ...any) {
 	r.Log.Warn().Msg(Message(fmt.Sprintf(format, args...)))
 }
 
-// warnOnce is Warn for what is true of all pairs of a batch alike: it is logged for the first, and in the record of each.
+// warnOnce is Warn for what is true of all pairs of a batch alike: it is logged for the first, and in the record of
+// each.
 func (r *Run) warnOnce(format string, args ...any) {
 	text := Message(fmt.Sprintf(format, args...))
 	if r.pair.first(text) {

@@ -93,7 +93,8 @@ func (m model) choose(ctx context.Context, r *cli.Run, w Work) error {
 	return nil
 }
 
-// fastest returns the choice for the device that would do the job in the shortest time. Its start is shared by so many jobs; 0: it was before.
+// fastest returns the choice for the device that would do the job in the shortest time. Its start is shared by so
+// many jobs; 0: it was before.
 func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info, jobs int) (best cost.Choice, err error) {
 	for i, info := range list {
 		d := m.device(info, j, h.Cores)

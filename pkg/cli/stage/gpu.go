@@ -136,7 +136,8 @@ type device struct {
 	before moved
 }
 
-// moved counts bytes that were copied to and from a device, those of them that went straight from and to files, and pieces that should have.
+// moved counts bytes that were copied to and from a device, those of them that went straight from and to files, and
+// pieces that should have.
 type moved struct{ up, down, straightUp, straightDown, fallbacks int64 }
 
 func (d *device) moved() (m moved) {

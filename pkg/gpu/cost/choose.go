@@ -105,8 +105,8 @@ type Device struct {
 	Jobs    int   // of the process that share its start, with this one; 0 means 1
 }
 
-// Start returns the job's share of the seconds until a device works on a first region: for the driver, the context, the given
-// number of kernels, and page-locked memory.
+// Start returns the job's share of the seconds until a device works on a first region: for the driver, the context,
+// the given number of kernels, and page-locked memory.
 func (d Device) Start(kernels int) float64 {
 	if d.Started {
 		return 0
