@@ -33,7 +33,7 @@ type Record struct {
 	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
 	Arguments []address.Address `json:"arguments"`
 	Started   time.Time         `json:"started"`
-	Batch     *Batch            `json:"batch,omitempty"` // of a pair of --batch; what follows is of this pair alone, but for the peaks of memory
+	Batch     *Batch            `json:"batch,omitempty"` // which pair of --batch the record is of
 
 	Host     string      `json:"host"`
 	Platform string      `json:"platform"` // "linux/amd64"
