@@ -552,3 +552,37 @@ func TestTried(t *testing.T) {
 		})
 	}
 }
+
+// TestWarm: an encoder that encodes to something else, or fails, is said to; bytes of the warm-up are not counted, and there is
+// one for each format.
+func TestWarm(t *testing.T) {
+	for name, c := range map[string]struct{ env, want string }{
+		"right":   {"CUEMU_CHUNK=", ""},
+		"wrong":   {"CUEMU_CHUNK=1:-1", "Zstd, encoded by nvCOMP 6.0.0: it decodes to other bytes"},
+		"refused": {"CUEMU_CHUNK=1:19", "Zstd, encoded by nvCOMP 6.0.0: sample: Zstd: cannot be compressed (nvCOMP error 19)"},
+		"fails":   {"CUEMU_FAIL=nvcompBatchedZstdCompressAsync:1:1000", "nvcompBatchedZstdCompressAsync: CUDA failed (nvCOMP error 1000)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !apart(t, gputest.FaultVariable+"="+c.env) {
+				return
+			}
+			d := gputest.Device(t, usual)
+			l, err := Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gputest.Fault()
+			for range 2 {
+				if got := gpu.Reason(l.Warm(d, Zstd)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+			}
+			if err := l.Warm(d, LZ4); err != nil {
+				t.Error(err)
+			}
+			if up, down, across := d.Traffic(); up+down+across > 0 {
+				t.Errorf("%d bytes up, %d down, %d across", up, down, across)
+			}
+		})
+	}
+}
