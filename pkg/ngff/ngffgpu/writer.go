@@ -118,7 +118,7 @@ func (w *Writer) choose() error {
 // warmUp loads the encoder's kernels, so that no tile of a trial waits for them. If they fail, the host
 // encodes.
 func (w *Writer) warmUp() {
-	if err := w.encoder.Warm(w.device); err == nil {
+	if err := w.encoder.Warm(w.device); err == nil || errors.Is(err, gpu.ErrMemory) { // tiles find out whether there is memory
 		w.warm.Store(true)
 	} else if w.device.Lost() == nil {
 		w.byHost(err)
