@@ -170,7 +170,7 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 		on := d.(*device)
 		res.Workers = r.Options.Threads // each holds a part of the device's memory
 		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, on.ways
-		on.tried = trial.New(m.tries())
+		on.tried = trial.New(m.tries(), res.Workers)
 		res.Trials = on.tried
 		r.AtEnd(func() error {
 			tellTrials(r, on.tried.Outcomes())
