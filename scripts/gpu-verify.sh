@@ -32,7 +32,7 @@ tests() {
   shift
   # The corpus and the sources of kernels stayed where the pack was made.
   # shellcheck disable=SC2086 # words
-  for name in "$@"; do part "$name" "$limit" "./$name.test" -test.v ${FLAGS:-} -test.skip '^(TestCorpus|TestPacked)$'; done
+  for name in "$@"; do part "$name.test" "$limit" "./$name.test" -test.v ${FLAGS:-} -test.skip '^(TestCorpus|TestPacked)$'; done
 }
 look() {
   { nvidia-smi; nproc; free -g; df -h /dev/shm .; uname -a; } >machine.txt 2>&1 || true
