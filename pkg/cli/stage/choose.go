@@ -77,10 +77,10 @@ func (m model) choose(ctx context.Context, r *cli.Run, w Work) error {
 	h := cost.Host{Cores: min(r.Options.Threads, runtime.GOMAXPROCS(0)), Figures: m.host}
 	auto := r.Options.Backend == "auto"
 	job := w.job(ctx, r, auto)
-	best, err := m.fastest(job, h, list)
+	best, err := m.fastest(job, h, list, r.Starts())
 	if err == nil && auto && (best.DeviceDecodes || best.DeviceEncodes) && gpu.NVCOMPLibrary().Reason != "" {
 		job.In.Device, job.Out.Device = false, false
-		best, err = m.fastest(job, h, list)
+		best, err = m.fastest(job, h, list, r.Starts())
 	}
 	if err != nil {
 		return err
@@ -93,10 +93,13 @@ func (m model) choose(ctx context.Context, r *cli.Run, w Work) error {
 	return nil
 }
 
-// fastest returns the choice for the device that would do the job in the shortest time.
-func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info) (best cost.Choice, err error) {
+// fastest returns the choice for the device that would do the job in the shortest time. Its start is shared by so
+// many jobs; 0: it was before.
+func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info, jobs int) (best cost.Choice, err error) {
 	for i, info := range list {
-		c, err := cost.Choose(j, h, m.device(info, j, h.Cores))
+		d := m.device(info, j, h.Cores)
+		d.Started, d.Jobs = jobs == 0, jobs
+		c, err := cost.Choose(j, h, d)
 		if err != nil {
 			return best, err
 		}
