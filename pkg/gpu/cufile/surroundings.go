@@ -48,21 +48,20 @@ func Possible(driver int) error {
 			return nil
 		}
 	}
-	const module = "the kernel module nvidia-fs is not loaded, and "
 	release, err := os.ReadFile(place(ReleaseVariable, "/proc/sys/kernel/osrelease"))
 	var major, minor int
 	if n, _ := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err == nil && n == 2 && (major < 6 || major == 6 && minor < 2) {
-		return unavailable(module+"Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
+		return unavailable("the kernel module nvidia-fs is not loaded, and Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
 	}
 	if c := sysinfo.Live().CuFile(); !sysinfo.On(c.P2PDMA) {
 		where := "cuFile's defaults"
 		if c.File != "" {
 			where = c.File
 		}
-		return unavailable(module+"PCI peer-to-peer transfers are off in %s (use_pci_p2pdma)", where)
+		return unavailable("the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers are off in %s (use_pci_p2pdma)", where)
 	}
 	if driver < peersDriver {
-		return unavailable(module + "PCI peer-to-peer transfers need driver 565 or newer")
+		return unavailable("the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers need driver 565 or newer")
 	}
 	return nil
 }
