@@ -17,15 +17,13 @@ enum : int { ROOM = 39936, THREADS = 256, MOST = 128, AHEAD = 8 }; // bytes of v
 struct Shift {
     int plane;
     float t;
-    Shift() = default;
-    __device__ __forceinline__ Shift(float by, int nz)
-    {
-        const float down = floorf(by);
-        const int k = (int)((long long)down % nz);
-        plane = k < 0 ? k + nz : k;
-        t = by - down;
-    }
 };
+__device__ __forceinline__ Shift shift_of(float by, int nz)
+{
+    const float down = floorf(by);
+    const int k = (int)((long long)down % nz);
+    return {k < 0 ? k + nz : k, by - down};
+}
 
 template <class T> __device__ __forceinline__ bool number(T v)
 {
@@ -114,7 +112,7 @@ __device__ __forceinline__ void roll(const T* __restrict__ in, T* __restrict__ o
     const long long plane = (long long)ny * nx, first = (long long)blockIdx.x * columns;
     auto by = [&](long long i) {
         const int y = (int)(i / nx);
-        return Shift(shift[(long long)y * pitch + (i - (long long)y * nx)], nz);
+        return shift_of(shift[(long long)y * pitch + (i - (long long)y * nx)], nz);
     };
     int count = 0;
     if ((long long)columns * nz * sizeof(T) > ROOM) {
