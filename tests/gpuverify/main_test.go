@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
@@ -265,5 +267,35 @@ func TestShim(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "log")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTimeOne: each run has its own report, though programs may write behind one that is there; a run that fails is a row
+// with its exit code, and one for which there is no time has 124.
+func TestTimeOne(t *testing.T) {
+	s := &settings{bin: t.TempDir()}
+	for name, script := range map[string]string{
+		"aip":   "while [ $1 != --report ]; do shift; done; echo '{\"tool\": \"aip\", \"peak_device_bytes\": 7, \"gpu\": {\"bytes_to_device\": 5}}' >>$2",
+		"focal": "echo focal: needs more >&2; exit 4",
+		"crop":  "exec sleep 20",
+	} {
+		if err := os.WriteFile(filepath.Join(s.bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := t.TempDir()
+	v := variants("aip", "raw")[1]
+	for range 2 {
+		if got := s.timeOne(t.Context(), job{"aip", nil}, v, "raw", "in", work); got.Tag != "gpu16" || got.RC != 0 || got.Device != 7 || got.Up != 5 || !got.sized() {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := s.timeOne(t.Context(), job{"focal", nil}, v, "raw", "in", work); got.RC != 4 || got.Err != "focal: needs more" || got.Device != 0 {
+		t.Errorf("%+v", got)
+	}
+	ended, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if got := s.timeOne(ended, job{"crop", nil}, v, "raw", "in", work); got.RC != 124 || got.Seconds > 10 {
+		t.Errorf("%+v", got)
 	}
 }

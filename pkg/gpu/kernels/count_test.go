@@ -43,6 +43,21 @@ func requests(c cudaemu.Counts) int64 { return c.Requests }
 func longest(c cudaemu.Counts) int64  { return c.Longest }
 func banks(c cudaemu.Counts) int64    { return c.Shared }
 
+// rolling rolls 65 planes of 64², by shifts of noise or by those of a smooth surface.
+func rolling[T dtype.Element](smooth bool) func(b *bench) error {
+	return func(b *bench) error {
+		const planes, side = 65, 64
+		shift := noise[float32](side * side)
+		if smooth {
+			for i := range shift {
+				shift[i] = float32(i%side)*0.05 + float32(i/side)*0.3
+			}
+		}
+		v := noise[T](planes * side * side)
+		return Roll(b.stream, b.alloc(len(dtype.Bytes(v))), upload(b, v), b.alloc(8), dtype.Of[T](), planes, side, side, upload(b, shift), side)
+	}
+}
+
 // adding sums 256 planes of 64². gpuverify's sums began 8 bytes behind the beginning of a buffer.
 func adding[T dtype.Element](skip int64) func(b *bench) error {
 	return func(b *bench) error {
@@ -77,6 +92,12 @@ func uniform[T dtype.Element](n int) []T {
 // of memory before. The interpreter counts it.
 func TestTransactions(t *testing.T) {
 	cases := []counted{
+		{"roll uint8, shifts of noise", rolling[uint8](false), sectors, 292202, 5},
+		{"roll uint16, shifts of noise", rolling[uint16](false), sectors, 333534, 5},
+		{"roll float32, shifts of noise", rolling[float32](false), sectors, 291192, 5},
+		{"roll uint8, smooth shifts", rolling[uint8](true), sectors, 31004, 5},
+		{"roll uint16, smooth shifts", rolling[uint16](true), sectors, 46158, 5},
+		{"roll float32, smooth shifts", rolling[float32](true), sectors, 77748, 5},
 		{"add_planes uint8, sums at 8", adding[uint8](8), requests, 32896, 5},
 		{"add_planes uint8, sums at 8", adding[uint8](8), longest, 2048, 5},
 		{"add_planes uint8", adding[uint8](0), longest, 256, 5},

@@ -111,7 +111,7 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
-		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host"); w.trial != nil {
+		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "", "nvcomp", "host"); w.trial != nil {
 			w.device.Beside(w.warmUp)
 		}
 	}
