@@ -6,6 +6,7 @@ package gpumemory
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,13 +15,17 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
+	"strata/pkg/oct/beamprofile"
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/flatfield"
 	"strata/pkg/oct/focal"
+	"strata/pkg/oct/normalize"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
+	"strata/pkg/oct/stack"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/oct/stitch/canvas"
+	"strata/pkg/registration"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
@@ -38,6 +43,10 @@ func stages(t *testing.T, chain codec.Chain) map[string]run {
 	mosaic, _ := octtest.Made(t, []int{12, 90, 128}, []int{12, 32, 32}, nil, chain, octtest.Uneven[uint16])
 	slice, _ := octtest.Made(t, []int{23, 45, 70}, []int{23, 20, 32}, nil, chain, octtest.Uneven[uint16])
 	ctx, layout := octtest.Ctx, oct.Layout{Levels: 1, Codec: codecOf(chain)}
+	shifts, err := registration.ReadShifts(strings.NewReader("fixed_id,moving_id,x_shift_mm,y_shift_mm\n0,1,0.004,0.002\n"), "shifts")
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]run{
 		"aip": func(res oct.Resources) (*ngff.Image, error) {
 			return aip.Run(ctx, mosaic, store.Memory(), layout, nil, res)
@@ -55,6 +64,22 @@ func stages(t *testing.T, chain codec.Chain) map[string]run {
 		"stitch": func(res oct.Resources) (*ngff.Image, error) {
 			im, _, err := stitch.Run(ctx, mosaic, store.Memory(), oct.Layout{Levels: 1, Codec: layout.Codec, Chunks: []int{6, 16, 16}},
 				stitch.Options{Overlap: 0.2, Blending: canvas.BlendAverage}, res)
+			return im, err
+		},
+		"stack": func(res oct.Resources) (*ngff.Image, error) {
+			in := stack.Input{Slices: []stack.Slice{{ID: 0, Path: "z00", Image: slice}, {ID: 1, Path: "z01", Image: slice}}, Shifts: shifts}
+			r, err := stack.Run(ctx, in, stack.Options{}, store.Memory(), layout, res)
+			if err != nil {
+				return nil, err
+			}
+			return r.Image, nil
+		},
+		"beam-profile": func(res oct.Resources) (*ngff.Image, error) {
+			im, _, err := beamprofile.Run(ctx, slice, store.Memory(), beamprofile.Options{PercentileMax: 99.9}, layout, res)
+			return im, err
+		},
+		"normalize": func(res oct.Resources) (*ngff.Image, error) {
+			im, _, err := normalize.Run(ctx, slice, store.Memory(), normalize.Options{PercentileMax: 99.9, SpanPercentile: 90, Sigma: 1}, layout, res)
 			return im, err
 		},
 		"flatfield": func(res oct.Resources) (*ngff.Image, error) {
@@ -129,11 +154,15 @@ const plenty = 64 << 20
 func TestSweep(t *testing.T) {
 	race.Leave(t)
 	gputest.NeedDouble(t)
-	for name, r := range stages(t, codec.Chain{codec.Zstd(1, false)}) {
-		t.Run(name, func(t *testing.T) { sweep(t, r) })
+	for _, chain := range []codec.Chain{{codec.Zstd(1, false)}, nil} {
+		for name, r := range stages(t, chain) {
+			t.Run(name+" "+codecOf(chain), func(t *testing.T) { sweep(t, r) })
+		}
 	}
 }
 
+// sweep runs a stage within many limits. What it makes is the CPU's. It fails only for memory, before it has begun, no matter how many
+// workers there are, and not for --mem where the CPU works.
 func sweep(t *testing.T, r run) {
 	want := r.on(t, limits{mem: plenty, workers: 2}, false)
 	if want.err != nil {
@@ -145,11 +174,12 @@ func sweep(t *testing.T, r run) {
 			grid[limits{mem: plenty, pinned: pinned, device: device}] = true
 		}
 	}
-	for _, mem := range []int64{3 << 19, 3 << 20} {
+	for _, mem := range []int64{1 << 20, 3 << 19, 3 << 20} {
 		for _, pinned := range []int64{400 << 10, plenty} {
 			grid[limits{mem: mem, pinned: pinned, device: plenty}] = true
 		}
 	}
+	worked := 0
 	for l := range grid {
 		var first error
 		for i, workers := range []int{1, 16} {
@@ -157,22 +187,29 @@ func sweep(t *testing.T, r run) {
 			got := r.on(t, l, true)
 			switch {
 			case got.err == nil:
+				worked++
 				octtest.SameArrays(t, got.image, want.image)
 			case errors.Is(got.err, gpu.ErrMemory):
 				if got.done > 0 {
 					t.Errorf("%v: after %d bytes: %v", l, got.done, got.err)
+				}
+				if l.pinned == plenty && l.device == plenty && r.on(t, l, false).err == nil {
+					t.Errorf("%v: %v; the CPU works", l, got.err)
 				}
 			default:
 				if cpu := r.on(t, l, false); cpu.err == nil {
 					t.Errorf("%v: %v; the CPU works", l, got.err)
 				}
 			}
-			if i > 0 && (got.err == nil) != (first == nil) {
+			if i > 0 && (got.err == nil) != (first == nil) && (got.err == nil || r.on(t, l, false).err == nil) {
 				t.Errorf("%v: %v; a single worker: %v", l, got.err, first)
 			}
 			if i == 0 {
 				first = got.err
 			}
 		}
+	}
+	if worked < len(grid)/6 {
+		t.Errorf("%d of %d runs worked", worked, 2*len(grid))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -63,6 +64,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	var r *Result
 	s := correct.Stage{
 		Need: agarose.Bytes(v) + int64(v.Shape[0])*sumBytes*int64(res.Workers) + filter.QuantileBytes, Type: v.DType, Work: "correcting blocks",
+		Shared: 2 * mem.Pooled(8*int64(v.Shape[0])),
 		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
 			r, err = measure(ctx, v, o, res)
 			return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
@@ -115,7 +116,8 @@ func planApply(f *fitting, layout oct.Layout) (*apply, error) {
 	if res.Mem < f.res.Mem/4 {
 		return nil, f.res.TooLittle(2*f.bytes(), "%s: %s of %d × %d pixels", f.Where, units.Count(f.scopes(), "flat-field"), f.height, f.width)
 	}
-	change, err := correct.New(f.Volume, f.DType, "dividing blocks", layout, res)
+	plane := 4 * int64(f.height) * int64(f.width)
+	change, err := correct.New(f.Volume, f.DType, "dividing blocks", f.bytes()/plane*mem.Pooled(plane), layout, res)
 	if err != nil {
 		return nil, err
 	}

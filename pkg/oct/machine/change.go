@@ -70,7 +70,7 @@ const (
 
 const censusBytes = 24
 
-// Change prepares a plan for Take and Put, and returns an error if the host has too little memory for it.
+// Change prepares a plan for Take and Put, and returns an error if the machine has too little memory for it.
 func (p *Plan) Change(c *Changing) error {
 	n := int64(mem.Product(c.Box[0], c.Box[1], c.Box[2]))
 	p.Changing, p.Blocks, p.Tile = c, []int64{changed: 4 * n, spare: 0, census: censusBytes}, c.Box[:]
@@ -79,7 +79,8 @@ func (p *Plan) Change(c *Changing) error {
 		p.Blocks[spare] = n * int64(c.Type.Size())
 	}
 	if p.Source.res.Device != nil {
-		return nil
+		_, err := p.Source.columns.Workers(p.needsOnDevice(nil))
+		return err
 	}
 	p.Blocks[spare] = max(p.Blocks[spare], int64(c.Volume.Scratch(c.Box)))
 	_, err := p.workers(p.onHost())

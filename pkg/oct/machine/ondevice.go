@@ -65,27 +65,37 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 	case p.Search != nil:
 		return p.starting(nil), p.Search.workers, nil
 	}
-	s := p.Source
-	c := s.columns
 	var output *ngffgpu.Writer
-	place, device := mem.Pooled(8+p.Back), mem.Pooled(c.Bytes(c.SlotShape()))+4096+p.Percentile.onDevice()
-	var host, pinned, leaving int64
-	if p.Resize != nil {
-		host, device = p.resizeOnDevice()
-		pinned = mem.Pooled(p.weights()) // on their way
+	if p.Output != nil && p.Look == nil {
+		output = p.Source.res.Output(p.Output)
 	}
-	for _, n := range p.Blocks {
-		device += mem.Pooled(n)
-	}
-	if p.Look != nil {
-		place = mem.Pooled(8 + p.Back + p.look())
-	} else if p.Output != nil {
-		output = s.res.Output(p.Output)
-		leaves, onDevice := output.Memory(p.Tile)
-		place, leaving = place+leaves, onDevice
-	}
-	workers, err = c.Workers(transfer.Needs{What: p.What, Mem: p.Mem, Host: host, Pinned: pinned, Place: place, Device: device, Leaving: leaving})
+	workers, err = p.Source.columns.Workers(p.needsOnDevice(output))
 	return p.starting(output), workers, err
+}
+
+// needsOnDevice returns what a worker needs that writes to output. If that is nil but the plan writes tiles, they are
+// thought to leave the device as they are, which takes least.
+func (p *Plan) needsOnDevice(output *ngffgpu.Writer) transfer.Needs {
+	c := p.Source.columns
+	n := transfer.Needs{
+		What: p.What, Mem: p.Mem, Shared: p.Shared, Place: mem.Pooled(8 + p.Back + p.look()),
+		Device: mem.Pooled(c.Bytes(c.SlotShape())) + 4096 + p.Percentile.onDevice(),
+	}
+	if p.Resize != nil {
+		n.Host, n.Device = p.resizeOnDevice()
+		n.Pinned = mem.Pooled(p.weights()) // on their way
+	}
+	for _, bytes := range p.Blocks {
+		n.Device += mem.Pooled(bytes)
+	}
+	if p.Look == nil {
+		n.Elements = mem.Pooled(p.tileBytes())
+		n.Leaves = n.Elements
+	}
+	if output != nil {
+		n.Leaves, n.Leaving = output.Memory(p.Tile)
+	}
+	return n
 }
 
 // starting returns a function that starts workers on a device. They write to output unless it is nil.
@@ -113,7 +123,18 @@ func (p *Plan) look() int64 {
 	if p.Look == nil {
 		return 0
 	}
-	n := int64(p.Output.Array(0).DType().Size())
+	return p.tileBytes()
+}
+
+// tileBytes returns the size of a tile of the output, or 0 if nothing is written.
+func (p *Plan) tileBytes() int64 {
+	var n int64
+	switch {
+	case p.Output != nil:
+		n = int64(p.Output.Array(0).DType().Size())
+	case p.Changing != nil:
+		n = int64(p.Changing.Type.Size())
+	}
 	for _, k := range p.Tile {
 		n *= int64(k)
 	}

@@ -159,8 +159,8 @@ func (p *Plan) rolledOnDevice() (n transfer.Needs, output *ngffgpu.Writer) {
 		return n, nil
 	}
 	output = p.Source.res.Output(p.Output)
-	pinned, leaving := output.Memory(m.Tile())
-	n.Place, n.Leaving = n.Place+pinned, leaving
+	n.Leaves, n.Leaving = output.Memory(m.Tile())
+	n.Elements = mem.Pooled(m.TileBytes())
 	return n, output
 }
 

@@ -60,6 +60,7 @@ type Plan struct {
 	Look   func(tile []byte) // inspects written tiles on the host; nil: not called
 	Tile   []int             // shape written at a time
 	Mem    int64             // bytes of the resources' host memory that the workers may use
+	Shared int64             // bytes of device memory that workers use as well, which others made with [Shared]
 	Most   int               // maximum number of useful workers; 0: no limit
 	Pieces int               // of work; 0: as many as the mosaic has tiles
 	Resize *Resizing         // parameters of Resize; nil: it is not called

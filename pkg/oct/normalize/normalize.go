@@ -49,6 +49,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	var r *Result
 	s := correct.Stage{
 		Need: agarose.Bytes(v) + 2*filter.RankSetsBytes(v.Shape[0], 1), Type: dtype.Float32, Work: "normalising blocks",
+		Shared: mem.Pooled(8 * int64(v.Shape[0])),
 		Measure: func(ctx context.Context, v *blocks.Volume, res oct.Resources) (err error) {
 			r, err = measure(ctx, v, o, res)
 			return err

@@ -25,6 +25,7 @@ type Stage struct {
 	Measure func(ctx context.Context, v *blocks.Volume, res oct.Resources) error
 	Type    dtype.Type // of the output
 	Work    string     // names the change in messages: "correcting blocks"
+	Shared  int64      // bytes that Change shares with workers
 	// Change returns what workers do with each part, and a function that frees what it has shared with them.
 	Change func(res *oct.Resources) (do func(w machine.Worker, p machine.Part), free func(), err error)
 }
@@ -59,13 +60,13 @@ func (s *Stage) plan(v *blocks.Volume, layout oct.Layout, res oct.Resources) (*b
 		return nil, nil, err
 	}
 	if h.Held() && res.Device == nil {
-		if c, err := New(h.Volume, s.Type, s.Work, layout, h.Left); err == nil {
+		if c, err := New(h.Volume, s.Type, s.Work, s.Shared, layout, h.Left); err == nil {
 			return h, c, nil
 		}
 		h.Release()
 		h = v.Unheld(res)
 	}
-	c, err := New(v, s.Type, s.Work, layout, res) // a device reads voxels itself, when those in memory are released
+	c, err := New(v, s.Type, s.Work, s.Shared, layout, res) // a device reads voxels itself, when those in memory are released
 	if err != nil {
 		h.Release()
 		return nil, nil, err
@@ -84,9 +85,9 @@ type Change struct {
 	pyramid int64
 }
 
-// New plans the change of a volume, whose output has another type. The work names it in messages. It returns an error if the host has
-// too little memory.
-func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oct.Resources) (*Change, error) {
+// New plans the change of a volume, whose output has another type, by workers that share some bytes. The work names it in messages. It
+// returns an error if the machine has too little memory.
+func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.Layout, res oct.Resources) (*Change, error) {
 	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: max(res.Mem/4, blocks.LeastPyramid(v.Spec(of), layout))}
 	m, err := oct.OpenMosaic(v.Image)
 	if err != nil {
@@ -101,7 +102,7 @@ func New(v *blocks.Volume, of dtype.Type, work string, layout oct.Layout, res oc
 	if err != nil {
 		return nil, err
 	}
-	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid, Pieces: 1}
+	c.plan = &machine.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid, Shared: shared, Pieces: 1}
 	for d, n := range v.Shape {
 		c.plan.Pieces *= (n + c.box[d] - 1) / c.box[d]
 	}

@@ -86,6 +86,8 @@ type Needs struct {
 	Place     int64 // page-locked memory for each slot
 	PlaceHost int64 // host memory for each slot
 	Leaving   int64 // device memory for each slot to encode output in; without it, the host encodes
+	Leaves    int64 // page-locked memory for each slot through which output leaves the device
+	Elements  int64 // the same if it leaves as elements, for the host to encode
 }
 
 // Workers returns how many workers the host, page-locked and device memory hold, and sets Slots. If they do not hold as
@@ -99,7 +101,7 @@ func (c *DeviceColumns) Workers(n Needs) (int, error) {
 		locked, limit := PinnedFor(d), d.Memory().Limit()-n.Shared
 		need := func() [3]int64 { // of a worker
 			k := int64(c.Slots)
-			return [3]int64{max(1, host+k*n.PlaceHost), n.Pinned + k*(pinned+n.Place), n.Device + k*(onDevice+n.Leaving)}
+			return [3]int64{max(1, host+k*n.PlaceHost), n.Pinned + k*(pinned+n.Place+n.Leaves), n.Device + k*(onDevice+n.Leaving)}
 		}
 		fits := func() int64 {
 			of := need()
@@ -112,8 +114,8 @@ func (c *DeviceColumns) Workers(n Needs) (int, error) {
 			return int(workers), nil
 		}
 		switch of := need(); {
-		case of[2] > limit && n.Leaving > 0:
-			n.Leaving = 0
+		case of[2] > limit && n.Leaving > 0, of[1] > locked && n.Leaves > n.Elements:
+			n.Leaving, n.Leaves = 0, n.Elements
 		case (of[1] > locked || of[2] > limit && n.Device <= limit) && c.ByHost():
 		case of[2] > limit:
 			return 0, NoDeviceMemory(d, of[2]+n.Shared, c.mosaic.Where+": "+n.What)

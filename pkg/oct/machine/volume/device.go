@@ -32,6 +32,7 @@ type device struct {
 	worker  *transfer.DeviceWorker
 
 	decoding int64 // host memory of the loaders
+	loading  loading
 
 	overlaps *deviceOverlaps
 	canvas   *Canvas
@@ -159,6 +160,11 @@ func (d *device) beginPlanes() (planes []Plane, err error) {
 	}
 	least := c.Least(d.Batch())
 	need := size(least, c.leastRaw())
+	for fewer := true; fewer && need > d.room(); {
+		if fewer, err = d.fewerLoaders(); err != nil {
+			return nil, err
+		}
+	}
 	for room := d.room(); ; room -= room / 8 { // less if the driver has less
 		if need > room {
 			if err != nil {
@@ -194,12 +200,19 @@ func (d *device) beginPlanes() (planes []Plane, err error) {
 func (d *device) beginHost() (err error) {
 	c := d.canvas
 	area := 4 * int64(c.area())
-	other, locked := d.decoding, d.locked+mem.Pooled(int64(8*max(1, c.Mixed)))+mem.Pooled(24)
+	other, locked := int64(0), mem.Pooled(int64(8*max(1, c.Mixed)))+mem.Pooled(24)
 	if c.Refined {
 		other += 16 * area // spectra of mean planes
 		locked += 2 * mem.Pooled(area)
 	}
-	if err := d.writer.beginHost(other, locked); err != nil {
+	err = d.writer.beginHost(other+d.decoding, locked+d.locked)
+	for errors.Is(err, gpu.ErrMemory) {
+		if fewer, ended := d.fewerLoaders(); !fewer || ended != nil {
+			return errors.Join(ended, err)
+		}
+		err = d.writer.beginHost(other+d.decoding, locked+d.locked)
+	}
+	if err != nil {
 		return err
 	}
 	if d.table, err = d.worker.Pinned(8 * max(1, c.Mixed)); err != nil {

@@ -71,11 +71,39 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		}
 		d.loaders = append(d.loaders, l)
 	}
-	d.held, d.decoding, d.locked = onDevice*int64(len(d.loaders)), scratch*int64(len(d.loaders)), locked*int64(len(d.loaders))
-	if len(d.loaders) == 1 {
-		d.locked -= pinned // one slot does
-	}
+	d.loading = loading{device: onDevice, locked: locked, slot: pinned, host: scratch}
+	d.hold()
 	return d, nil
+}
+
+// loading holds the memory of a loader, in bytes.
+type loading struct {
+	device, locked, host int64
+	slot                 int64 // of locked: one of its slots
+}
+
+// hold counts the memory of the loaders that there are.
+func (d *device) hold() {
+	n := int64(len(d.loaders))
+	d.held, d.decoding, d.locked = n*d.loading.device, n*d.loading.host, n*d.loading.locked
+	if n == 1 {
+		d.locked -= d.loading.slot // one slot does
+	}
+}
+
+// fewerLoaders gives up half of the loaders and reports whether there was more than one.
+func (d *device) fewerLoaders() (bool, error) {
+	n := len(d.loaders)
+	if n == 1 {
+		return false, nil
+	}
+	var err error
+	for _, l := range d.loaders[n/2:] {
+		err = errors.Join(err, l.End())
+	}
+	d.loaders = d.loaders[:n/2]
+	d.hold()
+	return true, err
 }
 
 // newLoader returns a loader of regions of up to the given number of bytes.
