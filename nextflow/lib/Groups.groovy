@@ -103,7 +103,7 @@ class Groups {
         if (!(name instanceof List))
             return ''
         final String named = folder.startsWith('aip') ? "${folder}/" : ''
-        final String remains = (["${folder}/{name}.ome.zarr", "reports/{name}.${program}.json"] + others).collect { "\"${it.replace('{name}', '$name')}\"" }.join(' ')
+        final String remains = (["${folder}/{name}.ome.zarr", "reports/{name}.${program}.json"] + others).collect { "\"${it.replace('{name}', '${name}')}\"" }.join(' ')
         return """ || code=\$?
     case \${code:=0} in 130 | 143) exit "\$code" ;; esac
     done=0

@@ -25,7 +25,6 @@ each_its_own() {
   ! grep -q '"batch"' "$launch/groups/reports/slice_z03.crop.json"
 }
 ok 'each slice has a record of its own' each_its_own
-ok 'a group has the time of its slices' same "$(grep -h -A3 -F 'RESAMPLE (mosaic_grid_3d_z00 +' "$launch/groups/pipeline_info/"*trace* | awk -F '\t' 'NR == 1 { print NF > 5 }')" 1
 
 warm groups-again run "$main" "${grouped[@]}" -resume
 ok '-resume executes nothing' same "$status $(tasks "$log")" '0 '
@@ -33,8 +32,12 @@ warm cpu run "$main" "${grouped[@]}" --use_gpu false --outdir cpu --skip focal,s
 ok 'without the GPU there are no groups' same "$status $(tasks "$log")" '0 4 RESAMPLE 1 VERSIONS'
 cp -r "$tmp/block" "$tmp/changed"
 touch -d 2020-01-01 "$tmp/changed/mosaic_grid_3d_z03.ome.zarr/zarr.json"
+# shellcheck disable=SC2054 # commas are Nextflow's
 some=(-params-file "$tmp/chain.yml" --gpu_batch 3 --skip focal,stitch,crop,stack,preview,qc-report)
-warm some run "$main" "${some[@]}" --input "$tmp/changed" --outdir some
+echo "trace.fields = 'name,time'" >"$tmp/time.config"
+warm some run "$main" -c "$tmp/time.config" "${some[@]}" --input "$tmp/changed" --outdir some
+ok 'a group has the time of its slices' has "$launch/some/pipeline_info/trace.tsv" '^STRATA:RESAMPLE \(mosaic_grid_3d_z00 \+ mosaic_grid_3d_z01 \+ mosaic_grid_3d_z02\).12h$'
+ok 'and one alone its own' has "$launch/some/pipeline_info/trace.tsv" '^STRATA:RESAMPLE \(mosaic_grid_3d_z03\).4h$'
 touch -d 2021-01-01 "$tmp/changed/mosaic_grid_3d_z01.ome.zarr/zarr.json"
 warm some-again run "$main" "${some[@]}" --input "$tmp/changed" --outdir some -resume
 ok '-resume with a mosaic that changed: its group, and no other' same "$status $(tasks "$log") $(cached "$log")" '0 1 AIP 1 RESAMPLE 3'
@@ -53,6 +56,13 @@ ok 'and why is said in the words of the program' has "$launch/bad/pipeline_info/
 ok 'what failed left nothing' fails ls "$launch/bad/aip/mosaic_grid_3d_z02.png" "$launch/bad/reports/mosaic_grid_3d_z02.aip.json"
 warm bad-again run "$main" "${chain[@]}" --gpu_batch 3 --input "$tmp/bad" --outdir bad --allow_missing_slices -resume
 ok '-resume tries again what failed, and nothing else' same "$status $(tasks "$log")" '0 1 AIP_ALONE 1 RESAMPLE_ALONE'
+# The same for the other programs: what they write beside their images goes, too.
+for stage in focal stitch crop; do
+  skip=aip,resample,focal,stitch,crop,stack,preview,qc-report
+  warm "bad-$stage" run "$main" "${chain[@]}" --gpu_batch 3 --input "$tmp/bad" --outdir "bad-$stage" --publish_intermediates --allow_missing_slices --stitch_transform "$results/stitch/transform.json" --skip "${skip/$stage,/}"
+  ok "$stage of a broken mosaic" same "$status $(find "$launch/bad-$stage" -name '*.ome.zarr' -prune -name '*_z0[0-3].ome.zarr' -printf x) $(find "$launch/bad-$stage" -path '*_z02*' -printf x) $(cut -f 1,3 "$launch/bad-$stage/pipeline_info/missing_slices.tsv" | tail -n 1 | xargs)" \
+    "0 xxx  ${stage^^} 3"
+done
 # All of a group.
 cp -r "$tmp/bad" "$tmp/worse"
 for i in 0 1; do
@@ -61,8 +71,8 @@ for i in 0 1; do
 done
 warm worse run "$main" "${chain[@]}" --gpu_batch 3 --input "$tmp/worse" --outdir worse --allow_missing_slices --skip aip,focal,stitch,crop,stack,preview,qc-report
 ok 'a group of which nothing is left: each of its slices is missing, with its reason' same \
-  "$status $(images "$launch/worse/slices" 2>/dev/null) $(tail -n +2 "$launch/worse/pipeline_info/missing_slices.tsv" | sed 's/\t[^\t]*\(mosaic_grid_3d_z0.\)[^\t]*$/\t\1/' | xargs)" \
-  '0  RESAMPLE mosaic_grid_3d_z00 3 mosaic_grid_3d_z00 RESAMPLE mosaic_grid_3d_z01 3 mosaic_grid_3d_z01 RESAMPLE mosaic_grid_3d_z02 3 mosaic_grid_3d_z02'
+  "$status $(images "$launch/worse/resampled" 2>/dev/null) $(tail -n +2 "$launch/worse/pipeline_info/missing_slices.tsv" | sed 's/\t[^\t]*\(mosaic_grid_3d_z0.\)[^\t]*$/\t\1/' | xargs)" \
+  '0 1 RESAMPLE mosaic_grid_3d_z00 3 mosaic_grid_3d_z00 RESAMPLE mosaic_grid_3d_z01 3 mosaic_grid_3d_z01 RESAMPLE mosaic_grid_3d_z02 3 mosaic_grid_3d_z02'
 warm stub run "$main" "${chain[@]}" --gpu_batch 2 --outdir stub -stub-run
 ok 'and as a dry run' same "$status $(tasks "$log")" '0 5 AIP 2 CROP 1 ESTIMATE 2 FOCAL 5 PREVIEW 1 REPORT 2 RESAMPLE 1 STACK 2 STITCH 1 VERSIONS'
 total
