@@ -63,12 +63,11 @@ func (r *Run) MayChoose() bool {
 	return o.UseGPU && !o.RequireGPU && !onGPU(o.Backend)
 }
 
-// Chose says where the run computes, and notes it in the record. On the CPU [Run.Device] returns none.
+// Chose says where the run computes, and notes it in the record.
 func (r *Run) Chose(c record.Choice) {
 	r.mu.Lock()
 	r.record.Choice = &c
 	r.mu.Unlock()
-	r.Options.UseGPU = c.On == "gpu"
 	r.Decided("%s", c.Reason)
 }
 
@@ -92,24 +91,24 @@ func (r *Run) withoutGPU(reason error) error {
 		return GPUFailure(fmt.Errorf("--backend %s: no usable GPU: %w", o.Backend, reason))
 	}
 	o.UseGPU = false
-	r.mu.Lock()
-	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
-	r.mu.Unlock()
-	switch {
-	case !errors.Is(reason, errNoDriver) || r.IsSet("gpu"):
-		r.Warn("no usable GPU: %v; using the CPU", reason)
-	case r.IsSet("use_gpu") || r.IsSet("gpu_mem"):
-		r.Log.Info().Msgf("runs on the CPU: %v", reason)
-	default:
-		r.Decided("runs on the CPU: %v", reason)
-	}
+	r.withoutIt(reason)
 	return nil
+}
+
+// fellBack notes in the record that the run computes on the CPU, where a GPU was wanted, and why.
+func (r *Run) fellBack(reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
 }
 
 // closeDevice gives the GPU back and notes in the record what it did.
 func (r *Run) closeDevice() {
 	if r.prepared != nil {
 		r.prepared()
+	}
+	if d := r.later.end(); d != nil {
+		r.device = d
 	}
 	if r.device == nil {
 		return

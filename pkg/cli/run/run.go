@@ -64,6 +64,7 @@ type Run struct {
 	kept        []*sibling.Kept // inputs that are missing under their names
 	warnings    *warnings
 	device      Device          // nil: none is in use
+	later       *later          // one that comes beside the work, by [Run.Later]; may be nil
 	prepared    func() struct{} // waits for what [Run.Prepare] began
 	early       []string        // warnings from before there was a log
 	atEnd       []func() error

@@ -78,6 +78,10 @@ func usable(id string) (out []gpu.Info, err error) {
 }
 
 func open(ctx context.Context, r *cli.Run) (*device, error) {
+	m, err := newModel()
+	if err != nil {
+		return nil, err
+	}
 	list, err := usable(r.Options.GPU)
 	if err != nil {
 		return nil, err
@@ -116,12 +120,13 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 		}
 		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}
-	return &device{Device: d, lease: l, files: files}, nil
+	return &device{Device: d, run: r, lease: l, files: files, tried: trial.New(m.tries())}, nil
 }
 
 // device is a leased GPU as the command line sees it.
 type device struct {
 	*gpu.Device
+	run   *cli.Run
 	lease *lease.Lease
 	files *gds.Pool
 	ways  zarrgpu.Counts
@@ -152,7 +157,8 @@ func (d *device) Record() (record.GPU, int64) {
 	return g, d.Memory().Peak()
 }
 
-// Close gives the device back, and then the lease.
+// Close says what was measured, and gives the device back, and then the lease.
 func (d *device) Close() error {
+	tellTrials(d.run, d.tried.Outcomes())
 	return errors.Join(d.files.Close(), d.Device.Close(), d.lease.Release())
 }
