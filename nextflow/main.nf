@@ -197,7 +197,7 @@ workflow STRATA {
         images = placed.flatMap { it -> it }
         calls.note(COMMON_SPACE.out)
         if (Chain.has('interpolate')) {
-            INTERPOLATE(placed.flatMap { it -> Gaps.between(it) }, calls.stage('interpolate'))
+            INTERPOLATE(placed.combine(config.map { it -> [it] }).flatMap { of -> Gaps.between(of[0..-2], of[-1][0]) }, calls.stage('interpolate'))
             def filled = INTERPOLATE.out.slice
             INTERPOLATE.out.manifest.subscribe { it -> Gaps.told(it) }
             images = images.mix(filled)

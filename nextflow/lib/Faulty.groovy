@@ -8,15 +8,23 @@ class Faulty {
     /** Slice → fault and reason, and whether it is left out. */
     private static final Map<String, List> found = new ConcurrentSkipListMap<>()
 
-    /** Takes note of the rows of a table that have a fault: columns slice_id, use, fault, fault_reason. */
+    /** Takes note of the rows of a table that have a fault. */
     static void told(Path table) {
-        final List<List<String>> rows = Files.readAllLines(table).findAll { it.trim() }.collect { cells(it) }
-        final List<Integer> at = ['slice_id', 'use', 'fault', 'fault_reason'].collect { rows ? rows[0].indexOf(it) : -1 }
+        rows(table).each { slice, use, fault, reason -> found[slice] = [fault.replace('_', ' '), reason, use == 'false'] }
+    }
+
+    /** The slices that a table leaves out because they show what the one before them shows; none if table is not a file. */
+    static Set<String> twice(Object table) {
+        return table instanceof Path ? rows(table).findAll { it[1] == 'false' && it[2] == 'duplicate' }.collect { it[0] }.toSet() : [] as Set
+    }
+
+    /** [slice, use, fault, reason] of the rows of a table that have a fault: columns slice_id, use, fault, fault_reason. */
+    private static List<List<String>> rows(Path table) {
+        final List<List<String>> lines = Files.readAllLines(table).findAll { it.trim() }.collect { cells(it) }
+        final List<Integer> at = ['slice_id', 'use', 'fault', 'fault_reason'].collect { lines ? lines[0].indexOf(it) : -1 }
         if (at.any { it < 0 })
-            return
-        rows.tail().findAll { it.size() > at.max() && it[at[2]] }.each { row ->
-            found[Inputs.slice("z${row[at[0]]}")] = [row[at[2]].replace('_', ' '), row[at[3]], row[at[1]] == 'false']
-        }
+            return []
+        return lines.tail().findAll { it.size() > at.max() && it[at[2]] }.collect { of -> [Inputs.slice("z${of[at[0]]}"), of[at[1]], of[at[2]], of[at[3]]] }
     }
 
     /** Cells of a line of CSV; one in quotes may hold commas and doubled quotes. */

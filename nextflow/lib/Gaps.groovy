@@ -4,12 +4,16 @@ import java.nio.file.Path
 /** Neighbours among slices, and slices that lack between them. */
 class Gaps {
 
-    /** [slice that lacks, the one before, the one after], of each gap of one slice; wider ones stay, and are noted. */
-    static List<List> between(List<List> slices) {
+    /**
+     * [slice that lacks, the one before, the one after], of each gap of one slice; wider ones stay, and are noted.
+     * A number at which a slice was scanned once more, by the table of slices, is no gap: no tissue lacks there.
+     */
+    static List<List> between(List<List> slices, Object table) {
+        final Set<String> twice = Faulty.twice(table)
         final List<List> gaps = []
         slices.collate(2, 1, false).each { before, after ->
             final int from = Inputs.number(before[0] as String), to = Inputs.number(after[0] as String)
-            final List<String> lacking = from + 1 < to ? ((from + 1)..<to).collect { Inputs.slice("z${it}") } : []
+            final List<String> lacking = from + 1 < to ? ((from + 1)..<to).collect { Inputs.slice("z${it}") }.findAll { !(it in twice) } : []
             if (lacking.size() == 1)
                 gaps << [lacking[0], before[1], after[1]]
             else

@@ -115,7 +115,7 @@ func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error
 	}
 	if err != nil {
 		f.ended(write, err)
-		return f.failure(write, off, err)
+		return f.failure(write, off, off+int64(len(b)), err)
 	}
 	defer f.requests.Done()
 	if len(b) > 0 {
@@ -132,7 +132,7 @@ func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error
 	}
 	f.ended(write, err)
 	if err != nil {
-		return f.failure(write, off, err)
+		return f.failure(write, off, off+int64(len(b)), err)
 	}
 	f.count(host, int64(len(b)))
 	return nil
@@ -153,15 +153,17 @@ func (f *File) enter() error {
 	return nil
 }
 
-// failure returns an error with the file and the offset.
-func (f *File) failure(write bool, off int64, err error) error {
+// failure returns the error of a request for the bytes from off to end, with the file and the offset.
+func (f *File) failure(write bool, off, end int64, err error) error {
 	verb := "read"
 	if write {
 		verb = "write"
 	}
 	var at *placed
 	if errors.As(err, &at) {
-		off, err = at.off, at.err
+		if off, err = at.off, at.err; err == io.ErrUnexpectedEOF {
+			err = fmt.Errorf("the file ends, %d bytes are missing: %w", end-off, err)
+		}
 	}
 	return fmt.Errorf("%s %s at byte %d: %w", verb, f.path, off, err)
 }
@@ -261,10 +263,11 @@ func (p *Pending) Wait() error {
 	if r.err == nil {
 		return nil
 	}
-	return r.file.failure(r.write, r.off+r.errAt, r.err)
+	return r.file.failure(r.write, r.off+r.errAt, r.off+r.n, r.err)
 }
 
-// placed is an error with its place in the file.
+// placed is an error with its place in the file. [io.ErrUnexpectedEOF] says that the file ends there: how many bytes
+// are missing is said of the request, however many parts it has.
 type placed struct {
 	off int64
 	err error
@@ -289,7 +292,7 @@ func (f *File) readThrough(b []byte, off int64) error {
 	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return &placed{off + int64(n), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-n, io.ErrUnexpectedEOF)}
+		return &placed{off + int64(n), io.ErrUnexpectedEOF}
 	}
 	return &placed{off + int64(n), bare(err)}
 }

@@ -78,7 +78,7 @@ func (f *File) queueOn(t *turn) {
 	p := f.pool
 	fail := func(err error) {
 		t.fail(err)
-		t.stream.Queue(func(uintptr) error { return f.failure(t.write, t.off, err) })
+		t.stream.Queue(func(uintptr) error { return f.failure(t.write, t.off, t.end(), err) })
 	}
 	t.stream.After(func() { f.ended(t.write, t.fail(nil)) })
 	switch {
@@ -104,7 +104,7 @@ func (f *File) queueOn(t *turn) {
 	t.stream.After(func() { f.leaveLane(l) })
 	t.stream.Check(func() error {
 		if err := t.fail(nil); err != nil {
-			return f.failure(t.write, t.off, err)
+			return f.failure(t.write, t.off, t.end(), err)
 		}
 		return nil
 	})
@@ -122,6 +122,9 @@ func (f *File) queueOn(t *turn) {
 		fail(err)
 	}
 }
+
+// end returns the first byte of the file behind what the turn moves.
+func (t *turn) end() int64 { return t.off + t.dev.Bytes() }
 
 // fail remembers an error, if it is the first, and returns the one that is.
 func (t *turn) fail(err error) error {
@@ -280,8 +283,7 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	if err == nil && n < part.Bytes() {
 		err = fmt.Errorf("cuFile moved %d bytes of %d", n, part.Bytes())
 		if size, e := f.Size(); e == nil && !t.write && off+n >= size {
-			err = t.fail(fmt.Errorf("the file ends, %d bytes are missing: %w", part.Bytes()-n, io.ErrUnexpectedEOF))
-			return f.failure(t.write, off+n, err)
+			return f.failure(t.write, off+n, t.end(), t.fail(&placed{off + n, io.ErrUnexpectedEOF}))
 		}
 	}
 	if t.fail(err); err == nil {
@@ -290,7 +292,7 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	f.noOrdered.Store(true) // the next goes by way of the host
 	f.count(fallbacks, 1)
 	f.pool.device.CountFallback()
-	return f.failure(t.write, off+n, err)
+	return f.failure(t.write, off+n, t.end(), err)
 }
 
 // bounced queues a part through the host, piece by piece, in the lane's buffer.

@@ -75,7 +75,7 @@ func (f *File) fetch(ctx context.Context, b []byte, off int64) error {
 	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return &placed{off + int64(n), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-n, io.ErrUnexpectedEOF)}
+		return &placed{off + int64(n), io.ErrUnexpectedEOF}
 	case err == nil:
 		err = io.ErrNoProgress
 	}

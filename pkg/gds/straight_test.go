@@ -321,7 +321,7 @@ func TestShortStraight(t *testing.T) {
 	b := onDevice(t, d, 20000)
 	defer b.Release()
 	err := f.Read(ctx, b.Span, 0)
-	if err == nil || !strings.HasSuffix(err.Error(), "at byte 10000: the file ends, 6384 bytes are missing: unexpected EOF") {
+	if err == nil || !strings.HasSuffix(err.Error(), "at byte 10000: the file ends, 10000 bytes are missing: unexpected EOF") {
 		t.Error(err)
 	}
 	if st := p.Stats(); st.Fallbacks != 0 || st.ReadStraight != 10000 {

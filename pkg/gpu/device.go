@@ -22,7 +22,8 @@ type Device struct {
 	node       int      // of the host's memory that is beside the device; -1: not known
 	registered sync.Map // *byte → []byte: page-locked memory that is the process's own
 
-	tried sync.Map // any → func() error: see Try
+	tried  sync.Map       // any → func() error: see Try
+	beside sync.WaitGroup // see Beside
 
 	mu      sync.Mutex
 	modules map[*Code]*modules
@@ -84,6 +85,7 @@ func Open(info Info, l Limits) (*Device, error) {
 
 // Close frees memory and kernels and releases the context. Streams must be closed, and buffers released.
 func (d *Device) Close() error {
+	d.beside.Wait()
 	d.pinned.Close()
 	err := d.memory.close()
 	d.mu.Lock()
@@ -115,6 +117,9 @@ func (d *Device) Try(key any, f func() error) error {
 	once, _ := d.tried.LoadOrStore(key, sync.OnceValue(f))
 	return once.(func() error)()
 }
+
+// Beside runs f, which uses the device, while the caller goes on. Close waits for it.
+func (d *Device) Beside(f func()) { d.beside.Go(f) }
 
 // Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }

@@ -151,7 +151,7 @@ mkdir -p $tsan
 "$cxx" "${flags[@]}" -DEMU_TSAN -c -o $tsan/engine.o $here/double/engine.cpp
 for bug in "" -DEMU_NO_BARRIER; do
   "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_select.cpp
-  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,races,clock,traced,ptx_ops,ptx_parse,ptx_run}.o -lpthread
+  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,races,clock,traced,ptx_ops,ptx_parse,ptx_run,ptx_count}.o -lpthread
 done
 setarch -R $tsan/selftest $plain/ptx/select.ptx
 finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $plain/ptx/select.ptx

@@ -11,6 +11,8 @@ import (
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
+	"strata/pkg/gpu/cufile"
+	"strata/pkg/gpu/nvcomp"
 	"strata/tests/cudaemu"
 )
 
@@ -98,6 +100,53 @@ func TestClockStart(t *testing.T) {
 	got := readClock(t, file)
 	if want := f["init"] + f["context"] + f["cubin"]; got.GPU != "H100" || math.Abs(got.Seconds-want) > 1e-6 {
 		t.Errorf("%s: %v s, want %v", got.GPU, got.Seconds, want)
+	}
+}
+
+// TestClockLibraries: cuFile's driver takes a second to open, also where it refuses, and the first call of nvCOMP for each format and
+// direction loads kernels.
+func TestClockLibraries(t *testing.T) {
+	_, f := cost.ForGPU("H100", 9)
+	for _, mode := range []string{"native", "compat"} {
+		t.Run(mode, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "clock.json")
+			there, out, passed := apart(t, "CUEMU_CLOCK="+file, "CUEMU_CLOCK_HOST=0", "CUEMU_GPU=H100", "CUEMU_CUFILE="+mode)
+			if there {
+				d := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 1 << 20})
+				if c, err := cufile.Open(d); err == nil {
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				} else if mode == "native" {
+					t.Error(err)
+				}
+				lib, err := nvcomp.Open(d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, format := range []nvcomp.Format{nvcomp.Zstd, nvcomp.LZ4} {
+					if err := lib.Warm(d, format); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !passed {
+				t.Fatal(out)
+			}
+			got := readClock(t, file)
+			for kind, calls := range map[string]int64{"gds_open": 1, "decode_first": 3, "encode_first": 2} {
+				if w := got.Work[kind]; w.Calls != calls || math.Abs(w.Seconds-float64(calls)*f[kind]) > 1e-9 || f[kind] <= 0 {
+					t.Errorf("%s: %+v, want %d calls of %v s", kind, w, calls, f[kind])
+				}
+			}
+			if least := f["init"] + f["context"] + f["gds_open"]; got.Seconds < least {
+				t.Errorf("%v s, of which the start takes %v", got.Seconds, least)
+			}
+		})
 	}
 }
 

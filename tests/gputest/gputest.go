@@ -5,6 +5,7 @@ package gputest
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"strata/pkg/gpu"
@@ -17,6 +18,7 @@ func Device(t testing.TB, l gpu.Limits) *gpu.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
+	Hold(t)
 	d, err := gpu.Open(list[0], l)
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +30,30 @@ func Device(t testing.TB, l gpu.Limits) *gpu.Device {
 	})
 	return d
 }
+
+// held holds the first device.
+var held = sync.OnceValues(func() (*gpu.Device, error) {
+	list, err := gpu.Devices()
+	if err != nil {
+		return nil, err
+	}
+	return gpu.Open(list[0], gpu.Limits{})
+})
+
+// Hold keeps the context of a real device until the process ends, so that it is made once for all tests: that takes
+// most of a second. The double makes it in no time, and looks for leaks when it is released, in each test.
+func Hold(t testing.TB) {
+	t.Helper()
+	if list, err := gpu.Devices(); err != nil || list[0].Name == double {
+		return
+	}
+	if _, err := held(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// double is the name of the double's devices.
+const double = "CUEMU"
 
 // Stream opens a stream of a device until the test ends.
 func Stream(t testing.TB, d *gpu.Device) *gpu.Stream {
@@ -63,13 +89,13 @@ func HoldsBack(d *gpu.Device) bool {
 			return false
 		}
 	}
-	return d.Info.Name == "CUEMU"
+	return d.Info.Name == double
 }
 
 // NeedDouble skips a test that needs the double if the tests run on a real device.
 func NeedDouble(t testing.TB) {
 	t.Helper()
-	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {
+	if list, err := gpu.Devices(); err == nil && list[0].Name != double {
 		t.Skip("needs the double of a device")
 	}
 }

@@ -68,6 +68,8 @@ warm twice run "$main" "${chain[@]}" --input "$tmp/twice" --outdir twice --asses
 ok 'a slice that was scanned twice: the run says so at its end' has <(echo "$status" "$(last "$log" 2 | xargs)") '^0 strata: 1 slice left out \(slice_z02\), .* slice_z02: duplicate: scanned twice: at the same depth'
 ok 'it is not in the volume' same "$(tail -n +2 "$launch/twice/volume/stacking_decisions.csv" | cut -d , -f 1,2 | xargs)" '1,0 3,1'
 ok 'and the report names it' has "$launch/twice/qc-report.html" 'Bad slices'
+warm twice-gaps run "$main" "${chain[@]}" --input "$tmp/twice" --outdir twice --assess --common_space --interpolate --skip aip,preview -resume
+ok 'where it was scanned no slice is made up' same "$status $(count 'process > STRATA:INTERPOLATE' "$log") $(find "$launch/twice" -name '*interpolated*' | wc -l)" '0 0 0'
 warm twice-stop run "$main" "${chain[@]}" --input "$tmp/twice" --outdir twice --assess --skip aip,preview --slices_assess_faulty_slices stop -resume
 ok 'or the run ends there' has <(echo "$((status != 0))" "$(last "$log")") '^1 strata: stopped by ASSESS \(4 slices\): exit 3: slices: slices: 1 faulty slice'
 

@@ -120,7 +120,7 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 		}
 		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}
-	return &device{Device: d, run: r, lease: l, files: files, tried: trial.New(m.tries())}, nil
+	return &device{Device: d, run: r, lease: l, files: files, tried: trial.New(m.tries(), r.Options.Threads)}, nil
 }
 
 // device is a leased GPU as the command line sees it.

@@ -57,6 +57,67 @@ func (l *Library) try(d *gpu.Device) (err error) {
 	return nil
 }
 
+// Warm loads the kernels that encode a format, by encoding a sample, once per device: a first call takes many
+// times as long as later ones. The error says that they fail, or encode to something else.
+func (l *Library) Warm(d *gpu.Device, f Format) error {
+	type key struct {
+		l *Library
+		f Format
+	}
+	return d.Try(key{l, f}, func() (err error) {
+		s, err := d.Stream()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		s.Uncounted(true)
+		want := sample()
+		var got []byte
+		frame, err := l.encodeOne(s, f, want)
+		if err == nil {
+			got, err = l.decodeOne(s, f, frame, len(want))
+		}
+		if err == nil && !bytes.Equal(got, want) {
+			err = errors.New("it decodes to other bytes")
+		}
+		if err != nil {
+			return fmt.Errorf("%v, encoded by nvCOMP %s: %w", f, l.version, err)
+		}
+		return nil
+	})
+}
+
+// encodeOne encodes data in the host's memory.
+func (l *Library) encodeOne(s *gpu.Stream, f Format, data []byte) ([]byte, error) {
+	bound, err := l.Bound(f, int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	host, err := s.Device().Host(max(len(data), int(bound)))
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	room := (int64(len(data)) + 255) / 256 * 256
+	m, err := s.Device().Memory().Get(room + bound)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	src, dst := m.From(0, int64(len(data))), m.From(room, bound)
+	s.Upload(src, host.B[:copy(host.B, data)])
+	lengths := make([]int64, 1)
+	err = l.Encode(s, f, []Piece{{src, dst, "sample"}}, lengths)
+	if e := s.Wait(); err != nil || e != nil { // what is queued uses the memory
+		return nil, errors.Join(err, e)
+	}
+	s.Download(host.B[:lengths[0]], dst)
+	if err := s.Wait(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(host.B[:lengths[0]]), nil
+}
+
 // decodeOne decodes one frame to n bytes, in the host's memory.
 func (l *Library) decodeOne(s *gpu.Stream, f Format, frame []byte, n int) ([]byte, error) {
 	host, err := s.Device().Host(max(n, len(frame)))

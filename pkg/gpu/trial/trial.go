@@ -4,14 +4,20 @@
 // Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the
 // host. Each worker asks the array's [Trial] which way its next piece takes, and reports how long it took:
 //
-//	way, timed := t.Next()
-//	…
-//	if timed {
-//		t.Took(way, bytes, seconds)
+//	piece := t.Next()
+//	…              // by piece.Way
+//	if piece.Timed() {
+//		piece.Took(bytes, seconds)
+//	} else {
+//		piece.Drop()
 //	}
 //
-// Pieces differ in size and content, so that rates are compared; and the best rate of each way, since the
-// first call of a library or a page that is not cached yet is slower than later ones. No work is done twice.
+// All workers take one way, then all take the next, so that each way is timed under the load that it would
+// have: a device that serves one piece after the other looks fast while nobody queues, and a host thread
+// looks fast while the other processors are idle. A piece is timed only if more than half of the workers were
+// busy that way when it began. Pieces differ in size and content, so that rates are compared; and the best
+// rate of each way, since the first call of a library or a page that is not cached yet is slower than later
+// ones. No work is done twice.
 package trial
 
 import (
@@ -47,19 +53,20 @@ func (o Outcome) String() string {
 
 // Book holds the trials of a run. A nil Book has none: the first way is always taken.
 type Book struct {
-	tries int
+	tries, workers int
 
 	mu    sync.Mutex
 	named map[[2]string]*Trial
 	done  []Outcome
 }
 
-// New returns a book whose trials give each way the given number of pieces, or nil for none.
-func New(tries int) *Book {
+// New returns a book whose trials time the given number of pieces of each way, or nil for none. workers is
+// the number of goroutines that do such work at the same time; if fewer turn out to, they are enough.
+func New(tries, workers int) *Book {
 	if tries < 1 {
 		return nil
 	}
-	return &Book{tries: tries, named: map[[2]string]*Trial{}}
+	return &Book{tries: tries, workers: max(workers, 1), named: map[[2]string]*Trial{}}
 }
 
 // Of returns the trial of an operation on an array; the same arguments give the same trial.
@@ -72,7 +79,7 @@ func (b *Book) Of(what, array string, ways ...string) *Trial {
 	name := [2]string{what, array}
 	t := b.named[name]
 	if t == nil {
-		t = &Trial{book: b, outcome: Outcome{What: what, Array: array}, given: make([]int, len(ways)), took: make([]int, len(ways))}
+		t = &Trial{book: b, outcome: Outcome{What: what, Array: array}, ways: make([]way, len(ways))}
 		for _, w := range ways {
 			t.outcome.Ways = append(t.outcome.Ways, Way{Name: w})
 		}
@@ -100,50 +107,112 @@ type Trial struct {
 
 	mu      sync.Mutex
 	outcome Outcome
-	given   []int // pieces that were given to a way
-	took    []int // those whose time is known
-	winner  int   // once the outcome has a Chosen
+	ways    []way
+	winner  int // once the outcome has a Chosen
 }
 
-// Next returns the way that the next piece takes, and whether to report its duration to [Trial.Took]. While
-// tried pieces are in progress, or if one failed so that its duration is never known, the others take the
-// first way.
-func (t *Trial) Next() (way int, timed bool) {
+// way is what a trial knows of a way.
+type way struct {
+	given int // pieces
+	busy  int // those in progress
+	peak  int // the most that were in progress
+	timed int // those whose time is known, or will be
+	took  int // those whose time is known
+}
+
+// Piece is a piece of work on the way that its trial chose. Only one goroutine at a time may use it.
+type Piece struct {
+	Way   int
+	trial *Trial // nil once it has ended
+	busy  bool
+	timed bool
+}
+
+// Next returns the piece that a worker does next. Its end is reported to one of [Piece.Took] and
+// [Piece.Drop].
+func (t *Trial) Next() *Piece {
 	if t == nil {
-		return 0, false
+		return &Piece{}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.outcome.Chosen != "" {
-		return t.winner, false
+		return &Piece{Way: t.winner}
 	}
-	for w, n := range t.given {
-		if n < t.given[way] {
-			way = w
-		}
+	p := &Piece{trial: t, busy: true}
+	if p.Way = slices.IndexFunc(t.ways, func(w way) bool { return w.timed < t.book.tries }); p.Way < 0 {
+		p.Way = 0 // all that will be timed are in progress
 	}
-	if t.given[way] == t.book.tries {
-		return 0, false
+	w := &t.ways[p.Way]
+	w.given++
+	w.busy++
+	w.peak = max(w.peak, w.busy)
+	company := t.book.workers
+	if w.given > company { // all workers that there are have come
+		company = w.peak
 	}
-	t.given[way]++
-	return way, true
+	if p.timed = w.timed < t.book.tries && 2*w.busy > company; p.timed {
+		w.timed++
+	}
+	return p
 }
 
-// Took records the duration of a piece of the given number of decoded bytes. The last one decides the trial;
-// of equally fast ways the first wins.
-func (t *Trial) Took(way int, bytes int64, seconds float64) {
-	if o, over := t.note(way, bytes, seconds); over {
-		t.book.end(o)
+// Timed reports whether [Piece.Took] wants to know how long the piece takes.
+func (p *Piece) Timed() bool { return p.timed }
+
+// Left reports that the worker goes on with other work before the end of the piece is known.
+func (p *Piece) Left() {
+	if p.trial == nil {
+		return
+	}
+	p.trial.mu.Lock()
+	defer p.trial.mu.Unlock()
+	p.left()
+}
+
+func (p *Piece) left() {
+	if p.busy {
+		p.trial.ways[p.Way].busy--
+		p.busy = false
 	}
 }
 
-func (t *Trial) note(way int, bytes int64, seconds float64) (o Outcome, over bool) {
+// Drop ends a piece whose duration is not known: if it was to be timed, another is in its place. After Took
+// it does nothing.
+func (p *Piece) Drop() {
+	if p == nil || p.trial == nil {
+		return
+	}
+	t := p.trial
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	p.left()
+	if p.timed && t.outcome.Chosen == "" {
+		t.ways[p.Way].timed--
+	}
+	p.trial, p.timed = nil, false
+}
+
+// Took ends a timed piece of the given number of decoded bytes. The last one decides the trial; of equally
+// fast ways the first wins.
+func (p *Piece) Took(bytes int64, seconds float64) {
+	if t := p.trial; t != nil && p.timed {
+		if o, over := p.took(bytes, seconds); over {
+			t.book.end(o)
+		}
+	}
+}
+
+func (p *Piece) took(bytes int64, seconds float64) (o Outcome, over bool) {
+	t := p.trial
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.left()
+	p.trial, p.timed = nil, false
 	ways := t.outcome.Ways
-	ways[way].Rate = max(ways[way].Rate, float64(bytes)/max(seconds, 1e-9))
-	t.took[way]++
-	if slices.Min(t.took) < t.book.tries {
+	ways[p.Way].Rate = max(ways[p.Way].Rate, float64(bytes)/max(seconds, 1e-9))
+	t.ways[p.Way].took++
+	if slices.ContainsFunc(t.ways, func(w way) bool { return w.took < t.book.tries }) {
 		return o, false
 	}
 	for w := range ways {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"strata/pkg/gpu"
@@ -31,16 +30,21 @@ func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, r
 	for i := range raw {
 		raw[i] = t.list[i].raw
 	}
+	unproved := false
 	for n := len(raw); len(chunks) < len(raw); {
 		if err := ctx.Err(); err != nil {
 			return nil, release, err
 		}
 		at := len(chunks)
 		n = min(n, len(raw)-at)
-		if t.mistrusted.Load() {
+		if unproved || t.mistrusted.Load() {
 			n = 1
 		}
-		e, err := t.encoded(s, raw[at:at+n])
+		var e *pack.Encoded
+		err := errUnproved
+		if !unproved {
+			e, err = t.encoded(s, raw[at:at+n])
+		}
 		switch {
 		case err == nil:
 			held = append(held, e)
@@ -49,6 +53,8 @@ func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, r
 			}
 		case !onHost(err):
 			return nil, release, err
+		case errors.Is(err, errUnproved) && !unproved:
+			unproved = true
 		case n > 1:
 			n = (n + 1) / 2
 		default:
@@ -62,10 +68,14 @@ func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, r
 	return chunks, release, nil
 }
 
-// errMistrusted lets the host encode.
-var errMistrusted = errors.New("nvCOMP encodes chunks that the host decodes to others")
+// These let the host encode: for good, and until there is memory.
+var (
+	errMistrusted = errors.New("nvCOMP encodes chunks that the host decodes to others")
+	errUnproved   = errors.New("the host has no memory to decode the first chunk that nvCOMP encodes")
+)
 
-// encoded encodes chunks on the device. The first one of the image is decoded by the host before any are used.
+// encoded encodes chunks on the device. Until the host has decoded one of the image, and found the elements
+// that are on the device, none are used.
 func (t *Tile) encoded(s *gpu.Stream, raw []gpu.Span) (*pack.Encoded, error) {
 	if t.mistrusted.Load() {
 		return nil, errMistrusted
@@ -74,47 +84,57 @@ func (t *Tile) encoded(s *gpu.Stream, raw []gpu.Span) (*pack.Encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.compared.Do(func() {
-		var same bool
-		if same, err = t.decodes(s, e.Chunks[0], raw[0]); err == nil && !same {
-			t.mistrusted.Store(true)
-			if t.options.Debug != nil {
-				t.options.Debug(fmt.Sprintf("%s: chunks are encoded by the host: %v", t.out.Array(0).Location(), errMistrusted))
-			}
-		}
-	})
-	if err == nil && t.mistrusted.Load() {
-		err = errMistrusted
-	}
-	if err != nil {
+	if err := t.prove(s, e.Chunks[0], raw[0]); err != nil {
 		e.Release()
 		return nil, err
 	}
 	return e, nil
 }
 
+// prove returns nil if the device's encoder has been found to be right, by this chunk or an earlier one.
+func (t *Tile) prove(s *gpu.Stream, stored []byte, chunk gpu.Span) error {
+	if !t.proved.Load() {
+		t.proving.Lock()
+		defer t.proving.Unlock()
+	}
+	if t.proved.Load() {
+		return nil
+	}
+	if t.mistrusted.Load() {
+		return errMistrusted
+	}
+	err := t.decodes(s, stored, chunk)
+	switch err {
+	case nil:
+		t.proved.Store(true)
+	case errMistrusted:
+		t.mistrusted.Store(true)
+		t.byHost(err)
+	case errUnproved:
+		t.unproved.Do(func() { t.byHost(err) })
+	}
+	return err
+}
+
 // mostCompared is the part of a chunk that comes down at a time to be compared.
 const mostCompared = 1 << 20
 
-// decodes reports whether the host decodes a stored chunk to the data on the device. It returns true if there
-// is no memory to find out.
-func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, error) {
+// decodes returns nil if the host decodes a stored chunk to the data on the device, else errMistrusted;
+// errUnproved if there is no memory to find out.
+func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) error {
 	n := chunk.Bytes()
-	if n > mem.Unplanned() {
-		return true, nil
-	}
 	host, err := t.Writer.device.Host(int(min(n, mostCompared)))
 	if err != nil {
-		return true, nil
+		return errUnproved
 	}
 	defer host.Release()
 	got, err := mem.Alloc(int(n))
 	if err != nil {
-		return true, nil
+		return errUnproved
 	}
 	defer mem.Free(got)
 	if err := t.out.Array(0).Codecs().Decode(codec.NewScratch(), got, stored); err != nil {
-		return false, nil
+		return errMistrusted
 	}
 	s.Uncounted(true)
 	defer s.Uncounted(false)
@@ -122,13 +142,13 @@ func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, erro
 		part := host.B[:min(n-at, mostCompared)]
 		s.Download(part, chunk.From(at, int64(len(part))))
 		if err := s.Wait(); err != nil {
-			return false, err
+			return err
 		}
 		if !bytes.Equal(part, got[at:at+int64(len(part))]) {
-			return false, nil
+			return errMistrusted
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // onHost reports whether the host may encode after an error: the device lacks memory, or nvCOMP fails. After
@@ -139,7 +159,7 @@ func onHost(err error) bool {
 		return false
 	}
 	var piece *nvcomp.PieceError
-	return errors.Is(err, gpu.ErrMemory) || errors.Is(err, errMistrusted) || errors.As(err, &piece)
+	return errors.Is(err, gpu.ErrMemory) || errors.Is(err, errMistrusted) || errors.Is(err, errUnproved) || errors.As(err, &piece)
 }
 
 // encode brings a chunk down and encodes it.

@@ -29,25 +29,36 @@ type Tile struct {
 	device []*gpu.Buffer // to be released
 	host   []*mem.Buffer
 
-	timed bool // a trial wants to know how long the tile takes
-	tried int  // way of the trial
-	watch [2]trial.Watch
+	piece *trial.Piece   // of a trial; nil: none
+	watch [2]trial.Watch // of a piece that is timed
 }
 
-// watched asks the trial for the way of the tile, and watches work queued for it from now on.
+// watched asks the trial for the way of the tile, and watches work queued for it from now on. While the
+// encoder's kernels are being loaded, the host encodes.
 func (t *Tile) watched(s *gpu.Stream) {
-	var timed bool
-	if t.tried, timed = t.trial.Next(); t.tried > 0 {
+	if t.trial == nil {
+		return
+	}
+	if !t.warm.Load() {
+		t.way = whole
+		return
+	}
+	if t.piece = t.trial.Next(); t.piece.Way > 0 {
 		t.way = whole
 	}
-	t.timed = timed && t.watch[0].Begin(s) == nil
+	if t.piece.Timed() && t.watch[0].Begin(s) != nil {
+		t.piece.Drop()
+	}
 }
+
+// timed reports whether the trial wants to know how long the tile takes.
+func (t *Tile) timed() bool { return t.piece != nil && t.piece.Timed() }
 
 // Write stores the tile, once the stream that it began on has been waited for, and releases it. s may be
 // another, idle stream.
 func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	defer t.Release()
-	if !t.timed || t.watch[1].Begin(s) != nil {
+	if !t.timed() || t.watch[1].Begin(s) != nil {
 		return t.write(ctx, s)
 	}
 	err := t.write(ctx, s)
@@ -58,7 +69,7 @@ func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	queued, err := t.watch[0].Seconds()
 	written, other := t.watch[1].Seconds()
 	if cmp.Or(err, other) == nil {
-		t.trial.Took(t.tried, t.bytes(t.dims), queued+written)
+		t.piece.Took(t.bytes(t.dims), queued+written)
 	}
 	return nil
 }
@@ -82,14 +93,20 @@ func (t *Tile) Release() {
 	if t == nil {
 		return
 	}
+	t.free()
+	t.piece.Drop()
+	for i := range t.watch {
+		_ = t.watch[i].Close() // a lost device has them no more
+	}
+}
+
+// free releases the tile's memory.
+func (t *Tile) free() {
 	for _, b := range t.device {
 		b.Release()
 	}
 	for _, b := range t.host {
 		b.Release()
-	}
-	for i := range t.watch {
-		_ = t.watch[i].Close() // a lost device has them no more
 	}
 	t.device, t.host = nil, nil
 }
@@ -106,7 +123,7 @@ func (t *Tile) begin(s *gpu.Stream) (err error) {
 // down unencoded.
 func (t *Tile) leave(s *gpu.Stream) error {
 	if err := t.plan(); err != nil {
-		t.Release() // nothing is queued
+		t.free() // nothing is queued
 		return err
 	}
 	if err := t.gather(s); err != nil {

@@ -56,19 +56,28 @@ type Writer struct {
 	trial   *trial.Trial  // of packed and whole
 	layout
 
-	compared   sync.Once   // the first chunk that the device encodes, as the host decodes it
-	mistrusted atomic.Bool // that was another: the host encodes
+	warm       atomic.Bool // the encoder's kernels are loaded, as far as a trial waits for that
+	proving    sync.Mutex  // held while the host decodes what the device has encoded
+	proved     atomic.Bool // that was right: chunks are written as the device encodes them
+	unproved   sync.Once   // that could not be done yet
+	mistrusted atomic.Bool // that was wrong: the host encodes
 }
 
 // NewWriter returns a writer of the image of out from the memory of d. The caller still creates, closes and
 // aborts out.
 func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	w := &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
-	why := w.choose()
-	if why != nil && o.Debug != nil {
-		o.Debug(fmt.Sprintf("%s: chunks are encoded by the host: %v", out.Array(0).Location(), why))
+	if why := w.choose(); why != nil {
+		w.byHost(why)
 	}
 	return w
+}
+
+// byHost says why the host encodes.
+func (w *Writer) byHost(why error) {
+	if w.options.Debug != nil {
+		w.options.Debug(fmt.Sprintf("%s: chunks are encoded by the host: %v", w.out.Array(0).Location(), why))
+	}
 }
 
 // choose takes the best way, or returns why chunks do not leave the device in stored form.
@@ -84,6 +93,8 @@ func (w *Writer) choose() error {
 		w.way = raw
 	case w.options.ByHost:
 		return errors.New("it was asked for")
+	case w.chunkBytes > mem.Unplanned():
+		return fmt.Errorf("one of %d bytes is too large for the host to prove that nvCOMP encodes it right", w.chunkBytes)
 	default:
 		lib, err := nvcomp.Open(w.device)
 		if err == nil {
@@ -97,9 +108,21 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
-		w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host")
+		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host"); w.trial != nil {
+			w.device.Beside(w.warmUp)
+		}
 	}
 	return nil
+}
+
+// warmUp loads the encoder's kernels, so that no tile of a trial waits for them. If they fail, the host
+// encodes.
+func (w *Writer) warmUp() {
+	if err := w.encoder.Warm(w.device); err == nil || errors.Is(err, gpu.ErrMemory) { // tiles find out whether there is memory
+		w.warm.Store(true)
+	} else if w.device.Lost() == nil {
+		w.byHost(err)
+	}
 }
 
 // Memory returns the maximum of [gpu.Device.Pinned] and of [gpu.Device.Memory] memory that a [Tile] of the
@@ -172,7 +195,7 @@ func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, 
 	} else if err = t.leave(s); errors.Is(err, gpu.ErrMemory) {
 		err = t.begin(s)
 	}
-	if t.timed {
+	if t.timed() {
 		t.watch[0].End(s)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func TestTrialNeedsNoMoreMemory(t *testing.T) {
 	in := folder(t, []int{16, 512, 1024}, []int{1, 512, 512}, nil, codec.Chain{codec.Zstd(1, false)})
 	d := octtest.Device(t, 256<<20)
 	run := func(mem int64, tries int) (*zarrgpu.Counts, *trial.Book, error) {
-		res := oct.Resources{Workers: 1, Mem: mem, Device: d, Trials: trial.New(tries), Ways: new(zarrgpu.Counts)}
+		res := oct.Resources{Workers: 1, Mem: mem, Device: d, Trials: trial.New(tries, 1), Ways: new(zarrgpu.Counts)}
 		_, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{Codec: "raw"}, nil, res)
 		return res.Ways, res.Trials, err
 	}

@@ -1,6 +1,7 @@
 package zarrgpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type Slot struct {
 
 // tried is a region of which a trial wants to know how long it took.
 type tried struct {
-	way     int     // of the trial
+	piece   *trial.Piece
 	seconds float64 // that Fetch took
 	queued  bool    // the second watch is on what Into queued
 }
@@ -88,6 +89,7 @@ func (s *Slot) reserve(n needs) error {
 // Release frees the slot's memory. The work queued by Into must have been waited for, as by
 // stream.After(slot.Release).
 func (s *Slot) Release() {
+	s.took()
 	for i := range s.watch {
 		_ = s.watch[i].Close() // a lost device has them no more
 	}
@@ -116,16 +118,19 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	if !r.onDevice() || r.mistrusted.Load() {
 		return s.fetch(ctx, region, r.byHost())
 	}
-	way, timed := r.trial.Next()
-	if !timed || s.watch[0].Begin(s.stream) != nil {
-		return s.by(ctx, region, way)
+	piece := r.trial.Next()
+	if !piece.Timed() || s.watch[0].Begin(s.stream) != nil {
+		defer piece.Drop()
+		return s.by(ctx, region, piece.Way)
 	}
-	err := s.by(ctx, region, way)
+	err := s.by(ctx, region, piece.Way)
 	s.watch[0].End(s.stream)
-	if s.stream.Wait() == nil && err == nil {
-		if n, err := s.watch[0].Seconds(); err == nil {
-			s.tried = &tried{way: way, seconds: n}
-		}
+	waited := s.stream.Wait()
+	piece.Left()
+	if n, unknown := s.watch[0].Seconds(); cmp.Or(err, waited, unknown) == nil {
+		s.tried = &tried{piece: piece, seconds: n}
+	} else {
+		piece.Drop()
 	}
 	return err
 }
@@ -133,11 +138,15 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 // took tells the trial how long the previous region took: to be fetched, and then to reach the destination of
 // Into.
 func (s *Slot) took() {
-	if s.tried != nil && s.tried.queued {
+	if s.tried == nil {
+		return
+	}
+	if s.tried.queued {
 		if n, err := s.watch[1].Seconds(); err == nil {
-			s.reader.trial.Took(s.tried.way, s.bytes, s.tried.seconds+n)
+			s.tried.piece.Took(s.bytes, s.tried.seconds+n)
 		}
 	}
+	s.tried.piece.Drop()
 	s.tried = nil
 }
 

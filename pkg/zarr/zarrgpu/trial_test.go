@@ -29,7 +29,7 @@ func TestTrial(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{8, 60, 40}, Chunks: []int{1, 30, 20}, DType: dtype.Uint16, Codecs: c.codecs})
-			b := trial.New(2)
+			b := trial.New(2, 1)
 			bring := func(o Options) (by [2]int64) {
 				o.Counts, o.Trials, o.Files = new(Counts), b, files(t, d, settings.Auto)
 				r, err := NewReader(a, d, o)

@@ -176,11 +176,31 @@ static int load_image(const char* image, Module* module) {
     return load(image, module);
 }
 
-static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::vector<char>>& args, const ptx::Launch& launch) {
+// write_counts appends what a launch asked of memory to the file that CUEMU_COUNT names: a line of JSON.
+static void write_counts(const char* file, const std::string& kernel, const ptx::Counts& c) {
+    FILE* f = fopen(file, "a");
+    if (!f) {
+        say(0, "CUEMU_COUNT: %s cannot be written", file);
+        return;
+    }
+    fprintf(f, "{\"kernel\": \"%s\"", kernel.c_str());
+    for (auto& v : {std::pair<const char*, uint64_t>{"requests", c.requests}, {"loaded", c.loaded}, {"stored", c.stored}, {"atomic", c.atomic}, {"least", c.least},
+             {"operations", c.operations}, {"conflicts", c.conflicts}, {"shared", c.shared}, {"longest", c.longest}}) {
+        fprintf(f, ", \"%s\": %llu", v.first, (unsigned long long)v.second);
+    }
+    fprintf(f, "}\n");
+    fclose(f);
+}
+
+static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::vector<char>>& args, ptx::Launch launch) {
     int e = 0;
     Open open;
+    ptx::Counts counts;
+    const char* file = env("CUEMU_COUNT", nullptr);
+    if (file) launch.counts = &counts;
     try {
         ptx::run(kernel, args, launch);
+        if (file) write_counts(file, kernel.name, counts);
     } catch (ptx::Fault& f) {
         e = say(f.code, "%s", f.text.c_str());
     }

@@ -34,6 +34,16 @@ struct Size {
     unsigned x, y, z;
 };
 
+// Counts is what a launch asks of memory; sectors have 32 bytes. A request is an instruction of a warp.
+struct Counts {
+    uint64_t requests = 0;                        // of global memory
+    uint64_t loaded = 0, stored = 0, atomic = 0;  // sectors, each counted for each request that touches it
+    uint64_t least = 0;                           // different sectors that are read, and different ones that are written
+    uint64_t operations = 0, conflicts = 0;       // atomics of global memory: addresses of a request; lanes that share one
+    uint64_t shared = 0;                          // accesses to shared memory, in which each bank gives a word
+    uint64_t longest = 0;                         // loads, one after the other, of the thread that has most
+};
+
 // In which order blocks and threads run.
 enum class Order { Forward, Reverse, Random };
 
@@ -42,6 +52,7 @@ struct Launch {
     size_t shared; // bytes of dynamic shared memory
     Order order;
     unsigned seed;
+    Counts* counts = nullptr; // counts, or nothing is counted
 };
 
 // run interprets a launch to its end; params holds the bytes of each parameter. It throws a

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstring>
 #include <map>
+#include <tuple>
 #include "ptx.h"
 
 namespace ptx {
@@ -63,6 +64,34 @@ struct Thread {
 
 enum class Space { Param, Global, Shared };
 enum class Access { Read, Write, Atomic };
+
+// Counter counts what a launch asks of memory.
+class Counter {
+public:
+    void begin(size_t threads, size_t instructions);
+    void touch(unsigned thread, size_t instruction, Space space, Access access, uint64_t address, size_t n);
+    void end_block();
+    Counts end();
+
+private:
+    struct Asked { // by a lane
+        uint64_t address;
+        uint32_t time, instruction; // how often the thread has run it before
+        uint16_t thread;
+        uint8_t n;
+        bool shared;
+        Access access;
+    };
+    void request(const Asked* lanes, size_t n);
+    void shared_request(const Asked* lanes, size_t n);
+
+    Counts counts;
+    size_t many = 0;                     // instructions
+    std::vector<uint32_t> times, loads;  // by thread and instruction; by thread
+    std::vector<Asked> asked;            // of a block
+    std::vector<uint64_t> read, written; // sectors
+    size_t kept[2] = {};                 // how many they were when doubles were left out
+};
 
 // at is the memory that an instruction addresses, after all checks; it throws a Fault.
 char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t bytes, Access access);

@@ -49,6 +49,7 @@ struct Block {
     Allocation recent[4];
     unsigned oldest = 0;
     std::map<uint64_t, std::vector<Byte>> global; // bytes of allocations, by their address
+    Counter* counter = nullptr;
 
     const Allocation& allocation(uint64_t address, size_t n);
     void touch(const Thread& t, Byte* b, size_t n, Access access, bool is_shared, uint64_t address);
@@ -104,6 +105,7 @@ const Block::Allocation& Block::allocation(uint64_t address, size_t n) {
 char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t n, Access access) {
     Block& b = *t.block;
     if (address % n) fail(716, "misaligned address %#llx", (unsigned long long)address);
+    if (b.counter && space != Space::Param) b.counter->touch(t.index, &i - b.code->instructions.data(), space, access, address, n);
     switch (space) {
     case Space::Param:
         if (address + n > b.params.size()) fail(700, "reads parameters at %llu, there are %zu bytes", (unsigned long long)address, b.params.size());
@@ -128,6 +130,7 @@ class Grid {
     const Code& code;
     const Launch& launch;
     Block block;
+    Counter counter;
     std::mt19937 random;
     std::vector<unsigned> order;
     std::vector<uint64_t> frames;
@@ -253,6 +256,10 @@ public:
     }
 
     void run() {
+        if (launch.counts) {
+            counter.begin(order.size(), code.instructions.size());
+            block.counter = &counter;
+        }
         const Size& g = launch.grid;
         const uint64_t blocks = (uint64_t)g.x * g.y * g.z;
         for (uint64_t q = 0; q < blocks; q++) {
@@ -260,7 +267,9 @@ public:
             at = Size{unsigned(i % g.x), unsigned(i / g.x % g.y), unsigned(i / g.x / g.y)};
             block.number = (uint32_t)q;
             run_block();
+            if (launch.counts) counter.end_block();
         }
+        if (launch.counts) *launch.counts = counter.end();
     }
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include "ptx_code.h"
 
-static uint64_t memory[64]; // all the global memory there is
+alignas(32) static uint64_t memory[64]; // all the global memory there is
 static int failures;
 
 void ptx::seen(uint64_t, size_t, bool, bool) {}
@@ -41,11 +41,11 @@ static std::string program(const std::string& body) {
            body + "\nmov.u32 %r9, %tid.x; setp.ne.s32 %p3, %r9, 0; @%p3 ret;\nst.global.u64 [%rd9], %rd0;\nret;\n}\n";
 }
 
-static void run(const std::string& text, uint64_t a, uint64_t b, uint64_t c, unsigned threads = 1, ptx::Order order = ptx::Order::Forward, unsigned blocks = 1) {
+static void run(const std::string& text, uint64_t a, uint64_t b, uint64_t c, unsigned threads = 1, ptx::Order order = ptx::Order::Forward, unsigned blocks = 1, ptx::Counts* counts = nullptr) {
     std::vector<std::vector<char>> params;
     for (uint64_t v : {(uint64_t)memory, a, b, c}) params.emplace_back((char*)&v, (char*)&v + 8);
     auto kernels = ptx::parse(text.c_str());
-    ptx::run(kernels.at(0), params, ptx::Launch{{blocks, 1, 1}, {threads, 1, 1}, 0, order, 1});
+    ptx::run(kernels.at(0), params, ptx::Launch{{blocks, 1, 1}, {threads, 1, 1}, 0, order, 1, counts});
 }
 
 // The instruction's result is %rd0; its operands, of whatever type, are %rd1 … %rd3.
@@ -253,6 +253,38 @@ static void threads() {
     }
 }
 
+// counted runs what threads do from %tid.x in %r1 on, and compares what they ask of memory.
+static void counted(const std::string& body, unsigned threads, unsigned blocks, const ptx::Counts& want) {
+    for (auto order : {ptx::Order::Forward, ptx::Order::Random}) {
+        ptx::Counts c;
+        run(program("mov.u32 %r1, %tid.x;\n" + body + "ret;"), 0, 0, 0, threads, order, blocks, &c);
+        if (c.requests == want.requests && c.loaded == want.loaded && c.stored == want.stored && c.atomic == want.atomic && c.least == want.least &&
+            c.operations == want.operations && c.conflicts == want.conflicts && c.shared == want.shared && c.longest == want.longest) continue;
+        printf("%s: %d requests, sectors %d %d %d, at least %d, %d operations, %d conflicts, %d of shared memory, %d loads\n", body.c_str(), (int)c.requests, (int)c.loaded, (int)c.stored,
+               (int)c.atomic, (int)c.least, (int)c.operations, (int)c.conflicts, (int)c.shared, (int)c.longest);
+        failures++;
+    }
+}
+
+static void counts() {
+    auto at = [](const char* stride) { return std::string("mul.wide.u32 %rd4, %r1, ") + stride + "; add.s64 %rd4, %rd9, %rd4;\n"; };
+    const std::string load = "ld.global.u32 %r2, [%rd4];\n";
+    // requests, loaded, stored, atomic, least, operations, conflicts, shared, longest
+    counted(at("4") + load, 32, 1, {1, 4, 0, 0, 4, 0, 0, 0, 1});
+    counted(at("4") + load, 64, 3, {6, 24, 0, 0, 8, 0, 0, 0, 1});
+    counted(at("16") + load, 32, 1, {1, 16, 0, 0, 16, 0, 0, 0, 1});
+    counted(at("4") + "add.s64 %rd4, %rd4, 16;" + load, 32, 1, {1, 5, 0, 0, 5, 0, 0, 0, 1});
+    counted("mov.u64 %rd4, %rd9;" + load, 32, 1, {1, 1, 0, 0, 1, 0, 0, 0, 1});
+    counted(at("8") + "ld.global.v2.u32 {%r2, %r3}, [%rd4]; st.global.v2.u32 [%rd4], {%r2, %r3};", 32, 1, {2, 8, 8, 0, 16, 0, 0, 0, 1});
+    counted("and.b32 %r1, %r1, 7;" + at("4") + "red.global.add.u32 [%rd4], 1;", 32, 1, {1, 0, 0, 1, 1, 8, 24, 0, 0});
+    // the third lane loads once, the others twice: what they load first, they load together
+    counted(at("4") + "mov.u32 %r3, 0; $L1:" + load + "add.s32 %r3, %r3, 1; setp.ne.s32 %p1, %r1, 2; setp.lt.and.u32 %p1, %r3, 2, %p1; @%p1 bra $L1;", 32, 1, {2, 8, 0, 0, 4, 0, 0, 0, 2});
+    // shared memory: side by side; all at one bank; atomics at one word
+    counted("and.b32 %r2, %r1, 31; shl.b32 %r2, %r2, 2; mov.u32 %r3, s; add.s32 %r2, %r2, %r3; st.shared.u32 [%r2], %r1;", 32, 1, {0, 0, 0, 0, 0, 0, 0, 1, 0});
+    counted("and.b32 %r2, %r1, 1; shl.b32 %r2, %r2, 7; mov.u32 %r3, s; add.s32 %r2, %r2, %r3; st.shared.u32 [%r2], %r1;", 2, 1, {0, 0, 0, 0, 0, 0, 0, 2, 0});
+    counted("mov.u32 %r3, s; setp.ne.s32 %p1, %r1, 0; @!%p1 st.shared.u32 [%r3], 0; bar.sync 0; red.shared.add.u32 [%r3], 1;", 32, 1, {0, 0, 0, 0, 0, 0, 0, 33, 0});
+}
+
 static void refusals() {
     fails(program("add.f32 %rd0, %rd1, %rd2;"), 218, "PTX line 15: instruction add.f32 is not supported");
     fails(program("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [s, {%r1, %r2}];"), 218, "tex.2d.v4.f32.f32 is not supported");
@@ -298,6 +330,7 @@ int main(int argc, char** argv) {
     integers();
     threads();
     races();
+    counts();
     refusals();
     if (!failures) puts("the interpreter is as the ISA says");
     return failures != 0;

@@ -82,6 +82,9 @@ func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error)
 	return table + stored, device, nil
 }
 
+// Warm sees to it that the encoder's kernels are loaded; see [nvcomp.Library.Warm].
+func (e *Encoder) Warm(d *gpu.Device) error { return e.lib.Warm(d, e.format) }
+
 // storedBytes returns the most that n chunks take as they are stored, each at a multiple of apart.
 func (e *Encoder) storedBytes(n int) int64 {
 	return int64(n) * up(int64(e.packing.Bound(func(int) int { return int(e.bound) })))

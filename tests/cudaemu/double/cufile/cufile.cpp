@@ -136,7 +136,10 @@ CUFILE(CUfileError_t, cuFileGetParameterBool, CUFileBoolConfigParameter_t parame
 }
 
 CUFILE(CUfileError_t, cuFileDriverOpen, void) {
-    BEFORE(true);
+    const Call border(__func__, true);
+    if (border.error >= 5000) return failed(border.error);
+    if (border.error) return cuda_failed(border.error);
+    clock_spend("gds_open", clock_figure("gds_open"), 0); // also where it refuses then
     Lock lock(mu);
     if (!moves() && !parameters[ALLOW_COMPAT]) return failed(NOT_OPEN);
     references++;

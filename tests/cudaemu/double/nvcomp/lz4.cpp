@@ -78,5 +78,8 @@ size_t lz4_encode(uint8_t* out, const uint8_t* in, size_t n) {
         out = put_sequence(out, in + from, i - from, match, i - seen);
         from = i += match;
     }
-    return put_sequence(out, in + from, n - from, 0, 0) - start;
+    uint8_t* const last_token = out;
+    out = put_sequence(out, in + from, n - from, 0, 0);
+    *last_token |= 12; // NVIDIA's encoder writes the length of a match of 0 bytes, less 4
+    return out - start;
 }
