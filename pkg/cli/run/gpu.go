@@ -107,8 +107,11 @@ func (r *Run) closeDevice() {
 	if r.prepared != nil {
 		r.prepared()
 	}
-	if d := r.later.end(); d != nil {
+	switch d, late := r.later.end(); {
+	case d != nil:
 		r.device = d
+	case late:
+		r.tooLate()
 	}
 	if r.device == nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"strata/pkg/record"
 	"strata/pkg/work"
 )
 
@@ -35,6 +36,7 @@ func (r *Run) Later(ctx context.Context, wanted func() bool, there func(d Device
 	r.later = l
 	work.Async(func() struct{} {
 		var d Device
+		defer func() { l.settle(d) }() // after a panic, too
 		err := work.Guard(func() (err error) {
 			if wanted() {
 				d, err = r.accelerator(ctx, r)
@@ -47,7 +49,6 @@ func (r *Run) Later(ctx context.Context, wanted func() bool, there func(d Device
 		if err != nil && ctx.Err() == nil {
 			r.withoutIt(err)
 		}
-		l.settle(d)
 		return struct{}{}
 	})
 }
@@ -86,16 +87,28 @@ func (l *later) settle(d Device) {
 	}
 }
 
-// end ends the waiting for the device, and returns it if it is there.
-func (l *later) end() Device {
+// end ends the waiting for the device, and returns it if it is there. It reports whether it was still on its way.
+func (l *later) end() (d Device, late bool) {
 	if l == nil {
-		return nil
+		return nil, false
 	}
 	l.cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
-	return l.device
+	return l.device, !l.settled
+}
+
+// tooLate notes that the work was done before a GPU could join.
+func (r *Run) tooLate() {
+	r.mu.Lock()
+	c := record.Choice{}
+	if r.record.Choice != nil {
+		c = *r.record.Choice
+	}
+	r.mu.Unlock()
+	c.On, c.Reason = "cpu", "ran on the CPU: the work was done before a GPU had started"
+	r.Chose(c)
 }
 
 // withoutIt notes why there is no GPU, and says so.

@@ -126,7 +126,7 @@ func (m model) choose(q question) (*record.Choice, error) {
 
 // joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device whatever it costs.
 func (m model) joins(r *cli.Run) bool {
-	return r.MayChoose() && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
+	return r.MayChoose() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
 }
 
 // firstOnDevice is how long nvCOMP took for its first calls on an H100, a megabyte at 20 to 70 MB/s, rounded up.
