@@ -2,7 +2,7 @@
 # usage: kernels.sh [check]   (make kernels, make kernels-check)
 # Compiles pkg/gpu/kernels/*.cu to PTX in build/kernels, assembles it with the oldest and the newest CUDA
 # that we promise, without spills and local memory, and lists the resources that kernels need in
-# docs/gpu-kernels.md. What ships is packed into pkg/gpu/kernels/code: the PTX of all kernels, and their machine
+# docs/gpu-kernels.md, whose sections below the table it keeps. What ships is packed into pkg/gpu/kernels/code: the PTX of all kernels, and their machine
 # code for one device of each major version. check: compares both with what git has instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -56,7 +56,7 @@ CGO_ENABLED=0 "${GO:-go}" build -o "$out/kernelpack" ./tests/kernelpack
 
 The table lists the registers per thread and the shared memory per block (in bytes) of each kernel. Registers are those reported by the assemblers of
 CUDA 12.0 (sm_70, sm_80, sm_90) and 13.5 (sm_120), the maximum over all element types. No kernel spills registers or uses local memory: the assemblers
-are run such that either is an error. `make kernels` writes this page and `make kernels-check` verifies it.
+are run such that either is an error. `make kernels` writes the table, keeping what is below it, and `make kernels-check` verifies it.
 
 | file | kernel | types | sm_70 | sm_80 | sm_90 | sm_120 | shared |
 |---|---|--:|--:|--:|--:|--:|--:|
@@ -75,6 +75,8 @@ END
         printf "| %s | %d | %d | %d | %d | %d | %d |\n", k, types[k, 70], most[k, 70], most[k, 80], most[k, 90], most[k, 120], shared[k]
       }
     }' "$out/used"
+  echo
+  sed -n '/^## /,$p' docs/gpu-kernels.md # written by hand
 } >"$out/gpu-kernels.md"
 
 if [ "$mode" = write ]; then

@@ -397,6 +397,15 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
+// Place returns the place that a path names, absolute and with all links resolved, as far as it can be found out: two
+// paths of one place are those of one output.
+func Place(path string) string {
+	if real, err := realPath(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
 // realPath returns the absolute path with all links resolved, even if its last parts do not exist yet.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)

@@ -43,6 +43,7 @@ const (
 	Layout    = flags.Layout
 	Pyramid   = flags.Pyramid
 	Inputs    = flags.Inputs
+	Pairs     = flags.Pairs
 	Stage     = flags.Stage
 )
 
@@ -65,6 +66,9 @@ func Above(limit float64) func(any) error { return flags.Above(limit) }
 
 // Between is [flags.Between].
 func Between(low, high float64) func(any) error { return flags.Between(low, high) }
+
+// Stem is [flags.Stem].
+func Stem(out string) string { return flags.Stem(out) }
 
 // VoxelSize is [flags.VoxelSize].
 func VoxelSize(v any) error { return flags.VoxelSize(v) }

@@ -79,6 +79,13 @@ func (p *Pool) Peak() int64 {
 	return p.peak
 }
 
+// ForgetPeak lets [Pool.Peak] begin anew with what is held now.
+func (p *Pool) ForgetPeak() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peak = p.used + p.idle
+}
+
 // Allocation returns the whole allocation of the driver that contains a span. Other buffers may have used it
 // before, or may later.
 func (p *Pool) Allocation(s Span) (Span, bool) {

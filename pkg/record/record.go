@@ -33,6 +33,7 @@ type Record struct {
 	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
 	Arguments []address.Address `json:"arguments"`
 	Started   time.Time         `json:"started"`
+	Batch     *Batch            `json:"batch,omitempty"` // which pair of --batch the record is of
 
 	Host     string      `json:"host"`
 	Platform string      `json:"platform"` // "linux/amd64"
@@ -66,6 +67,15 @@ type Record struct {
 	Fallback *Fallback `json:"fallback"` // null: none was taken
 	Error    string    `json:"error,omitempty"`
 	ExitCode int       `json:"exit_code"`
+}
+
+// Batch says which pair of --batch a record is of.
+type Batch struct {
+	List  string          `json:"list"`
+	Line  int             `json:"line"`  // of the list, counted from 1
+	Pairs int             `json:"pairs"` // in the list
+	In    address.Address `json:"in"`
+	Out   address.Address `json:"out"`
 }
 
 // GPU is the device that a run used.

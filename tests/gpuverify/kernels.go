@@ -29,7 +29,7 @@ type timer struct {
 	repeat   int
 }
 
-// median runs f once to warm up, then repeat times, and returns the median time.
+// median runs f once to warm up, then repeat times, and returns the median time; that of the first run, if it is not repeated.
 func (t *timer) median(f func() error) (float64, error) {
 	var all []float64
 	for i := range t.repeat + 1 {
@@ -45,7 +45,7 @@ func (t *timer) median(f func() error) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if i > 0 {
+		if i > 0 || t.repeat == 0 {
 			all = append(all, s)
 		}
 	}
@@ -95,13 +95,13 @@ func (t *timer) kernels(r *record, side int, bytes int64) (err error) {
 
 	// volumes of nz planes
 	plane := int64(side) * int64(side)
-	small, err := d.Memory().Get(plane*8 + 8)
+	small, err := d.Memory().Get(plane*8 + 16)
 	if err != nil {
 		return err
 	}
 	defer small.Release()
 	v := &volumes{
-		stream: s, a: a.Span, b: b.Span, c: c.Span, bad: small.From(0, 8), acc: small.From(8, plane*8), side: side, plane: plane, bytes: bytes,
+		stream: s, a: a.Span, b: b.Span, c: c.Span, bad: small.From(0, 8), acc: small.From(16, plane*8), side: side, plane: plane, bytes: bytes,
 		run: func(name string, moved int64, f func() error) error {
 			seconds, err := t.median(f)
 			if err != nil {
@@ -152,7 +152,8 @@ func (v *volumes) planes(kind dtype.Type) int64 {
 	return max(1, v.bytes/v.plane/int64(kind.Size()))
 }
 
-// projections measures add_planes and roll.
+// projections measures add_planes, and roll by shifts that have nothing to do with each other and by those of a smooth
+// surface, as a stage has.
 func (v *volumes) projections(kind dtype.Type) error {
 	s, nz, size := v.stream, v.planes(kind), int64(kind.Size())
 	if err := v.run(fmt.Sprintf("add_planes_%v", kind), nz*v.plane*size+v.plane*16, func() error {
@@ -161,10 +162,21 @@ func (v *volumes) projections(kind dtype.Type) error {
 		return err
 	}
 	half := int(nz/2) + 1
-	shift := v.a.From(0, 4*v.plane)
-	return v.run(fmt.Sprintf("roll_%v", kind), 2*int64(half)*v.plane*size+v.plane*4, func() error {
-		return kernels.Roll(s, v.b, v.a, v.bad, kind, half, v.side, v.side, shift, v.side)
-	})
+	smooth := v.acc.From(0, 4*v.plane)
+	if err := slope(s, smooth, v.side); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name  string
+		shift gpu.Span
+	}{{"", v.a.From(0, 4*v.plane)}, {", smooth", smooth}} {
+		if err := v.run(fmt.Sprintf("roll_%v%s", kind, c.name), 2*int64(half)*v.plane*size+v.plane*4, func() error {
+			return kernels.Roll(s, v.b, v.a, v.bad, kind, half, v.side, v.side, c.shift, v.side)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // surface measures row_means, column_means and steepest8: each reads the volume of the one before.
@@ -235,16 +247,16 @@ func (v *volumes) halving(kind dtype.Type) error {
 // resizing measures the filter of resample along y and x.
 func (v *volumes) resizing() error {
 	nz, n := v.planes(dtype.Float32), int64(v.side)
+	out := min(205, v.side*4/5+1) // of the length of a side
 	for _, p := range []struct {
 		name         string
-		out          int
 		outer, inner int64
-	}{{"along_y_float32", 205, nz, n}, {"along_x_float32", 205, nz * n, 1}} {
-		w, err := kernels.NewWeights(v.stream, filter.CornerAligned(v.side, p.out, filter.AntiAliasSigma(v.side, p.out), filter.Reflect))
+	}{{"along_y_float32", nz, n}, {"along_x_float32", nz * n, 1}} {
+		w, err := kernels.NewWeights(v.stream, filter.CornerAligned(v.side, out, filter.AntiAliasSigma(v.side, out), filter.Reflect))
 		if err != nil {
 			return err
 		}
-		err = v.run(p.name, 4*p.outer*p.inner*int64(v.side+p.out), func() error {
+		err = v.run(p.name, 4*p.outer*p.inner*int64(v.side+out), func() error {
 			return w.Apply(v.stream, v.b, v.a, dtype.Float32, p.outer, p.inner)
 		})
 		w.Release()
@@ -253,6 +265,21 @@ func (v *volumes) resizing() error {
 		}
 	}
 	return nil
+}
+
+// slope fills memory with shifts of rows of the given length.
+func slope(s *gpu.Stream, m gpu.Span, side int) error {
+	h, err := s.Device().Host(int(m.Bytes()))
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	v := dtype.Slice[float32](h.B)
+	for i := range v {
+		v[i] = float32(i%side)*0.05 + float32(i/side)*0.03
+	}
+	s.Upload(m, h.B)
+	return s.Wait()
 }
 
 // noise fills memory with finite float32 noise, which is noise for other types too.

@@ -4,7 +4,9 @@
 //
 //	gpuverify -section start -json gpu-verify.json     reads the record, adds a section, writes it
 //	gpuverify -print -json gpu-verify.json             prints the record as Markdown
+//	gpuverify -shim pkg/gpu/driver.go                  prints the source of a library that times the driver's calls
 //	gpuverify -figures figures.tsv -json gpu-verify.json   puts the measurements into the model's table
+//	gpuverify -merge FOLDER                            puts a machine's results among the records, and into the page
 //
 // README.md beside this file lists the sections.
 package main
@@ -36,7 +38,7 @@ type record struct {
 	Kernels            []measure          `json:"kernels,omitempty"`
 	NVCOMP             string             `json:"nvcomp"` // version, or why it cannot be used
 	Chunks             []chunks           `json:"chunks,omitempty"`
-	Runs               []timed            `json:"runs,omitempty"`   // stages, by their time
+	Runs               []timed            `json:"runs,omitempty"`   // stages on tiles of real size, by their time
 	Stages             []stage            `json:"stages,omitempty"` // stages, by their voxels
 	StartSeconds       float64            `json:"start_seconds"`    // of a stage on the GPU beyond one on the CPU
 	Peer               peer               `json:"peer"`
@@ -56,11 +58,12 @@ var commit = "unknown"
 
 // settings holds the flags.
 type settings struct {
-	bin, work, placed, out, tile, tiles string
-	peers, module                       string
-	bytes                               int64
-	repeat                              int
-	limit                               time.Duration
+	bin, work, placed, out string
+	tile, large            string
+	peers, module          string
+	bytes                  int64
+	repeat, across         int
+	limit                  time.Duration
 }
 
 // sections maps names to the measurements.
@@ -79,20 +82,35 @@ func main() {
 	section := flag.String("section", "", "what to measure and add to the record")
 	show := flag.Bool("print", false, "write the record as Markdown")
 	figures := flag.String("figures", "", "table of the model to put the record's figures into")
+	driver := flag.String("shim", "", "source of the driver's binding: print that of a library that times its calls")
+	results := flag.String("merge", "", "folder of a machine's results to put into the records and "+page+`; "none": only write the page`)
+	records := flag.String("records", "tests/gpuverify/records", "folder of the records")
 	flag.StringVar(&s.bin, "bin", "bin", "folder of the programs")
 	flag.StringVar(&s.work, "work", "", "folder for data (default: a temporary one)")
 	flag.StringVar(&s.out, "json", "gpu-verify.json", "the record")
 	mib := flag.Int64("mib", 512, "size of what kernels work on, in MiB")
 	flag.IntVar(&s.repeat, "repeat", 20, "how often each kernel runs; the median counts")
 	flag.StringVar(&s.tile, "tile", "100,256,256", "size of the phantom's tiles: Z,Y,X")
-	flag.StringVar(&s.tiles, "tiles", "8,8", "number of the phantom's tiles where stages are timed: Y,X")
-	flag.StringVar(&s.placed, "places", "", "folders for the data of stages that are timed (default: /dev/shm and the working folder)")
+	flag.StringVar(&s.large, "large", "200,512,512", "size of the tiles where stages are timed: Z,Y,X")
+	flag.IntVar(&s.across, "across", 6, "number of these tiles along y and x")
+	flag.StringVar(&s.placed, "place", "/dev/shm", "folder for the data of stages that are timed")
 	flag.StringVar(&s.peers, "peers", "", "script of the peer (default: none)")
 	flag.StringVar(&s.module, "module", "cupy", "array module of the peer")
 	flag.DurationVar(&s.limit, "limit", 9*time.Minute, "begin nothing after so long")
 	flag.Parse()
 	s.bytes = *mib << 20
-	if err := run(&s, *section, *figures, *show); err != nil {
+	var err error
+	switch {
+	case *driver != "":
+		err = shim(os.Stdout, *driver)
+	case *results == "none":
+		err = merge("", *records, page)
+	case *results != "":
+		err = merge(*results, *records, page)
+	default:
+		err = run(&s, *section, *figures, *show)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gpuverify:", err)
 		os.Exit(1)
 	}
@@ -114,7 +132,7 @@ func run(s *settings, section, figures string, show bool) error {
 		r.print(os.Stdout)
 		return r.wrong()
 	}
-	return errors.New("give -section, -figures or -print")
+	return errors.New("give -section, -figures, -print, -merge or -shim")
 }
 
 // load reads a record, or returns a new one.

@@ -31,10 +31,10 @@ func (r *record) print(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.2f | %.2f | %.0f | %.2f | %.2f | %v %s |\n", c.Codec, c.Size>>10, c.Count, c.Ratio, c.Decode/1e9, c.Host/1e9, float64(c.Scratch)/(1<<20), c.Encode/1e9, c.Own, c.Same, c.Error)
 	}
 	if len(r.Runs) > 0 {
-		fmt.Fprintln(w, "\n| stage | codec | place | threads | on | GB stored | s |\n|---|---|---|---:|---|---:|---:|")
+		fmt.Fprintln(w, "\n| stage | codec | on | exit code | peak of the device, MiB | s |\n|---|---|---|---:|---:|---:|")
 	}
 	for _, t := range r.Runs {
-		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.2f | %.2f |\n", t.Stage, t.Codec, t.Place, t.Threads, map[bool]string{true: "GPU", false: "CPU"}[t.GPU], float64(t.Bytes)/1e9, t.Seconds)
+		fmt.Fprintf(w, "| %s | %s | %s | %d | %d | %.2f |\n", t.Stage, t.Codec, t.Tag, t.RC, t.Device>>20, t.Seconds)
 	}
 	fmt.Fprintln(w, "\n| stage | GPU | CPU | same voxels |\n|---|---:|---:|---|")
 	for _, s := range r.Stages {

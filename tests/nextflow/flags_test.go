@@ -22,6 +22,7 @@ var stages = []string{"mosaic", "aip", "resample", "focal", "flatfield", "stitch
 var withoutParameter = map[string]string{
 	"* --gpu":       "the engine says which by CUDA_VISIBLE_DEVICES",
 	"* --overwrite": "a task's folder is empty",
+	"* --batch":     "gpu_batch says how many slices a task has",
 
 	"* --compat_mode":   "of a machine: STRATA_COMPAT_MODE",
 	"* --gds_threads":   "of a machine: STRATA_GDS_THREADS",

@@ -20,16 +20,17 @@ func Command() *cli.Command {
 			"pyramid; its chunks are the tiles of the mosaic. NaN voxels make their pixel NaN.\n\n" +
 			"The mosaic can be larger than memory: each worker reads one column of chunks at a time.",
 		Args:   stage.InOut("mosaic grid", "image"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
-			{Name: "png", Value: "FILE", Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
+			{Name: "png", Value: "FILE", Written: true, Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
 			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "add a strip with a scale bar in µm below the rows of --png"},
 		},
 		Examples: []cli.Example{
 			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection with a pyramid, and a picture"},
 			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr; use 8 workers and 2 GiB of buffers"},
 			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, no compression, and a record of the run"},
+			{Command: "aip --batch slices.tsv --png {out}.png --report records/{name}.json", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
 		Run:     cli.Accelerated(stage.GPU, run),

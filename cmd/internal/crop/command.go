@@ -30,7 +30,7 @@ func Command() *cli.Command {
 			"Writes the interface that it found next to OUT, as NAME_crop.json. Reads IN tile by tile, three times: for the\n" +
 			"percentile (not with --percentile_max 100), for the search, and for what it keeps.",
 		Args:   stage.InOut("mosaic grid or slice", "image"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: append([]cli.Flag{
 			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "depth to keep below the tissue interface, in µm"}),
@@ -44,6 +44,7 @@ func Command() *cli.Command {
 			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "keep 600 µm from the tissue surface down"},
 			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "give every slice the same number of planes"},
 			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deeper is bright"},
+			{Command: "crop --batch slices.tsv --crop_before_interface", Usage: "all slices of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}

@@ -23,16 +23,17 @@ func Command() *cli.Command {
 			"Reads IN tile by tile, twice, or once with --correction. NaN and infinite voxels count as 0 in the search and\n" +
 			"remain in OUT.",
 		Args:   stage.InOut("mosaic grid", "mosaic grid"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: append(stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log), []cli.Flag{
 			{Name: "correction", Value: "FILE", Usage: "apply this correction, which an earlier run wrote by --save_map as DIR/correction.ome.zarr, instead of estimating one"},
-			{Name: "save_map", Value: "DIR", Usage: "write the maps of interface depth, flat-field and correction to this folder, as OME-Zarr and PNG"},
+			{Name: "save_map", Value: "DIR", Written: true, Usage: "write the maps of interface depth, flat-field and correction to this folder, as OME-Zarr and PNG"},
 		}...),
 		Examples: []cli.Example{
 			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and correct it"},
 			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "also keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
 			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "apply the correction of another mosaic from the same microscope"},
+			{Command: "focal --batch slices.tsv --save_map maps/{name}", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Run: cli.Accelerated(stage.GPU, func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) }),
 	}

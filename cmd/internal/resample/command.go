@@ -22,7 +22,7 @@ func Command() *cli.Command {
 			"A tile always becomes a whole number of voxels, so the voxel size of OUT can differ slightly from --resolution.\n" +
 			"OUT records its true voxel size: a tile of 256 voxels of 2 µm becomes 51 voxels of 10.04 µm.",
 		Args:   stage.InOut("mosaic grid", "mosaic grid"),
-		Shared: cli.Stage,
+		Shared: cli.Stage | cli.Pairs,
 		Hints:  cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{
 			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.VoxelSize, Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
@@ -34,6 +34,7 @@ func Command() *cli.Command {
 			{Command: "resample mosaic_grid_3d_z03.ome.zarr mosaic_10um_z03.ome.zarr --n_levels 0", Usage: "10 µm, no pyramid"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 25 -j 8 --mem 2GiB", Usage: "25 µm, with 8 workers and 2 GiB of buffers"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "3.5 µm along z, 10 µm along y and x, uncompressed"},
+			{Command: "resample --batch slices.tsv -r 10 --report records/{name}.json", Usage: "all mosaics of a list, lines IN TAB OUT, with one start of the GPU"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner"}}},
 		Run:     cli.Accelerated(stage.GPU, run),

@@ -11,8 +11,9 @@ import (
 // What reads found is told when the command has succeeded, before its outputs are put in place.
 func Missing(r *cli.Run) *zarr.Missing {
 	m := &zarr.Missing{Refuse: r.Options.MissingChunks == "error"}
+	before := store.Denied() // to other runs of the process
 	r.AtEnd(func() error {
-		denied := store.Denied()
+		denied := store.Denied() - before
 		for _, x := range m.List() {
 			if err := tellMissing(r, &x, denied > 0); err != nil {
 				return err

@@ -20,8 +20,9 @@ const (
 	Layout                       // --zarr_format --codec --checksum --chunks --shard
 	Pyramid                      // --n_levels
 	Inputs                       // --missing_chunks
+	Pairs                        // --batch, in place of the arguments IN and OUT
 
-	// Stage combines all groups, for stages.
+	// Stage combines all groups but Pairs, for stages.
 	Stage = GPU | Resources | Outputs | Layout | Pyramid | Inputs
 )
 
@@ -146,11 +147,14 @@ func Common(s Shared) []Flag {
 	add(Inputs, inOut,
 		Flag{Name: "missing_chunks", Default: "warn", Choices: missingChunks, Usage: "how to treat chunks that are missing from an input: fill reads them as the fill value, warn does so too and reports chunks that were lost, error exits with code 3"},
 	)
+	add(Pairs, inOut,
+		Flag{Name: BatchFlag, Value: "FILE", Usage: "process many pairs, one after another, with one start of the program and its GPU: lines IN TAB OUT of FILE, or of standard input (-), in place of the arguments. Flags that name a file to write contain {name}, the name of a pair's OUT without .ome.zarr, or {out}, its whole path without that"},
+	)
 	add(GPU, gpuFiles, gpuFileFlags()...)
 	add(Resources, remoteFiles, httpFlags()...)
 	add(0, general,
 		Flag{Name: "progress", Default: "auto", Choices: []string{"auto", "bar", "plain", "none"}, Usage: "progress display: a bar, one line every 10 s (plain) or none; auto shows a bar on a terminal and plain lines elsewhere"},
-		Flag{Name: "report", Value: "FILE", Usage: "write a JSON record of the run: inputs, outputs, times, memory, warnings"},
+		Flag{Name: "report", Value: "FILE", Written: true, Usage: "write a JSON record of the run: inputs, outputs, times, memory, warnings"},
 		Flag{Name: "log_format", Default: "console", Choices: []string{"console", "json"}, Usage: "format of the log on standard error"},
 		Flag{Name: "verbose", Short: "v", Kind: Bool, Usage: "log more detail, with times"},
 		Flag{Name: "quiet", Short: "q", Kind: Bool, Usage: "log only errors and show no progress"},

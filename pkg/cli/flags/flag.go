@@ -53,6 +53,11 @@ type Flag struct {
 	// warns of it with this reason.
 	Ignored string
 
+	// Written says that the flag names a file or folder that the run writes: with --batch each pair has its own.
+	Written bool
+	// Alone says that the flag contradicts --batch: with it, a run is not one of a pair.
+	Alone bool
+
 	// Section is the title of the help's section in which the flag stands, one of [Sections]; "": that of the command's own flags.
 	Section string
 

@@ -192,6 +192,9 @@ func (l *Line) Count() error {
 	}
 	least, most := l.Command.limits()
 	usage := l.Command.Synopsis(l.Path)
+	if l.Batch() != "" {
+		return l.countBatch()
+	}
 	switch {
 	case len(l.args) < least:
 		var missing []string

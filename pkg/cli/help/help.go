@@ -49,6 +49,9 @@ func sections(c *flags.Command, path string) []section {
 	if c.Run != nil {
 		usage.lines = append(usage.lines, c.Synopsis(path)+" [flags]")
 	}
+	if c.Shared&flags.Pairs != 0 {
+		usage.lines = append(usage.lines, path+" --"+flags.BatchFlag+" FILE [flags]")
+	}
 	if len(c.Commands) > 0 {
 		usage.lines = append(usage.lines, path+" COMMAND [flags]")
 	}

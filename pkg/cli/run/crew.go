@@ -47,10 +47,10 @@ func (r *Run) warnOfIdleCores() {
 		all = fmt.Sprint(s.useful)
 	}
 	if mem > most {
-		r.Warn("memory for %d of %d cores, which the others help: %s need --mem %s, more than this job has", s.workers, r.Options.Threads, all, sizeFlag(mem))
+		r.warnOnce("memory for %d of %d cores, which the others help: %s need --mem %s, more than this job has", s.workers, r.Options.Threads, all, sizeFlag(mem))
 		return
 	}
-	r.Warn("memory for %d of %d cores, which the others help: --mem %s is enough for %s", s.workers, r.Options.Threads, sizeFlag(mem), all)
+	r.warnOnce("memory for %d of %d cores, which the others help: --mem %s is enough for %s", s.workers, r.Options.Threads, sizeFlag(mem), all)
 }
 
 // roundUp returns a size that is easy to read and at least n.

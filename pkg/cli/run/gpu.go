@@ -13,6 +13,9 @@ import (
 
 // Device is a GPU that a run uses.
 type Device interface {
+	// Begin tells a device that a run uses it from here on: what it did before is not for the record of that run, and
+	// its warnings are.
+	Begin(r *Run)
 	Record() (g record.GPU, peakBytes int64) // what the run record says of it
 	Close() error
 }
@@ -39,14 +42,17 @@ const fellBackVariable = "STRATA_GPU_FAILED"
 // is to be taken, of which [Run.withoutGPU] warns. A GPU that is required and cannot
 // be had is an error (exit code 4).
 func (r *Run) Device(ctx context.Context) (Device, error) {
-	o := &r.Options
-	if r.device != nil || !o.UseGPU {
+	if !r.Options.UseGPU {
+		return nil, nil
+	}
+	if r.device != nil {
 		return r.device, nil
 	}
-	d, err := r.accelerator(ctx, r)
+	d, err := r.gpu.open(ctx, r)
 	switch {
 	case err == nil:
 		r.device = d
+		d.Begin(r)
 		return d, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -74,8 +80,8 @@ func (r *Run) Chose(c record.Choice) {
 // Prepare calls f once, if a GPU is wanted, beside what the run does before it asks for the device: loading a
 // driver takes up to half a second. The end of the run waits for it.
 func (r *Run) Prepare(f func()) {
-	if r.prepared == nil && r.Options.UseGPU && r.accelerator != nil {
-		r.prepared = work.Async(func() struct{} { f(); return struct{}{} })
+	if r.gpu.prepared == nil && r.Options.UseGPU && r.accelerator != nil {
+		r.gpu.prepared = work.Async(func() struct{} { f(); return struct{}{} })
 	}
 }
 
@@ -95,45 +101,104 @@ func (r *Run) withoutGPU(reason error) error {
 	return nil
 }
 
-// fellBack notes in the record that the run computes on the CPU, where a GPU was wanted, and why.
-func (r *Run) fellBack(reason error) {
+// withoutIt notes why there is no GPU, and says so.
+func (r *Run) withoutIt(reason error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
+	r.mu.Unlock()
+	switch {
+	case !errors.Is(reason, errNoDriver) || r.IsSet("gpu"):
+		r.warnOnce("no usable GPU: %v; using the CPU", reason)
+	case (r.IsSet("use_gpu") || r.IsSet("gpu_mem")) && r.pair.first("runs on the CPU"):
+		r.Log.Info().Msgf("runs on the CPU: %v", reason)
+	default:
+		r.Decided("runs on the CPU: %v", reason)
+	}
 }
 
-// closeDevice gives the GPU back and notes in the record what it did.
+// closeDevice notes in the record what the GPU did, and gives it back unless further runs of the process use it.
 func (r *Run) closeDevice() {
-	if r.prepared != nil {
-		r.prepared()
-	}
 	switch d, late := r.later.end(); {
 	case d != nil:
-		r.device = d
+		r.device, r.gpu.device = d, d
 	case late:
 		r.tooLate()
 	}
-	if r.device == nil {
-		return
+	if r.device != nil {
+		g, peak := r.device.Record()
+		for i, t := range g.Trials {
+			g.Trials[i].Array = r.OwnNames(t.Array)
+		}
+		r.UsedGPU(g, peak)
+		r.device = nil
 	}
-	g, peak := r.device.Record()
-	for i, t := range g.Trials {
-		g.Trials[i].Array = r.OwnNames(t.Array)
+	if r.pair == nil {
+		r.gpu.close(r)
 	}
-	r.UsedGPU(g, peak)
-	if err := r.device.Close(); err != nil {
-		r.Warn("release the GPU: %v", err)
-	}
-	r.device = nil
 }
 
-// againWithoutGPU starts the process anew to do on the CPU what failed on a GPU; what
-// was written so far must be gone. After some faults the driver serves a process no
+// opened is the GPU of a process, which the runs of its pairs use one after another.
+type opened struct {
+	device   Device
+	reason   error           // why there is none
+	prepared func() struct{} // waits for what [Run.Prepare] began
+}
+
+// open takes the GPU into use by the first call. Later ones return the same device, or the same reason why there is
+// none.
+func (g *opened) open(ctx context.Context, r *Run) (Device, error) {
+	if g.device != nil || g.reason != nil {
+		return g.device, g.reason
+	}
+	d, err := r.accelerator(ctx, r)
+	switch {
+	case err == nil:
+		g.device = d
+	case ctx.Err() == nil:
+		g.reason = err
+	}
+	return d, err
+}
+
+// close gives the GPU back.
+func (g *opened) close(r *Run) {
+	if g.prepared != nil {
+		g.prepared()
+	}
+	if g.device == nil {
+		return
+	}
+	if err := g.device.Close(); err != nil {
+		r.Warn("release the GPU: %v", err)
+	}
+	g.device = nil
+}
+
+// Batched reports whether the run is one of several of its process, by --batch.
+func (r *Run) Batched() bool { return r.pair != nil }
+
+// Starts returns how many runs of the process, with this one, share the start of a GPU: 1 without --batch, 0 if it is
+// in use already.
+func (r *Run) Starts() int {
+	switch {
+	case r.gpu.device != nil:
+		return 0
+	case r.pair == nil:
+		return 1
+	}
+	return r.pair.left()
+}
+
+// failedOnGPU reports whether a run that ended with err had a GPU, and that failed.
+func (r *Run) failedOnGPU(err error) bool { return ExitCode(err) == ExitGPU && r.record.GPU != nil }
+
+// again starts the process anew, with further variables, to do what failed on a GPU; what
+// was written of it must be gone. After some faults the driver serves a process no
 // more, so that only a new one is safe. It returns only when that fails.
-func againWithoutGPU(reason error) error {
+func again(reason error, variables ...string) error {
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, CommandLine(), append(os.Environ(), fellBackVariable+"="+Message(oneLine(reason))))
+		err = syscall.Exec(self, CommandLine(), append(os.Environ(), variables...))
 	}
-	return fmt.Errorf("%w (restarting on the CPU: %v)", reason, err)
+	return fmt.Errorf("%w (starting again: %v)", reason, err)
 }

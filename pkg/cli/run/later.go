@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"strata/pkg/record"
@@ -26,7 +25,8 @@ type later struct {
 // the device that is there or on its way.
 //
 // A driver takes up to a second to start and cannot be interrupted. The end of the run does not wait for that: a
-// device that comes too late is given back by the goroutine, or by the end of the process.
+// device that comes too late is given back by the goroutine, or by the end of the process. Runs of --batch, which share
+// one start, wait for their device ([Run.Device]).
 func (r *Run) Later(ctx context.Context, wanted func() bool, there func(d Device)) {
 	if r.later.join(there) {
 		return
@@ -39,7 +39,9 @@ func (r *Run) Later(ctx context.Context, wanted func() bool, there func(d Device
 		defer func() { l.settle(d) }() // after a panic, too
 		err := work.Guard(func() (err error) {
 			if wanted() {
-				d, err = r.accelerator(ctx, r)
+				if d, err = r.accelerator(ctx, r); err == nil {
+					d.Begin(r)
+				}
 			}
 			return err
 		})
@@ -109,17 +111,4 @@ func (r *Run) tooLate() {
 	r.mu.Unlock()
 	c.On, c.Reason = "cpu", "ran on the CPU: the work was done before a GPU had started"
 	r.Chose(c)
-}
-
-// withoutIt notes why there is no GPU, and says so.
-func (r *Run) withoutIt(reason error) {
-	r.fellBack(reason)
-	switch {
-	case !errors.Is(reason, errNoDriver) || r.IsSet("gpu"):
-		r.Warn("no usable GPU: %v; using the CPU", reason)
-	case r.IsSet("use_gpu") || r.IsSet("gpu_mem"):
-		r.Log.Info().Msgf("runs on the CPU: %v", reason)
-	default:
-		r.Decided("runs on the CPU: %v", reason)
-	}
 }

@@ -13,6 +13,7 @@ import (
 // fakeDevice tells when it is given back.
 type fakeDevice chan struct{}
 
+func (d fakeDevice) Begin(*Run)                  {}
 func (d fakeDevice) Record() (record.GPU, int64) { return record.GPU{Name: "fake"}, 7 }
 func (d fakeDevice) Close() error                { close(d); return nil }
 
@@ -33,7 +34,7 @@ func TestLater(t *testing.T) {
 
 	there, on := make(chan Device, 2), fakeDevice(make(chan struct{}))
 	begun := 0
-	r := &Run{accelerator: func(context.Context, *Run) (Device, error) { begun++; return on, nil }}
+	r := &Run{gpu: &opened{}, accelerator: func(context.Context, *Run) (Device, error) { begun++; return on, nil }}
 	r.Later(ctx, wanted, func(d Device) { there <- d })
 	if d := <-there; d != Device(on) {
 		t.Errorf("%v came", d)
@@ -48,7 +49,7 @@ func TestLater(t *testing.T) {
 	}
 
 	late, opens := fakeDevice(make(chan struct{})), make(chan struct{})
-	r = &Run{accelerator: func(context.Context, *Run) (Device, error) { <-opens; return late, nil }}
+	r = &Run{gpu: &opened{}, accelerator: func(context.Context, *Run) (Device, error) { <-opens; return late, nil }}
 	r.Later(ctx, wanted, func(d Device) { t.Errorf("%v came after the end", d) })
 	r.closeDevice()
 	close(opens)
@@ -56,13 +57,13 @@ func TestLater(t *testing.T) {
 		t.Errorf("late: record %+v, choice %+v", r.record.GPU, r.record.Choice)
 	}
 
-	r = &Run{accelerator: func(context.Context, *Run) (Device, error) { t.Error("it was not wanted"); return nil, nil }}
+	r = &Run{gpu: &opened{}, accelerator: func(context.Context, *Run) (Device, error) { t.Error("it was not wanted"); return nil, nil }}
 	r.Later(ctx, func() bool { return false }, func(d Device) { there <- d })
 	if d := <-there; d != nil {
 		t.Errorf("not wanted, %v came", d)
 	}
 
-	r = &Run{Line: &flags.Line{}, accelerator: func(context.Context, *Run) (Device, error) { return nil, NoDriver(errors.New("no library")) }}
+	r = &Run{gpu: &opened{}, Line: &flags.Line{}, accelerator: func(context.Context, *Run) (Device, error) { return nil, NoDriver(errors.New("no library")) }}
 	r.Later(ctx, wanted, func(d Device) { there <- d })
 	if d := <-there; d != nil || r.record.Fallback == nil || r.record.Fallback.Reason != "no library" {
 		t.Errorf("%v came; fallback %+v", d, r.record.Fallback)

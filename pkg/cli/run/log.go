@@ -26,21 +26,24 @@ func (w *warnings) Run(e *zerolog.Event, level zerolog.Level, text string) {
 	if level != zerolog.WarnLevel {
 		return
 	}
-	text = Message(text)
+	if !w.note(Message(text)) || w.quiet {
+		e.Discard()
+	}
+}
+
+// note notes a warning, and reports whether it is a new one.
+func (w *warnings) note(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.seen[text] {
-		e.Discard()
-		return
+		return false
 	}
 	if w.seen == nil {
 		w.seen = map[string]bool{}
 	}
 	w.seen[text] = true
 	w.texts = append(w.texts, text)
-	if w.quiet {
-		e.Discard()
-	}
+	return true
 }
 
 func (w *warnings) list() []string {

@@ -46,11 +46,25 @@ func (r *Run) main() (code int) {
 		return PrintError(r.Stderr, r.Root.Name, err)
 	}
 	r.mem = r.Options.Mem
+	r.limit()
 	r.setUp(r.Root.Name)
 	defer r.display.Close()
 
 	ctx, sig := watchSignals(r.dump)
-	err = r.guarded(ctx)
+	if r.Batch() != "" {
+		return r.batch(ctx, sig, started)
+	}
+	err = r.carryOut(ctx, sig.got, sig.stop)
+	if r.failedOnGPU(err) && !r.Options.RequireGPU {
+		err = again(err, fellBackVariable+"="+Message(oneLine(err)))
+	}
+	return r.conclude(started, err)
+}
+
+// carryOut runs the command and puts its outputs in place. Signals that came are asked for by got, and at the end by
+// stop.
+func (r *Run) carryOut(ctx context.Context, got, stop func() error) error {
+	err := r.guarded(ctx)
 	if err == nil {
 		err = r.checkKept()
 	}
@@ -61,20 +75,25 @@ func (r *Run) main() (code int) {
 		err = r.tieTogether(ctx)
 	}
 	complete := false
-	if err == nil && sig.got() == nil {
+	if err == nil && got() == nil {
 		err = placeError(r.outputs.Commit())
 		complete = err == nil
 	}
 	r.outputs.Abort() // nothing after a commit
 	r.display.Close()
-	if s := sig.stop(); s != nil && !complete {
+	for _, release := range r.closing {
+		release()
+	}
+	if s := stop(); s != nil && !complete {
 		if err = s; len(r.outputs.Paths()) > 0 {
 			err = fmt.Errorf("%w: unfinished outputs are removed", s)
 		}
 	}
-	if ExitCode(err) == ExitGPU && r.record.GPU != nil && !r.Options.RequireGPU {
-		err = againWithoutGPU(err)
-	}
+	return err
+}
+
+// conclude writes the record of a run that ended with err, says how it ended, and is the exit code.
+func (r *Run) conclude(started time.Time, err error) int {
 	if r.Options.Report != "" && !errors.Is(err, atomic.ErrReserved) {
 		if reportErr := r.report(started, err); reportErr != nil {
 			if err == nil {
@@ -88,7 +107,7 @@ func (r *Run) main() (code int) {
 	case err == nil:
 		r.summarize(time.Since(started))
 	case !errors.Is(err, errPassedOn):
-		r.Log.Error().Msg(r.message(err))
+		r.Log.Error().Msg(r.pair.where() + r.message(err))
 	}
 	return ExitCode(err)
 }
@@ -119,6 +138,11 @@ func (r *Run) setUp(tool string) {
 	r.display = progress.New(mode, out, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
 	r.Log = newLogger(cleaner{r.display}, tool, o, r.warnings)
 	r.outputs = atomic.NewGroup(atomic.Options{Overwrite: o.Overwrite, Sync: o.Sync, Warn: r.Warn})
+}
+
+// limit bounds what the process takes of the machine.
+func (r *Run) limit() {
+	o := &r.Options
 	if o.Threads < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(o.Threads) // the local executor of a workflow limits nobody
 	}
@@ -189,11 +213,11 @@ func (r *Run) guarded(ctx context.Context) error {
 // prepare checks the options against the machine, before any work.
 func (r *Run) prepare() error {
 	for _, text := range r.early {
-		r.Warn("%s", text)
+		r.warnOnce("%s", text)
 	}
 	for _, g := range r.Given() {
 		if g.Flag.Ignored != "" {
-			r.Warn("flag --%s has no effect: %s", g.Flag.Name, g.Flag.Ignored)
+			r.warnOnce("flag --%s has no effect: %s", g.Flag.Name, g.Flag.Ignored)
 		}
 	}
 	o := &r.Options
@@ -240,6 +264,7 @@ func (r *Run) report(started time.Time, err error) error {
 	if r.Root.Alias() != nil {
 		rec.CalledAs = r.Root.Name
 	}
+	rec.Batch = r.pair.record()
 	rec.Version, rec.Commit = release.Build()
 	rec.Host, _ = os.Hostname()
 	rec.Platform = runtime.GOOS + "/" + runtime.GOARCH

@@ -34,7 +34,7 @@ func Accelerated(gpu Accelerator, do func(context.Context, *Run) error) flags.Ac
 	return func(l *flags.Line, s flags.Streams) int {
 		r := &Run{
 			Line: l, Meter: new(meter.Meter), Stdin: s.In, Stdout: s.Out, Stderr: s.Err,
-			do: do, accelerator: gpu, warnings: new(warnings),
+			do: do, accelerator: gpu, gpu: new(opened), warnings: new(warnings),
 		}
 		return r.main()
 	}
@@ -63,11 +63,13 @@ type Run struct {
 	together    []func(context.Context, []record.File) error
 	kept        []*sibling.Kept // inputs that are missing under their names
 	warnings    *warnings
-	device      Device          // nil: none is in use
-	later       *later          // one that comes beside the work, by [Run.Later]; may be nil
-	prepared    func() struct{} // waits for what [Run.Prepare] began
-	early       []string        // warnings from before there was a log
+	gpu         *opened  // of the process
+	device      Device   // nil: this run uses none
+	later       *later   // one that comes beside the work, by [Run.Later]; may be nil
+	pair        *pairRun // nil: without --batch
+	early       []string // warnings from before there was a log
 	atEnd       []func() error
+	closing     []func()
 	results     []string // of the line that ends the run; see [Run.Conclude]
 
 	mu     sync.Mutex // guards record and idle
@@ -78,6 +80,17 @@ type Run struct {
 // Warn logs a warning and notes it in the record; the same text only once.
 func (r *Run) Warn(format string, args ...any) {
 	r.Log.Warn().Msg(Message(fmt.Sprintf(format, args...)))
+}
+
+// warnOnce is Warn for what is true of all pairs of a batch alike: it is logged for the first, and in the record of
+// each.
+func (r *Run) warnOnce(format string, args ...any) {
+	text := Message(fmt.Sprintf(format, args...))
+	if r.pair.first(text) {
+		r.Warn("%s", text)
+	} else {
+		r.warnings.note(text)
+	}
 }
 
 // warnOfNonFinite warns of NaN and infinite voxels unless the stage has done so, with what they do to its result.
@@ -248,6 +261,9 @@ func (r *Run) Found(name string, value any) {
 // AtEnd has a check run when the command has succeeded, before its outputs are put in place. An error of it
 // is the command's.
 func (r *Run) AtEnd(check func() error) { r.atEnd = append(r.atEnd, check) }
+
+// AtClose has what reads an input released when the outputs of the run are in place, or removed.
+func (r *Run) AtClose(release func()) { r.closing = append(r.closing, release) }
 
 // UsedGPU notes the device in the record.
 func (r *Run) UsedGPU(g record.GPU, peakBytes int64) {

@@ -74,12 +74,13 @@ type question struct {
 	host cost.Host
 	auto bool   // the device may decode and encode
 	id   string // of the devices that are allowed; "": all
+	runs int    // that share the start of the device; 0: it has started
 }
 
 func (m model) question(ctx context.Context, r *cli.Run, w Work) question {
 	auto := r.Options.Backend == "auto"
 	host := cost.Host{Cores: min(r.Options.Threads, runtime.GOMAXPROCS(0)), Figures: m.host}
-	return question{w.job(ctx, r, auto), host, auto, r.Options.GPU}
+	return question{w.job(ctx, r, auto), host, auto, r.Options.GPU, r.Starts()}
 }
 
 // Where a run computes, in its record.
@@ -109,10 +110,10 @@ func (m model) choose(q question) (*record.Choice, error) {
 	if err != nil {
 		return nil, nil
 	}
-	best, err := m.fastest(q.job, q.host, list)
+	best, err := m.fastest(q.job, q.host, list, q.runs)
 	if err == nil && q.auto && (best.DeviceDecodes || best.DeviceEncodes) && gpu.NVCOMPLibrary().Reason != "" {
 		q.job.In.Device, q.job.Out.Device = false, false
-		best, err = m.fastest(q.job, q.host, list)
+		best, err = m.fastest(q.job, q.host, list, q.runs)
 	}
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (m model) choose(q question) (*record.Choice, error) {
 
 // joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device whatever it costs.
 func (m model) joins(r *cli.Run) bool {
-	return r.MayChoose() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
+	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
 }
 
 // firstOnDevice is how long nvCOMP took for its first calls on an H100, a megabyte at 20 to 70 MB/s, rounded up.
@@ -163,10 +164,13 @@ func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources
 	return nil
 }
 
-// fastest returns the choice for the device that would do the job in the shortest time.
-func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info) (best cost.Choice, err error) {
+// fastest returns the choice for the device that would do the job in the shortest time. Its start is shared by so
+// many jobs; 0: it was before.
+func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info, jobs int) (best cost.Choice, err error) {
 	for i, info := range list {
-		c, err := cost.Choose(j, h, m.device(info, j, h.Cores))
+		d := m.device(info, j, h.Cores)
+		d.Started, d.Jobs = jobs == 0, jobs
+		c, err := cost.Choose(j, h, d)
 		if err != nil {
 			return best, err
 		}

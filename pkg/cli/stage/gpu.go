@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"strata/pkg/cli"
 	"strata/pkg/gds"
@@ -78,10 +79,6 @@ func usable(id string) (out []gpu.Info, err error) {
 }
 
 func open(ctx context.Context, r *cli.Run) (*device, error) {
-	m, err := newModel()
-	if err != nil {
-		return nil, err
-	}
 	list, err := usable(r.Options.GPU)
 	if err != nil {
 		return nil, err
@@ -97,9 +94,11 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if n == 0 {
 		n = min(memoryOnDevice*r.Options.AssuredMem(), largest)
 	}
+	opened := &device{}
+	opened.Begin(r)
 	l, err := lease.Acquire(ctx, "", devices, n, lease.Options{
 		Wait: func(text string) { r.Log.Info().Msg(text) },
-		Warn: func(text string) { r.Warn("%s", text) },
+		Warn: opened.warn,
 	})
 	if err != nil {
 		return nil, err
@@ -113,33 +112,61 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if how.Threads == 0 {
 		how.Threads = r.Options.Threads
 	}
-	files, err := gds.NewPool(d, how, func(text string) { r.Warn("%s", text) })
+	files, err := gds.NewPool(d, how, opened.warn)
 	if err != nil {
 		if err := errors.Join(d.Close(), l.Release()); err != nil {
 			r.Warn("release the GPU: %v", err)
 		}
 		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}
-	return &device{Device: d, run: r, lease: l, files: files, tried: trial.New(m.tries(), r.Options.Threads)}, nil
+	opened.Device, opened.lease, opened.files = d, l, files
+	return opened, nil
 }
 
 // device is a leased GPU as the command line sees it.
 type device struct {
 	*gpu.Device
-	run   *cli.Run
 	lease *lease.Lease
 	files *gds.Pool
-	ways  zarrgpu.Counts
-	tried *trial.Book // nil: nothing is tried
+	run   atomic.Pointer[cli.Run] // that uses it
+
+	// What the run has done with it, and what runs before it had.
+	ways   *zarrgpu.Counts
+	tried  *trial.Book // nil: nothing is tried
+	before moved
 }
 
-// Record describes the device for the run record.
+// moved counts bytes that were copied to and from a device, those of them that went straight from and to files, and
+// pieces that should have.
+type moved struct{ up, down, straightUp, straightDown, fallbacks int64 }
+
+func (d *device) moved() (m moved) {
+	m.up, m.down, _ = d.Traffic()
+	m.straightUp, m.straightDown, m.fallbacks = d.Straight()
+	return m
+}
+
+// Begin tells the device which run uses it from here on.
+func (d *device) Begin(r *cli.Run) {
+	d.run.Store(r)
+	d.ways, d.tried = new(zarrgpu.Counts), nil
+	if d.Device != nil {
+		d.before = d.moved()
+		d.Memory().ForgetPeak()
+	}
+}
+
+// warn gives a warning to the run that uses the device.
+func (d *device) warn(text string) { d.run.Load().Warn("%s", text) }
+
+// Record describes the device for the run record, and says what was measured.
 func (d *device) Record() (record.GPU, int64) {
-	up, down, _ := d.Traffic()
-	straightUp, straightDown, fallbacks := d.Straight()
+	tellTrials(d.run.Load(), d.tried.Outcomes())
+	now, before := d.moved(), d.before
 	g := record.GPU{
-		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: up, BytesFromDevice: down,
-		BytesStraightToDevice: straightUp, BytesStraightFromDevice: straightDown, GDSFallbacks: fallbacks,
+		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: now.up - before.up, BytesFromDevice: now.down - before.down,
+		BytesStraightToDevice: now.straightUp - before.straightUp, BytesStraightFromDevice: now.straightDown - before.straightDown,
+		GDSFallbacks:   now.fallbacks - before.fallbacks,
 		BytesByBackend: map[string]int64{}, ReadAgain: d.ways.Fallbacks(), BackendReasons: d.ways.Reasons(),
 	}
 	for _, w := range []zarrgpu.Way{zarrgpu.Host, zarrgpu.Bounce, zarrgpu.GDS, zarrgpu.NVComp} {
@@ -157,8 +184,7 @@ func (d *device) Record() (record.GPU, int64) {
 	return g, d.Memory().Peak()
 }
 
-// Close says what was measured, and gives the device back, and then the lease.
+// Close gives the device back, and then the lease.
 func (d *device) Close() error {
-	tellTrials(d.run, d.tried.Outcomes())
 	return errors.Join(d.files.Close(), d.Device.Close(), d.lease.Release())
 }

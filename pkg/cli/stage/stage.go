@@ -27,7 +27,16 @@ import (
 // Open declares an OME-Zarr image as input, opens it and passes on what the
 // reader noticed. Levels below level 0 may be missing.
 func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
-	return openImage(ctx, r, path, func() zarr.Option { return zarr.NoteMissing(datasets.Missing(r)) })
+	in, err := openImage(ctx, r, path, func() zarr.Option { return zarr.NoteMissing(datasets.Missing(r)) })
+	if err == nil {
+		r.AtClose(func() {
+			for _, l := range in.Levels {
+				l.Array.Close()
+			}
+			_ = in.Levels[0].Array.Store().Close() // it was only read from
+		})
+	}
+	return in, err
 }
 
 // Browse opens an image as [Open] does, for a program that shows parts of it for as long as somebody looks: it keeps
@@ -60,6 +69,9 @@ func openImage(ctx context.Context, r *cli.Run, path string, missing func() zarr
 		opts = append(opts, missing())
 	}
 	in, err := ngff.OpenPresent(ctx, st, key, opts...)
+	if err != nil {
+		_ = st.Close()
+	}
 	if errors.Is(err, store.ErrNoDirect) {
 		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
 	}
@@ -186,7 +198,10 @@ func ResourcesJoined(ctx context.Context, r *cli.Run, task *progress.Task, w Wor
 // add lets a stage compute on a device.
 func (m model) add(r *cli.Run, on *device, res *oct.Resources) {
 	res.Workers = r.Options.Threads // each holds a part of the device's memory
-	res.Device, res.Backend, res.Files, res.Ways, res.Trials = on.Device, r.Options.Backend, on.files, &on.ways, on.tried
+	if on.tried == nil {
+		on.tried = trial.New(m.tries(), res.Workers)
+	}
+	res.Device, res.Backend, res.Files, res.Ways, res.Trials = on.Device, r.Options.Backend, on.files, on.ways, on.tried
 }
 
 // mostTold limits the trials in the log; the record has all.

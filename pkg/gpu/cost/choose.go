@@ -101,17 +101,22 @@ type Device struct {
 	Workers int   // regions that are on the device at once
 	Pinned  int64 // bytes of page-locked memory to be made
 	Cubins  bool  // kernels are loaded, not compiled by the driver
+	Started bool  // another job of the process uses it already
+	Jobs    int   // of the process that share its start, with this one; 0 means 1
 }
 
-// Start returns the seconds until a device works on a first region: for the driver, the context, the given
-// number of kernels, and page-locked memory.
+// Start returns the job's share of the seconds until a device works on a first region: for the driver, the context,
+// the given number of kernels, and page-locked memory.
 func (d Device) Start(kernels int) float64 {
+	if d.Started {
+		return 0
+	}
 	f := d.Figures
 	load := f.get("jit")
 	if d.Cubins {
 		load = f.get("cubin")
 	}
-	return f.get("init") + f.get("context") + float64(kernels)*load + float64(d.Pinned)/f.get("pin")
+	return (f.get("init") + f.get("context") + float64(kernels)*load + float64(d.Pinned)/f.get("pin")) / float64(max(d.Jobs, 1))
 }
 
 // LeastStart returns the seconds that the driver and the context of a GPU take at least, whichever it is. Figures of given

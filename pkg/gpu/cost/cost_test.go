@@ -112,7 +112,7 @@ func TestChoose(t *testing.T) {
 		"no device":                                        {Job{Stage: "focal", In: array(Blosc, 400), Out: Array{Codec: Blosc}}, Host{Cores: 4}, nil, false, false, false},
 		"small input: the start decides":                   {Job{Stage: "focal", In: Array{Codec: Blosc, Bytes: gb / 8, Streams: 400, Region: 52 << 20, Device: true}, Out: Array{Codec: Blosc}}, Host{Cores: 4}, a100(), false, false, false},
 		"many streams, few cores: the device decodes":      {Job{Stage: "focal", In: array(Blosc, 400), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 2, Storage: 20e9}, a100(), true, true, true},
-		"one stream, few cores: the host decodes":          {Job{Stage: "stitch", In: array(Zstd, 1), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 4}, a100(), true, false, true},
+		"one stream, few cores: the host decodes":          {Job{Stage: "stitch", In: array(Zstd, 1), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 6}, a100(), true, false, true},
 		"aip, many cores: storage decides, the host is it": {Job{Stage: "aip", In: array(Blosc, 400), Out: Array{Codec: Blosc}}, Host{Cores: 32}, a100(), false, false, false},
 		"raw, aip: nothing to win":                         {Job{Stage: "aip", In: array(Raw, 0), Out: Array{Codec: Blosc}}, Host{Cores: 16}, a100(), false, false, false},
 		"what the device cannot decode the host does":      {Job{Stage: "focal", In: Array{Codec: Blosc, Bytes: 20 * gb, Streams: 400, Region: 52 << 20}, Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 4}, a100(), true, false, true},

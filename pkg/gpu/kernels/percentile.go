@@ -115,10 +115,24 @@ func (p *MagnitudePercentile) window(from, to int64) {
 // Several streams may be used at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	if !p.Looks() {
-		// A block adds up its counters at its end: it is worth that from as many elements on.
-		return queueTyped(s, "percentile", "counts", p.kind, counting((n+63)/64), src, p.table, n)
+		return queueTyped(s, "percentile", "counts", p.kind, tallies(p.kind, n), src, p.table, n)
 	}
 	return queueTyped(s, "percentile", "keys", p.kind, counting((n+15)/16), src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
+}
+
+// tallies returns the grid that counts n integers of up to 16 bits. A block adds its counters to the table at its
+// end: it is worth that from as many elements on.
+func tallies(t dtype.Type, n int64) shape {
+	if t.Size() == 1 {
+		const each, most, threads = 1 << 15, 2048, 128
+		return shape{gpu.Dim{int(min(max(n/each, 1), most)), 1, 1}, gpu.Dim{threads, 1, 1}}
+	}
+	const each, most = 1 << 18, 512
+	blocks := int(min(max(n/each, 1), most))
+	if t == dtype.Uint16 {
+		blocks *= 2 // those that count the other half of the magnitudes
+	}
+	return shape{gpu.Dim{blocks, 1, 1}, gpu.Dim{blockSize, 1, 1}}
 }
 
 // Begin ends a pass, or the look, and starts another if one is needed. The caller has waited for everything

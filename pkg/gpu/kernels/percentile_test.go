@@ -20,11 +20,14 @@ func magnitudePercentile[T dtype.Element](t *testing.T) {
 	b := open(t)
 	v := sample[T](2003)
 	if kind := dtype.Of[T](); small(kind) {
-		// several blocks, some magnitudes that many have, and more of them than a block has room for
+		// some magnitudes that more have than a counter holds, and some that neighbours share
 		v = sample[T](50003)
 		for i := range v {
-			if i%3 == 0 {
+			switch {
+			case i%3 == 0:
 				v[i] = v[i/9000]
+			case i > 20000 && i%8 < 3:
+				v[i] = v[i-1]
 			}
 		}
 	}
@@ -68,6 +71,39 @@ func magnitudePercentile[T dtype.Element](t *testing.T) {
 			p.Release()
 		}
 	}
+}
+
+// TestTallies: all counters of integers of up to 16 bits, of several blocks, in two calls.
+func TestTallies(t *testing.T) {
+	t.Run("uint8", tallied[uint8])
+	t.Run("int8", tallied[int8])
+	t.Run("uint16", tallied[uint16])
+	t.Run("int16", tallied[int16])
+}
+
+func tallied[T dtype.Element](t *testing.T) {
+	b := open(t)
+	kind := dtype.Of[T]()
+	v := sample[T](2<<15 + 5001)
+	if kind.Size() == 2 {
+		v = sample[T](1<<19 + 4001)
+	}
+	for i := range v { // what most have
+		if i%5 == 0 {
+			v[i] = v[0]
+		}
+	}
+	p, err := NewMagnitudePercentile(b.stream, kind, 50, 1)
+	b.check(err)
+	defer p.Release()
+	src, first := upload(b, v), len(v)-4000
+	b.check(p.Add(b.stream, src, int64(first)))
+	b.check(p.Add(b.stream, upload(b, v[first:]), int64(len(v)-first)))
+	want := make([]uint64, 1<<16)
+	for _, x := range v {
+		want[int(math.Abs(float64(x)))]++
+	}
+	equal(t, "counters", download[uint64](b, p.table), want)
 }
 
 // percentileOf is the CPU's, of values in float32.

@@ -6,10 +6,16 @@ import (
 )
 
 // AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc, n float64, which
-// begins at zero if begin. bad, a uint64, increases by the number of NaN and infinite voxels.
+// begins at zero if begin. bad, a uint64, increases by the number of NaN and infinite voxels. Of integers of up to
+// 16 bits, acc holds sums of integers, which float64 has exactly: whatever the order, the bits are the same.
 func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
-	first := bit(begin)
-	return queueTyped(s, "project", "add_planes", t, few(n, max(1, 8/t.Size())), src, acc, bad, n, int32(nz), first)
+	g := few(n, 1)
+	if small(t) {
+		const lanes, slices = 32, 8 // of planes, side by side
+		each := int64(lanes * 16 / t.Size())
+		g = shape{gpu.Dim{max(1, int((n+each-1)/each)), 1, 1}, gpu.Dim{lanes, slices, 1}}
+	}
+	return queueTyped(s, "project", "add_planes", t, g, src, acc, bad, n, int32(nz), bit(begin))
 }
 
 // Mean queues filter.Mean: dst, n float32, is acc, n float64, over nz planes.

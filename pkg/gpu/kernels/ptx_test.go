@@ -48,8 +48,8 @@ func TestAccessesAreWide(t *testing.T) {
 		kernel      string
 		load, store int
 	}{
-		{"add_planes_u8", 8, 16}, {"add_planes_i16", 8, 16}, {"add_planes_f32", 8, 16},
-		{"roll_u8", 4, 4}, {"roll_i8", 4, 4}, {"roll_u16", 8, 8}, {"roll_i16", 8, 8},
+		{"add_planes_u8", 16, 8}, {"add_planes_i16", 16, 8},
+		{"roll_u8", 4, 4}, {"roll_i8", 4, 4}, {"roll_u16", 4, 4}, {"roll_i16", 4, 4},
 		{"from_f32_u8", 16, 4}, {"from_f32_i16", 16, 8}, {"from_f32_i32", 16, 16}, {"from_f32_f64", 16, 16},
 		{"row_means_u8", 4, 16}, {"row_means_f32", 16, 16},
 		{"counts_u8", 16, 0}, {"counts_i16", 16, 0}, {"xxh64_ranges", 8, 8},

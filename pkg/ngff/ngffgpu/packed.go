@@ -162,10 +162,13 @@ func onHost(err error) bool {
 	return errors.Is(err, gpu.ErrMemory) || errors.Is(err, errMistrusted) || errors.Is(err, errUnproved) || errors.As(err, &piece)
 }
 
-// encode brings a chunk down and encodes it.
+// encode brings a chunk down and encodes it, in pieces if page-locked memory is short.
 func (t *Tile) encode(s *gpu.Stream, chunk gpu.Span) ([]byte, error) {
 	host, err := t.Writer.device.Host(int(chunk.Bytes()))
-	if err != nil {
+	switch {
+	case errors.Is(err, gpu.ErrMemory):
+		return t.encodePieces(s, chunk)
+	case err != nil:
 		return nil, err
 	}
 	defer host.Release()
@@ -174,4 +177,34 @@ func (t *Tile) encode(s *gpu.Stream, chunk gpu.Span) ([]byte, error) {
 		return nil, err
 	}
 	return t.out.Array(0).Codecs().Encode(new(codec.Scratch), nil, host.B)
+}
+
+// leastPiece is the smallest piece of a chunk that comes down at a time.
+const leastPiece = 4096
+
+// encodePieces brings a chunk down in pieces and encodes it.
+func (t *Tile) encodePieces(s *gpu.Stream, chunk gpu.Span) ([]byte, error) {
+	raw, err := mem.Alloc(int(chunk.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	defer mem.Free(raw)
+	n := chunk.Bytes() / 2
+	host, err := t.Writer.device.Host(int(n))
+	for ; errors.Is(err, gpu.ErrMemory) && n > leastPiece; host, err = t.Writer.device.Host(int(n)) {
+		n = max(leastPiece, n/2)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	for at := int64(0); at < chunk.Bytes(); at += int64(len(host.B)) {
+		part := host.B[:min(int64(len(host.B)), chunk.Bytes()-at)]
+		s.Download(part, chunk.From(at, int64(len(part))))
+		if err := s.Wait(); err != nil {
+			return nil, err
+		}
+		copy(raw[at:], part)
+	}
+	return t.out.Array(0).Codecs().Encode(new(codec.Scratch), nil, raw)
 }

@@ -29,6 +29,8 @@ type Tile struct {
 	device []*gpu.Buffer // to be released
 	host   []*mem.Buffer
 
+	holds bool // it is counted as holding memory
+
 	piece *trial.Piece   // of a trial; nil: none
 	watch [2]trial.Watch // of a piece that is timed
 }
@@ -98,6 +100,7 @@ func (t *Tile) Release() {
 	for i := range t.watch {
 		_ = t.watch[i].Close() // a lost device has them no more
 	}
+	t.held.give(t)
 }
 
 // free releases the tile's memory.

@@ -56,6 +56,8 @@ type Writer struct {
 	trial   *trial.Trial  // of packed and whole
 	layout
 
+	held holding // page-locked memory of tiles
+
 	warm       atomic.Bool // the encoder's kernels are loaded, as far as a trial waits for that
 	proving    sync.Mutex  // held while the host decodes what the device has encoded
 	proved     atomic.Bool // that was right: chunks are written as the device encodes them
@@ -108,7 +110,7 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
-		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host"); w.trial != nil {
+		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "", "nvcomp", "host"); w.trial != nil {
 			w.device.Beside(w.warmUp)
 		}
 	}
@@ -182,12 +184,14 @@ func (w *Writer) first(stream, call error) error {
 // Begin queues all work of the device on a tile, after the work already on the stream. The tile lies at the
 // beginning of src, which is aligned to the element size, in C order and native byte order. Once the stream
 // has been waited for, the caller may reuse src and calls [Tile.Write] to store the tile. Begin returns
-// errors of allocating and queuing; failures of queued work come from the stream's Wait.
+// errors of allocating and queuing; failures of queued work come from the stream's Wait. If page-locked memory is short,
+// the error is [gpu.ErrMemory], and [Writer.Await] waits for some.
 func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err
 	}
 	t := &Tile{Writer: w, way: w.way, start: start, dims: shape, shape: padded(shape, 1), src: src}
+	w.held.take(t)
 	t.watched(s)
 	err := error(nil)
 	if t.way == whole {

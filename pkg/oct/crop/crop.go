@@ -175,9 +175,6 @@ func (p *cropper) enough() error {
 	if _, err := p.workers(each, pyramid); err != nil {
 		return err
 	}
-	if p.res.Device != nil { // whose plan of the search begins to use it
-		return nil
-	}
 	s, depths := p.search()
 	return surface.Check(p.Mosaic, s, p.res, int64(depths)*8*1024, true)
 }

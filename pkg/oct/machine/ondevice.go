@@ -68,22 +68,23 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 	s := p.Source
 	c := s.columns
 	var output *ngffgpu.Writer
-	place, device := 4096+p.Back, c.Bytes(c.SlotShape())+4096+p.Percentile.onDevice()
-	var host int64
+	place, device := mem.Pooled(8+p.Back), mem.Pooled(c.Bytes(c.SlotShape()))+4096+p.Percentile.onDevice()
+	var host, pinned, leaving int64
 	if p.Resize != nil {
 		host, device = p.resizeOnDevice()
+		pinned = mem.Pooled(p.weights()) // on their way
 	}
 	for _, n := range p.Blocks {
 		device += mem.Pooled(n)
 	}
 	if p.Look != nil {
-		place += p.look()
+		place = mem.Pooled(8 + p.Back + p.look())
 	} else if p.Output != nil {
 		output = s.res.Output(p.Output)
-		pinned, leaving := c.Leaving(output, s.res.Device, p.Tile, device)
-		place, device = place+pinned, device+leaving
+		leaves, onDevice := output.Memory(p.Tile)
+		place, leaving = place+leaves, onDevice
 	}
-	workers, err = c.Workers(s.res, p.Mem, host, place, device, p.What)
+	workers, err = c.Workers(transfer.Needs{What: p.What, Mem: p.Mem, Host: host, Pinned: pinned, Place: place, Device: device, Leaving: leaving})
 	return p.starting(output), workers, err
 }
 
@@ -149,7 +150,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		}
 	}
 	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
-	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil {
+	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), c.Slots, 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil {
 		return err
 	}
 	if output != nil {
@@ -325,12 +326,26 @@ func (w *onDevice) down(t *deviceTile, b Block) []byte {
 	return to
 }
 
+// leave queues the device's part of writing a tile. If the page-locked memory for it is in use, it waits for tiles that
+// are being written, its own and those of other workers.
+func (w *onDevice) leave(place int, start, shape []int, tile gpu.Span) error {
+	err := w.leaving.Begin(w.dev.Stream, place, start, shape, tile)
+	if !errors.Is(err, gpu.ErrMemory) {
+		return err
+	}
+	w.settle() // else its own tiles would wait for it
+	if w.err != nil {
+		return w.err
+	}
+	return w.leaving.Await(w.ctx, w.dev.Stream, place, start, shape, tile)
+}
+
 func (w *onDevice) Write(start, shape []int, tile Block) {
 	w.try(func() error {
 		t, p := w.tile(), w.plan
 		if p.Look == nil {
 			t.write = func() error { return w.leaving.Write(w.ctx, t.place) }
-			return w.leaving.Begin(w.dev.Stream, t.place, start, shape, tile.device)
+			return w.leave(t.place, start, shape, tile.device)
 		}
 		b := w.down(t, tile) // who looks writes
 		t.write = func() error {

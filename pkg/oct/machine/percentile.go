@@ -12,6 +12,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/work"
 )
 
@@ -38,7 +39,7 @@ func (s *Source) NewPercentile(percent float64) (*Percentile, error) {
 	p.bytes = s.res.Device.Memory().Limit() / 32
 	s.fewerRows(p.onDevice())
 	region := mem.Pooled(s.columns.Bytes(s.columns.SlotShape()))
-	_, err := s.columns.Workers(s.res, s.res.Mem, 1<<20, mem.Pooled(1), region+p.onDevice(), "counting "+s.columns.Pieces())
+	_, err := s.columns.Workers(transfer.Needs{What: "counting " + s.columns.Pieces(), Mem: s.res.Mem, Host: 1 << 20, Place: mem.Pooled(8), Device: region + p.onDevice()})
 	if err != nil {
 		return nil, err
 	}

@@ -134,35 +134,34 @@ func (r *deviceRoller) free() {
 
 // beginRollingOnDevice implements beginOnDevice for a plan that rolls.
 func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
-	s := p.Source
-	m, c, limit := s.mosaic, s.columns, s.res.Device.Memory().Limit()
-	shifts := mem.Pooled(4 * int64(m.Chunk[1]) * int64(m.Chunk[2]))
-	each := func() int64 { return 2*mem.Pooled(c.Piece()) + mem.Pooled(countsBytes) } // beside slots
+	c := p.Source.columns
 	for {
-		_, slot := c.Memory(c.SlotShape())
-		if each()+slot+shifts <= limit || !c.Less() {
-			break
+		n, output := p.rolledOnDevice()
+		if workers, err = c.Workers(n); err == nil {
+			return p.starting(output), workers, nil
+		}
+		if !transfer.FewerRows(err) || !c.Less() {
+			return nil, 0, err
 		}
 	}
-	_, slot := c.Memory(c.SlotShape())
-	worker, host, place := each(), p.Roll.Chunk, mem.Pooled(8)
-	var output *ngffgpu.Writer
-	if c.Rows == m.Chunk[1] {
-		output = s.res.Output(p.Output)
-		pinned, leaving := output.Memory(m.Tile())
-		place += pinned
-		if worker+transfer.MostSlots*(slot+leaving)+shifts <= limit { // else the writer does without
-			worker += transfer.MostSlots * leaving
-		}
-	} else { // put together on the host
-		host += transfer.MostSlots * mem.Pooled(m.TileBytes())
-		place = mem.Pooled(c.Piece() + 8)
+}
+
+// rolledOnDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time. output is nil
+// if rows are put together on the host.
+func (p *Plan) rolledOnDevice() (n transfer.Needs, output *ngffgpu.Writer) {
+	m, c := p.Source.mosaic, p.Source.columns
+	n = transfer.Needs{
+		What: p.What + " " + c.Pieces(), Mem: p.Mem, Host: p.Roll.Chunk, Place: mem.Pooled(8),
+		Device: 2*mem.Pooled(c.Piece()) + mem.Pooled(countsBytes), Shared: mem.Pooled(4 * int64(m.Chunk[1]) * int64(m.Chunk[2])),
 	}
-	if workers, err = c.Workers(s.res, p.Mem, host, place, worker+shifts, p.What+" "+c.Pieces()); err != nil {
-		return nil, 0, err
+	if c.Rows < m.Chunk[1] {
+		n.PlaceHost, n.Place = mem.Pooled(m.TileBytes()), mem.Pooled(c.Piece()+8)
+		return n, nil
 	}
-	workers = int(max(1, min(int64(workers), (limit-shifts)/(worker+transfer.MostSlots*slot))))
-	return p.starting(output), workers, nil
+	output = p.Source.res.Output(p.Output)
+	pinned, leaving := output.Memory(m.Tile())
+	n.Place, n.Leaving = n.Place+pinned, leaving
+	return n, output
 }
 
 func (w *onDevice) beginRolling() error {
@@ -177,7 +176,7 @@ func (w *onDevice) beginRolling() error {
 		return nil
 	}
 	r.back = n
-	for range transfer.MostSlots {
+	for range s.columns.Slots {
 		b, err := mem.Alloc(int(s.mosaic.TileBytes()))
 		if err != nil {
 			return fmt.Errorf("memory for a tile: %w", err)

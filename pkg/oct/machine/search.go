@@ -53,6 +53,23 @@ const (
 // NewSearch plans a search of the source within mem bytes of host memory; with gradients, Found gets gradients on
 // a device, too. Close releases the memory.
 func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
+	p, err := s.planSearch(search, mem, gradients)
+	if err == nil && s.res.Device != nil {
+		err = p.beginOnDevice()
+	}
+	return p, err
+}
+
+// CheckSearch returns an error if [Source.NewSearch] would have too little memory.
+func (s *Source) CheckSearch(search filter.InterfaceSearch, mem int64, gradients bool) error {
+	p, err := s.planSearch(search, mem, gradients)
+	if err == nil {
+		p.Close()
+	}
+	return err
+}
+
+func (s *Source) planSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
 	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients}
 	if err := s.Whole(s.res.Meter); err != nil {
 		return nil, err
@@ -176,36 +193,46 @@ func (p *Plan) searchOnHost() int64 {
 }
 
 // planOnDevice determines the size of pieces, the number of workers and the memory left for seams.
-func (p *Search) planOnDevice() (err error) {
-	s := p.source
-	m, c := s.mosaic, s.columns
-	p.planes = p.Seen(m.Shape[0])
+func (p *Search) planOnDevice() error {
+	c := p.source.columns
+	p.planes = p.Seen(p.source.mosaic.Shape[0])
 	c.Depth = p.planes
-	p.X = Segments(&p.InterfaceSearch, m.Shape[2], m.Chunk[2])
-	weights := mem.Pooled(kernels.SearcherBytes(p.InterfaceSearch))
-	limit := s.res.Device.Memory().Limit() - weights
-	var each, seams int64
 	for {
-		p.Y = Segments(&p.InterfaceSearch, m.Shape[1], c.Rows)
-		_, slot := c.Memory(c.SlotShape())
-		seams = min(p.planMemory(), limit/4)
-		for each = p.memory.all() + slot; each > limit-seams && p.shrink(); {
-			each = p.memory.all() + slot
-		}
-		if each <= limit || !c.Less() {
-			break
+		err := p.fitOnDevice()
+		if err == nil || !transfer.FewerRows(err) || !c.Less() {
+			return err
 		}
 	}
-	p.workers, err = c.Workers(s.res, p.mem, mem.Pooled(p.memory.aside), mem.Pooled(p.memory.result), p.memory.all()+weights, "searching "+s.pieces())
+}
+
+// fitOnDevice is planOnDevice for pieces of as many rows as are on the device at a time.
+func (p *Search) fitOnDevice() (err error) {
+	s := p.source
+	m, c := s.mosaic, s.columns
+	p.Y, p.X = Segments(&p.InterfaceSearch, m.Shape[1], c.Rows), Segments(&p.InterfaceSearch, m.Shape[2], m.Chunk[2])
+	weights := mem.Pooled(kernels.SearcherBytes(p.InterfaceSearch))
+	limit := s.res.Device.Memory().Limit() - weights
+	_, slot := c.Memory(c.SlotShape())
+	seams := min(p.planMemory(), limit/4)
+	for p.memory.all()+slot > limit-seams && p.shrink() {
+	}
+	p.workers, err = c.Workers(transfer.Needs{
+		What: "searching " + s.pieces(), Mem: p.mem, Pinned: mem.Pooled(p.memory.aside), Place: mem.Pooled(8 + p.memory.result - countsBytes), Device: p.memory.all(), Shared: weights,
+	})
 	if err != nil {
 		return err
 	}
 	// seams come before more workers
-	_, slot := c.Memory(c.SlotShape())
-	each = p.memory.all() + transfer.MostSlots*slot
+	_, slot = c.Memory(c.SlotShape())
+	each := p.memory.all() + int64(c.Slots)*slot
 	p.workers = int(max(1, min(int64(p.workers), (limit-seams)/each)))
 	p.Seams = NewPool(s.res, max(0, limit-int64(p.workers)*each))
-	stream, err := s.res.Device.Stream()
+	return nil
+}
+
+// beginOnDevice brings the weights there.
+func (p *Search) beginOnDevice() error {
+	stream, err := p.source.res.Device.Stream()
 	if err != nil {
 		return err
 	}

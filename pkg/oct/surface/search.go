@@ -30,11 +30,11 @@ func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceS
 
 // Check returns an error if [FindInterfaces] would have too little memory.
 func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool) error {
-	p, err := plan(m, search, &res, reserved, gradients)
-	if err == nil {
-		p.Close()
+	source, err := machine.NewSource(m, &res, res.Meter)
+	if err != nil {
+		return err
 	}
-	return err
+	return source.CheckSearch(search, res.Mem-reserved, gradients)
 }
 
 // interfaceMap is a running search. The mosaic is loaded piece by piece, but the mean filter reaches across their

@@ -83,6 +83,11 @@ template <class T> inline T atomicMin(T* p, T v) {
     if (v < old) *p = v;
     return old;
 }
+template <class T> inline T atomicCAS(T* p, T compare, T v) {
+    const T old = *p;
+    if (old == compare) *p = v;
+    return old;
+}
 using std::max; using std::min;
 inline int __float_as_int(float v) { int b; memcpy(&b, &v, 4); return b; }
 inline long long __double_as_longlong(double v) { long long b; memcpy(&b, &v, 8); return b; }

@@ -65,18 +65,26 @@ struct Thread {
 enum class Space { Param, Global, Shared };
 enum class Access { Read, Write, Atomic };
 
-// Counter counts what a launch asks of memory.
+// Counter counts what a launch asks of memory, as a device's warps would ask: lanes that come to an instruction in the same turn of all loops
+// around it ask together, whatever they did before.
 class Counter {
 public:
-    void begin(size_t threads, size_t instructions);
+    void begin(const Code& code, size_t threads);
+    void branch(unsigned thread, size_t from, size_t to); // back, to the beginning of a loop
     void touch(unsigned thread, size_t instruction, Space space, Access access, uint64_t address, size_t n);
     void end_block();
     Counts end();
 
 private:
+    struct Loop { // a natural one: of what comes back to its first instruction, through which all come
+        size_t first;
+        std::vector<bool> has;      // instructions
+        std::vector<size_t> inside; // loops
+    };
+    void find_loops(const Code& code);
     struct Asked { // by a lane
-        uint64_t address;
-        uint32_t time, instruction; // how often the thread has run it before
+        uint64_t address, turn;
+        uint32_t instruction;
         uint16_t thread;
         uint8_t n;
         bool shared;
@@ -86,11 +94,12 @@ private:
     void shared_request(const Asked* lanes, size_t n);
 
     Counts counts;
-    size_t many = 0;                     // instructions
-    std::vector<uint32_t> times, loads;  // by thread and instruction; by thread
-    std::vector<Asked> asked;            // of a block
-    std::vector<uint64_t> read, written; // sectors
-    size_t kept[2] = {};                 // how many they were when doubles were left out
+    std::vector<Loop> loops;
+    std::vector<std::vector<size_t>> around; // the loops around an instruction
+    std::vector<uint32_t> turns, loads;      // by thread and loop; by thread
+    std::vector<Asked> asked;                // of a block
+    std::vector<uint64_t> read, written;     // sectors
+    size_t kept[2] = {};                     // how many they were when doubles were left out
 };
 
 // at is the memory that an instruction addresses, after all checks; it throws a Fault.

@@ -156,6 +156,7 @@ class Grid {
                 const Instruction& i = *t.next++;
                 if (i.guard >= 0 && bool(t.slots[i.guard]) == i.unless) continue;
                 i.run(t, i);
+                if (launch.counts && t.next != &i + 1) counter.branch(t.index, &i - code.instructions.data(), t.next - code.instructions.data());
             }
         } catch (Fault& f) {
             throw Fault{f.code, where(kernel, at, t) + ": " + f.text};
@@ -257,7 +258,7 @@ public:
 
     void run() {
         if (launch.counts) {
-            counter.begin(order.size(), code.instructions.size());
+            counter.begin(code, order.size());
             block.counter = &counter;
         }
         const Size& g = launch.grid;

@@ -279,6 +279,10 @@ static void counts() {
     counted("and.b32 %r1, %r1, 7;" + at("4") + "red.global.add.u32 [%rd4], 1;", 32, 1, {1, 0, 0, 1, 1, 8, 24, 0, 0});
     // the third lane loads once, the others twice: what they load first, they load together
     counted(at("4") + "mov.u32 %r3, 0; $L1:" + load + "add.s32 %r3, %r3, 1; setp.ne.s32 %p1, %r1, 2; setp.lt.and.u32 %p1, %r3, 2, %p1; @%p1 bra $L1;", 32, 1, {2, 8, 0, 0, 4, 0, 0, 0, 2});
+    // lanes that skip an instruction in one turn of a loop, or turn more often in another loop, are beside the others in the next turn
+    const std::string again = "add.s32 %r3, %r3, 1; setp.ne.s32 %p1, %r3, 3; @%p1 bra $L1;";
+    counted(at("4") + "mov.u32 %r3, 0; $L1: setp.eq.s32 %p1, %r1, %r3; @%p1 bra $L2;" + load + "$L2: " + again, 32, 1, {3, 12, 0, 0, 4, 0, 0, 0, 3});
+    counted(at("4") + "mov.u32 %r3, 0; $L1: mov.u32 %r4, 0; $L2: add.s32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, %r1; @%p1 bra $L2;" + load + again, 32, 1, {3, 12, 0, 0, 4, 0, 0, 0, 3});
     // shared memory: side by side; all at one bank; atomics at one word
     counted("and.b32 %r2, %r1, 31; shl.b32 %r2, %r2, 2; mov.u32 %r3, s; add.s32 %r2, %r2, %r3; st.shared.u32 [%r2], %r1;", 32, 1, {0, 0, 0, 0, 0, 0, 0, 1, 0});
     counted("and.b32 %r2, %r1, 1; shl.b32 %r2, %r2, 7; mov.u32 %r3, s; add.s32 %r2, %r2, %r3; st.shared.u32 [%r2], %r1;", 2, 1, {0, 0, 0, 0, 0, 0, 0, 2, 0});

@@ -252,8 +252,9 @@ func (w *deviceFuser) Write(columns []*ColumnMemory, written func(m *ColumnMemor
 			w.dev.Stream.Download(states, m.states)
 			at := int64(0)
 			for z := w.pass.Z0; z < w.pass.Z1; z += w.Unit[0] {
-				now, n, err := w.leave(m, z, at, k)
-				if err != nil {
+				now, n, err := w.leave(m, z, at, k, w.writer.Begin)
+				short := errors.Is(err, gpu.ErrMemory)
+				if err != nil && !short {
 					return err
 				}
 				if before != nil {
@@ -261,6 +262,11 @@ func (w *deviceFuser) Write(columns []*ColumnMemory, written func(m *ColumnMemor
 						return err
 					}
 					before = nil
+				}
+				if short { // others' units hold it
+					if now, n, err = w.leave(m, z, at, k, w.await); err != nil {
+						return err
+					}
 				}
 				if err := w.wait(); err != nil {
 					return err
@@ -285,8 +291,8 @@ func (w *deviceFuser) Write(columns []*ColumnMemory, written func(m *ColumnMemor
 }
 
 // leave queues the transfer of a unit from the device: the planes from z on of a column, at byte offset at of its
-// voxels. It is the worker's k-th unit. It returns the unit's size n in bytes.
-func (w *deviceFuser) leave(m *deviceColumn, z int, at int64, k int) (u *deviceUnit, n int64, err error) {
+// voxels. It is the worker's k-th unit. It returns the unit's size n in bytes. begin is the writer's Begin, or await.
+func (w *deviceFuser) leave(m *deviceColumn, z int, at int64, k int, begin func(*gpu.Stream, []int, []int, gpu.Span) (*ngffgpu.Tile, error)) (u *deviceUnit, n int64, err error) {
 	shape := []int{min(w.Unit[0], w.pass.Z1-z), m.Box.Height(), m.Box.Width()}
 	n = w.reader.Bytes(shape)
 	src := m.voxels.From(at, n)
@@ -295,12 +301,17 @@ func (w *deviceFuser) leave(m *deviceColumn, z int, at int64, k int) (u *deviceU
 		w.dev.Stream.Copy(to, src)
 		src = to.From(0, n)
 	}
-	t, err := w.writer.Begin(w.dev.Stream, w.Mosaic.Index(z, m.Box.Y0, m.Box.X0), w.Mosaic.BoxShape(shape[0], shape[1], shape[2]), src)
+	t, err := begin(w.dev.Stream, w.Mosaic.Index(z, m.Box.Y0, m.Box.X0), w.Mosaic.BoxShape(shape[0], shape[1], shape[2]), src)
 	if err != nil {
 		return nil, 0, err
 	}
 	w.units[k%2] = t
 	return &deviceUnit{m.ColumnMemory, z+w.Unit[0] >= w.pass.Z1, t}, n, nil
+}
+
+// await is Begin of the writer for a unit that found no memory.
+func (w *deviceFuser) await(s *gpu.Stream, start, shape []int, src gpu.Span) (*ngffgpu.Tile, error) {
+	return w.writer.Await(w.ctx, s, start, shape, src)
 }
 
 // write writes a unit that has been transferred, or writes it directly from the device. After the last unit of a

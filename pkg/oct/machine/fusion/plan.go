@@ -100,6 +100,7 @@ type Memory struct {
 // fusing is the part of a fusion that its workers share, on the host or on a device.
 type fusing interface {
 	memory() (Memory, error)
+	less() bool
 	short(least int64) error
 	open(workers int, columns int64) error
 	begin(ctx context.Context, p *Pass) (fusingWorker, error) // nil: there is no memory for another one
@@ -138,6 +139,16 @@ func (f *Plan) Memory() (m Memory, err error) {
 		return m, err
 	}
 	return f.shared.memory()
+}
+
+// Less makes a plan that takes less of a device's memory and reports whether that was possible. Memory returns what it
+// takes.
+func (f *Plan) Less() (Memory, bool, error) {
+	if !f.shared.less() {
+		return Memory{}, false, nil
+	}
+	m, err := f.shared.memory()
+	return m, true, err
 }
 
 // Short returns the error for a memory smaller than least bytes, the stage's smallest plan.

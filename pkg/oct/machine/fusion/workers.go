@@ -3,7 +3,6 @@ package fusion
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"strata/pkg/dtype"
@@ -39,6 +38,8 @@ func (f *hostFusion[T, F]) memory() (Memory, error) {
 		Workers: min(f.Res.Workers, f.Tiles), Piece: f.reader.planes,
 	}, nil
 }
+
+func (f *hostFusion[T, F]) less() bool { return false }
 
 func (f *hostFusion[T, F]) short(least int64) error { return f.shortOnHost(least) }
 
@@ -113,7 +114,7 @@ type deviceFusion struct {
 }
 
 func newDeviceFusion(fusion *Plan) (fusing, error) {
-	f := &deviceFusion{Plan: fusion}
+	f := &deviceFusion{Plan: fusion, inFlight: transfer.SlotsInTurn}
 	var err error
 	if f.reader, err = transfer.NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (f *deviceFusion) tableBytes() int {
 // seam sums of a column.
 func (f *deviceFusion) backBytes() int { return 8 + f.mostSeams*kernels.SeamState }
 
-// memory returns the device memory of the fusion, for at most as many workers as fit into host memory.
+// memory returns the device memory of the fusion, for at most as many workers as fit into host and page-locked memory.
 func (f *deviceFusion) memory() (m Memory, err error) {
 	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
 	pinned, device := f.reader.Memory(f.reader.SlotShape())
@@ -173,17 +174,24 @@ func (f *deviceFusion) memory() (m Memory, err error) {
 	if f.odd {
 		outDevice += mem.Pooled(f.reader.Bytes(f.unit()))
 	}
-	host := f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
-	host += f.reader.Decoding(host+pinned+out, f.Mem)
-	f.inFlight = transfer.SlotsInTurn
-	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
+	host := f.Encoding + f.Weighing
+	host = max(1, host+f.reader.Decoding(host, f.Mem))
+	locked, available := f.each+table+int64(mem.Size(f.backBytes())), transfer.PinnedFor(f.Res.Device)
+	if available < locked+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
 	}
-	host += int64(f.inFlight) * (pinned + out)
-	workers := int(min(int64(f.Res.Workers), f.Mem/host, int64(f.Tiles)))
-	if workers < 1 {
-		return m, f.shortOnHost(host)
+	locked += int64(f.inFlight) * (pinned + out)
+	what := f.Mosaic.Where + ": " + f.What
+	switch {
+	case f.Mem < host:
+		return m, transfer.NoHostMemory(f.Res, host+f.Res.Mem-f.Mem, what)
+	case available < locked && f.reader.ByHost():
+		f.inFlight = transfer.SlotsInTurn
+		return f.memory()
+	case available < locked:
+		return m, transfer.NoPinnedMemory(f.Res.Device, locked, what)
 	}
+	workers := int(min(int64(f.Res.Workers), f.Mem/host, available/locked, int64(f.Tiles)))
 	limit := f.Res.Device.Memory().Limit()
 	f.memories = Memory{
 		Limit: limit, Fixed: min(limit/32, 64*f.each), Worker: int64(f.inFlight)*(device+outDevice) + f.each + table + 2*int64(mem.Size(1)),
@@ -193,8 +201,18 @@ func (f *deviceFusion) memory() (m Memory, err error) {
 	return f.memories, nil
 }
 
+// less has a region of the mosaic and a unit of the slice in flight at a time, or chunks decoded on the host.
+func (f *deviceFusion) less() bool {
+	if f.inFlight > 1 {
+		f.inFlight = 1
+		return true
+	}
+	f.inFlight = transfer.SlotsInTurn
+	return f.reader.ByHost()
+}
+
 func (f *deviceFusion) short(least int64) error {
-	return fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", f.Mosaic.Where, f.What, least>>20+1, f.memories.Limit>>20, gpu.ErrMemory)
+	return transfer.NoDeviceMemory(f.Res.Device, least, f.Mosaic.Where+": "+f.What)
 }
 
 func (f *deviceFusion) open(workers int, _ int64) error {

@@ -5,7 +5,6 @@ package transfer
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"strata/pkg/gpu"
@@ -105,10 +104,10 @@ const MostSlots = 3
 // host reads and one that the device processes.
 const SlotsInTurn = 2
 
-// Begin allocates slots for uploads, up to MostSlots but at least one, as far as memory allows, and for each slot
+// Begin allocates slots for uploads, up to the given number but at least one, as far as memory allows, and for each slot
 // a place for downloads: page-locked memory of the given number of bytes. End releases them.
-func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, bytes int) (places [][]byte, err error) {
-	for range MostSlots {
+func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, slots, bytes int) (places [][]byte, err error) {
+	for range slots {
 		p, err := w.Pinned(bytes)
 		var s *zarrgpu.Slot
 		if err == nil {
@@ -150,15 +149,4 @@ func (w *DeviceWorker) End() error {
 		b.Release()
 	}
 	return err
-}
-
-// workersOnDevice returns how many of the given workers fit into device memory, with each bytes for every one. It
-// returns an error if none does.
-func workersOnDevice(d *gpu.Device, workers int, each int64, where, what string) (int, error) {
-	limit := d.Memory().Limit()
-	n := min(int64(workers), limit/each)
-	if n < 1 {
-		return 0, fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", where, what, each>>20+1, limit>>20, gpu.ErrMemory)
-	}
-	return int(n), nil
 }

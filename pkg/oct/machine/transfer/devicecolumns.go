@@ -23,6 +23,7 @@ type DeviceColumns struct {
 	Depth   int   // number of planes wanted, from the first
 	Rows    int   // rows of a tile uploaded at a time
 	Planes  int   // of a region
+	Slots   int   // of a worker; set by Workers
 	Scratch int64 // host memory of a worker's decoders
 }
 
@@ -33,7 +34,7 @@ func NewDeviceColumns(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (*D
 	if err != nil {
 		return nil, err
 	}
-	c := &DeviceColumns{Reader: r, mosaic: m, res: res, count: count, Depth: m.Shape[0], Rows: m.Chunk[1], Planes: m.Chunk[0]}
+	c := &DeviceColumns{Reader: r, mosaic: m, res: res, count: count, Depth: m.Shape[0], Rows: m.Chunk[1], Planes: m.Chunk[0], Slots: MostSlots}
 	plane := int(r.Bytes([]int{1, m.Chunk[1], m.Chunk[2]}))
 	if len(a.Codecs()) == 0 && a.Order() == 'C' {
 		c.Planes = min(c.Planes, max(1, DevicePiece/plane))
@@ -74,30 +75,54 @@ func (c *DeviceColumns) PlanesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 	return all
 }
 
-// Workers returns how many workers the host and device memory hold. host and device are a worker's bytes besides
-// its slots, hostPlace its host bytes per slot. If the memory does not hold all slots of a worker, it gets fewer;
-// if the device does not hold even one, the host decodes chunks.
-func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPlace, device int64, what string) (int, error) {
-	limit := res.Device.Memory().Limit()
-	pinned, onDevice := c.Memory(c.SlotShape())
-	if device <= limit && device+onDevice > limit && c.byHost() {
-		pinned, onDevice = c.Memory(c.SlotShape())
+// Needs are the bytes that a worker on a device needs besides its slots.
+type Needs struct {
+	What      string // the work, for messages
+	Mem       int64  // host memory of all workers
+	Host      int64  // of it, for each
+	Pinned    int64  // page-locked memory
+	Device    int64
+	Shared    int64 // device memory that all workers share
+	Place     int64 // page-locked memory for each slot
+	PlaceHost int64 // host memory for each slot
+	Leaving   int64 // device memory for each slot to encode output in; without it, the host encodes
+}
+
+// Workers returns how many workers the host, page-locked and device memory hold, and sets Slots. If they do not hold as
+// many as there may be, a worker gets a slot less, and another if not even one has room. If there is room for no slot,
+// the host encodes output and decodes chunks, which takes less of the device. The error is [gpu.ErrMemory].
+func (c *DeviceColumns) Workers(n Needs) (int, error) {
+	d := c.res.Device
+	for {
+		pinned, onDevice := c.Memory(c.SlotShape())
+		host := n.Host + c.Decoding(n.Host+n.PlaceHost, n.Mem)
+		locked, limit := PinnedFor(d), d.Memory().Limit()-n.Shared
+		need := func() [3]int64 { // of a worker
+			k := int64(c.Slots)
+			return [3]int64{max(1, host+k*n.PlaceHost), n.Pinned + k*(pinned+n.Place), n.Device + k*(onDevice+n.Leaving)}
+		}
+		fits := func() int64 {
+			of := need()
+			return min(int64(c.res.Workers), n.Mem/of[0], locked/of[1], limit/of[2])
+		}
+		for c.Slots = MostSlots; c.Slots > 1 && fits() < int64(c.res.Workers) && (c.Slots > SlotsInTurn || fits() < 1); {
+			c.Slots--
+		}
+		if workers := fits(); workers > 0 {
+			return int(workers), nil
+		}
+		switch of := need(); {
+		case of[2] > limit && n.Leaving > 0:
+			n.Leaving = 0
+		case (of[1] > locked || of[2] > limit && n.Device <= limit) && c.ByHost():
+		case of[2] > limit:
+			return 0, NoDeviceMemory(d, of[2]+n.Shared, c.mosaic.Where+": "+n.What)
+		case of[1] > locked:
+			return 0, NoPinnedMemory(d, of[1], c.mosaic.Where+": "+n.What)
+		default:
+			return 0, NoHostMemory(c.res, of[0]+c.res.Mem-n.Mem, c.mosaic.Where+": "+n.What)
+		}
 	}
-	host += c.Decoding(host+pinned+hostPlace, hostMem)
-	all := func(slots int64) (n, most int64) {
-		each := host + slots*(pinned+hostPlace)
-		return each, hostMem / each
-	}
-	slots := int64(MostSlots)
-	each, n := all(slots)
-	for slots > 1 && (n < 1 || limit < device+slots*onDevice) {
-		slots--
-		each, n = all(slots)
-	}
-	if n < 1 {
-		return 0, res.TooLittle(each+res.Mem-hostMem, "%s: %s", c.mosaic.Where, what)
-	}
-	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
 }
 
 // Decoding returns Scratch for a worker that also needs the given bytes of host memory. If hostMem is too small
@@ -110,9 +135,9 @@ func (c *DeviceColumns) Decoding(besides, hostMem int64) int64 {
 	return c.Scratch
 }
 
-// byHost switches to decoding chunks on the host, which takes no device memory. It returns false if they already
+// ByHost switches to decoding chunks on the host, which takes no device memory. It returns false if they already
 // are, or if the user chose another backend.
-func (c *DeviceColumns) byHost() bool {
+func (c *DeviceColumns) ByHost() bool {
 	way, _ := c.Way()
 	if way != zarrgpu.NVComp && way != zarrgpu.GDS || c.res.Backend != "" && c.res.Backend != "auto" {
 		return false
@@ -134,7 +159,7 @@ func (c *DeviceColumns) byHost() bool {
 // the host, unless the user chose another backend; then it reduces the rows on the device to the next smaller
 // divisor of the tile's, at most half as many.
 func (c *DeviceColumns) Less() bool {
-	if c.byHost() {
+	if c.ByHost() {
 		return true
 	}
 	for n := c.Rows / 2; n > 0; n-- {

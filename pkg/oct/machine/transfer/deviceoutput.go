@@ -32,6 +32,14 @@ func (o *DeviceOutput) Begin(s *gpu.Stream, place int, start, shape []int, src g
 	return err
 }
 
+// Await is Begin for a tile that found no memory: it waits for tiles that are being written. Whatever this worker began
+// must be delivered to be written.
+func (o *DeviceOutput) Await(ctx context.Context, s *gpu.Stream, place int, start, shape []int, src gpu.Span) (err error) {
+	o.tiles[place].Release()
+	o.tiles[place], err = o.writer.Await(ctx, s, start, shape, src)
+	return err
+}
+
 // Write writes the tile at a place. The caller must have waited for the stream passed to Begin.
 func (o *DeviceOutput) Write(ctx context.Context, place int) error {
 	return o.tiles[place].Write(ctx, o.aside)
@@ -47,15 +55,4 @@ func (o *DeviceOutput) end() error {
 		t.Release()
 	}
 	return err
-}
-
-// Leaving returns the memory that a worker needs to write tiles of a shape: page-locked memory per place, and
-// device memory in total. The latter is 0 if it does not fit besides the worker's own memory and slots; tiles are
-// then downloaded unencoded.
-func (c *DeviceColumns) Leaving(w *ngffgpu.Writer, d *gpu.Device, tile []int, has int64) (place, device int64) {
-	place, device = w.Memory(tile)
-	if _, slot := c.Memory(c.SlotShape()); has+MostSlots*(slot+device) > d.Memory().Limit() {
-		return place, 0
-	}
-	return place, MostSlots * device
 }

@@ -3,7 +3,6 @@ package volume
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"strata/pkg/gpu"
@@ -29,8 +28,10 @@ type device struct {
 	readers map[*Source]*zarrgpu.Reader
 	loaders []*loaderWorker
 	held    int64 // device memory of the loaders and of what they fetch
-	pinned  int64 // host memory of the same
+	locked  int64 // page-locked memory of the same
 	worker  *transfer.DeviceWorker
+
+	decoding int64 // host memory of the loaders
 
 	overlaps *deviceOverlaps
 	canvas   *Canvas
@@ -57,7 +58,7 @@ func (d *device) room() int64 { return d.gpu.Memory().Limit() - d.held }
 
 // noMemory returns the error for missing device memory.
 func (d *device) noMemory(need int64, what string) error {
-	return fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", d.sources[0].path, what, need>>20+1, d.gpu.Memory().Limit()>>20, gpu.ErrMemory)
+	return transfer.NoDeviceMemory(d.gpu, need, d.sources[0].path+": "+what)
 }
 
 // wait waits for queued work.
@@ -193,11 +194,12 @@ func (d *device) beginPlanes() (planes []Plane, err error) {
 func (d *device) beginHost() (err error) {
 	c := d.canvas
 	area := 4 * int64(c.area())
-	other := d.pinned
+	other, locked := d.decoding, d.locked+mem.Pooled(int64(8*max(1, c.Mixed)))+mem.Pooled(24)
 	if c.Refined {
-		other += 18 * area // mean planes, and their spectra
+		other += 16 * area // spectra of mean planes
+		locked += 2 * mem.Pooled(area)
 	}
-	if err := d.writer.beginHost(other); err != nil {
+	if err := d.writer.beginHost(other, locked); err != nil {
 		return err
 	}
 	if d.table, err = d.worker.Pinned(8 * max(1, c.Mixed)); err != nil {

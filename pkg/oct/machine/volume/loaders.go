@@ -52,7 +52,7 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		staging, fetched = max(staging, r.Bytes(shape[:])), max(fetched, device)
 		pinned, scratch = max(pinned, host), max(scratch, r.Scratch())
 	}
-	onDevice, onHost := mem.Pooled(staging+16)+transfer.SlotsInTurn*fetched, transfer.SlotsInTurn*pinned+scratch
+	onDevice, locked := mem.Pooled(staging+16)+transfer.SlotsInTurn*fetched, mem.Pooled(8)+transfer.SlotsInTurn*pinned
 	if onDevice > d.gpu.Memory().Limit() {
 		return nil, d.noMemory(onDevice, "fetching a slice")
 	}
@@ -60,7 +60,7 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		return nil, err
 	}
 	// a quarter of the memory at most, but one there must be
-	n := min(int64(res.Workers), max(1, d.gpu.Memory().Limit()/4/onDevice), max(1, res.Mem/4/onHost))
+	n := min(int64(res.Workers), max(1, d.gpu.Memory().Limit()/4/onDevice), max(1, transfer.PinnedFor(d.gpu)/4/locked), max(1, res.Mem/4/max(1, scratch)))
 	for len(d.loaders) < int(n) {
 		l, err := newLoader(d.gpu, staging)
 		if err != nil {
@@ -71,7 +71,10 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		}
 		d.loaders = append(d.loaders, l)
 	}
-	d.held, d.pinned = onDevice*int64(len(d.loaders)), onHost*int64(len(d.loaders))
+	d.held, d.decoding, d.locked = onDevice*int64(len(d.loaders)), scratch*int64(len(d.loaders)), locked*int64(len(d.loaders))
+	if len(d.loaders) == 1 {
+		d.locked -= pinned // one slot does
+	}
 	return d, nil
 }
 

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/work"
 )
 
@@ -56,17 +58,21 @@ func newPlaneWriter(d *device, c *Canvas) (w *planeWriter, err error) {
 // plane returns the bytes of a stored plane.
 func (w *planeWriter) plane() int64 { return 4 * int64(w.stored[1]) * int64(w.stored[2]) }
 
-// beginHost allocates host memory; other bytes of the budget are used elsewhere.
-func (w *planeWriter) beginHost(other int64) error {
+// beginHost allocates host memory; other bytes of the budget and locked bytes of page-locked memory are used elsewhere.
+func (w *planeWriter) beginHost(other, locked int64) error {
 	plane, batch, depth := w.plane(), w.image.Batch(), w.stored[0]
-	other += w.image.Bytes() + plane // and a plane of zeros
+	available := transfer.PinnedFor(w.gpu)
 	n := min(batch, depth)
-	for n < depth && n < 8 && other+int64(n+batch)*plane <= w.res.Mem/2 {
+	for n < depth && n < 8 && locked+int64(n+batch)*plane <= available/2 {
 		n += batch
 	}
 	n = min(n, depth)
-	if need := other + int64(n)*plane; need > w.res.Mem {
-		return w.res.TooLittle(need, "writing %d planes of %d × %d pixels", n, w.stored[1], w.stored[2])
+	what := fmt.Sprintf("writing %d planes of %d × %d pixels", n, w.stored[1], w.stored[2])
+	if need := other + w.image.Bytes() + plane; need > w.res.Mem { // and a plane of zeros
+		return transfer.NoHostMemory(w.res, need, what)
+	}
+	if need := locked + mem.Pooled(int64(n)*plane); need > available {
+		return transfer.NoPinnedMemory(w.gpu, need, what)
 	}
 	b, err := w.worker.Pinned(n * int(plane))
 	if err != nil {

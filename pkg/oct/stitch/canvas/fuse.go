@@ -85,8 +85,15 @@ func (f *Assembly) makePlan() error {
 		memory.Limit = most
 		least, ok = f.plan(depth, memory)
 	}
-	if !ok {
-		return f.machine.Short(least)
+	for !ok {
+		smaller, some, err := f.machine.Less()
+		switch {
+		case err != nil:
+			return err
+		case !some:
+			return f.machine.Short(least)
+		}
+		least, ok = f.plan(depth, smaller)
 	}
 	f.crew = f.Res.OnDevice(f.workers)
 	if !f.machine.NeedsOutput() {

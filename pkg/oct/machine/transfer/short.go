@@ -1,0 +1,51 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+
+	"strata/pkg/gpu"
+	"strata/pkg/oct"
+)
+
+// PinnedFor returns the page-locked memory that workers may plan with. The rest is for tables, for files that are read
+// and written on the device, and for what comes down between passes.
+func PinnedFor(d *gpu.Device) int64 {
+	limit := d.Pinned().Limit()
+	return limit - limit/8
+}
+
+// shortage is an error of a plan: a worker does not fit into one kind of memory. It matches [gpu.ErrMemory], so that
+// the CPU does the work unless a GPU is required.
+type shortage struct {
+	text string
+	host bool // of host memory that is not page-locked
+}
+
+func (e *shortage) Error() string        { return e.text }
+func (e *shortage) Is(target error) bool { return target == gpu.ErrMemory }
+
+// FewerRows reports whether a worker may fit, after an error of [DeviceColumns.Workers], if it holds fewer rows of a tile.
+func FewerRows(err error) bool {
+	var s *shortage
+	return errors.As(err, &s) && !s.host
+}
+
+func mib(n int64) int64 { return n>>20 + 1 }
+
+// NoDeviceMemory returns the error for work that takes more device memory, in bytes, than there is.
+func NoDeviceMemory(d *gpu.Device, need int64, what string) error {
+	limit := d.Memory().Limit()
+	return &shortage{text: fmt.Sprintf("%s takes %d MiB of device memory, there are %d MiB (a larger --gpu_mem, or --no-use_gpu): %v", what, mib(need), limit>>20, gpu.ErrMemory)}
+}
+
+// NoPinnedMemory returns the error for work that takes more page-locked memory, in bytes, than there is.
+func NoPinnedMemory(d *gpu.Device, need int64, what string) error {
+	return &shortage{text: fmt.Sprintf("%s on the GPU takes %d MiB of page-locked host memory, there are %d MiB, an eighth of the process's (more memory for the job, or --no-use_gpu)",
+		what, mib(need), PinnedFor(d)>>20)}
+}
+
+// NoHostMemory returns the error for work on a device that takes more host memory, in bytes, than --mem grants.
+func NoHostMemory(res *oct.Resources, need int64, what string) error {
+	return &shortage{fmt.Sprintf("%v (or --no-use_gpu)", res.TooLittle(need, "%s on the GPU", what)), true}
+}
