@@ -119,6 +119,9 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 		}
 		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}
+	if r.Options.Backend == "gds" {
+		files.Demand()
+	}
 	opened.Device, opened.lease, opened.files = d, l, files
 	return opened, nil
 }

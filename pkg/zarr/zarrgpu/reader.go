@@ -36,6 +36,7 @@ type Reader struct {
 	options Options
 	way     Way
 	why     string
+	cuFile  atomic.Bool  // it is there, as far as way needs it
 	trial   *trial.Trial // of way, and of what byHost returns
 
 	size   int     // bytes of an element
