@@ -68,6 +68,7 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	}
 	p := &Pool{device: d, settings: s, warn: warn}
 	p.changed = sync.NewCond(&p.mu)
+	p.straight.known = make(chan struct{})
 	p.aside, p.asideSize = newAside(s.Threads, s.TaskSize)
 	if d != nil {
 		p.piece = pieceOf(s, d.Pinned().Limit())

@@ -5,17 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cufile"
 	"strata/pkg/settings"
+	"strata/pkg/work"
 )
 
 // Available reports whether cuFile moves data straight between files and a device, and by what mechanism, or
-// why not. It initialises cuFile for the answer, which may take half a second, and shuts it down again.
-// Support for a given file depends on the file system as well.
+// why not. Unless the system shows that it cannot, it initialises cuFile for the answer, which may take a second, and
+// shuts it down again. Support for a given file depends on the file system as well.
 func Available(d *gpu.Device) (straight bool, reason string) {
-	c, err := cufileFor(d, settings.Auto)
+	c, err := cufileFor(d, false)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -27,18 +29,27 @@ func Available(d *gpu.Device) (straight bool, reason string) {
 }
 
 // cufileFor takes cuFile into use where it may be of use; where it is demanded, whatever the system is.
-func cufileFor(d *gpu.Device, mode settings.Mode) (*cufile.Driver, error) {
-	if mode != settings.Off {
-		if err := cmp.Or(cufile.WSL(), cufile.Possible()); err != nil {
+func cufileFor(d *gpu.Device, demanded bool) (*cufile.Driver, error) {
+	if !demanded {
+		if err := impossible(d); err != nil {
 			return nil, err
 		}
 	}
 	return cufile.Open(d)
 }
 
+// impossible returns the reason why cuFile is not asked, or nil.
+func impossible(d *gpu.Device) error {
+	return cmp.Or(cufile.WSL(), cufile.Possible(int(d.Info.Driver)))
+}
+
 // straight is a pool's use of cuFile.
 type straight struct {
+	demanded bool
+	begun    sync.Once
+	known    chan struct{} // closed once starting is done
 	starting sync.Once
+	beside   sync.WaitGroup // of Known
 	driver   *cufile.Driver // nil: not in use
 	buffers  *registry      // nil: the same
 	reason   string         // why, or how it moves data
@@ -47,18 +58,49 @@ type straight struct {
 	warning  sync.Once
 }
 
+// Demand makes the pool ask cuFile even on a system that does not look as if it moved data straight. It must be called
+// before the pool is used.
+func (p *Pool) Demand() { p.straight.demanded = true }
+
+// soon is how long [Pool.Known] waits for cuFile when it begins to initialise it.
+const soon = 20 * time.Millisecond
+
+// Known begins to initialise cuFile, beside the caller's work, and reports whether [Pool.Mode] would answer at once.
+func (p *Pool) Known() bool {
+	s := &p.straight
+	s.begun.Do(func() {
+		if p.device == nil || p.settings.Compat == settings.On || !s.demanded && p.settings.Compat != settings.Off && impossible(p.device) != nil {
+			p.Mode() // which asks nobody
+			return
+		}
+		work.Go(&s.beside, func() error { p.Mode(); return nil }, func(error) {})
+		select {
+		case <-s.known:
+		case <-time.After(soon):
+		}
+	})
+	select {
+	case <-s.known:
+		return true
+	default:
+		return false
+	}
+}
+
 // Mode reports whether cuFile moves data straight between files and the pool's device, and by what mechanism,
-// or why not. The first call, or the first read or write that is large enough, initialises cuFile.
+// or why not. The first call, or the first read or write that is large enough, initialises cuFile, unless
+// [Pool.Known] has.
 func (p *Pool) Mode() (straight bool, reason string) {
 	s := &p.straight
 	s.starting.Do(func() {
+		defer close(s.known)
 		switch {
 		case p.device == nil:
 			s.reason = "there is no device"
 		case p.settings.Compat == settings.On:
 			s.reason = "compat_mode is on"
 		default:
-			d, err := cufileFor(p.device, p.settings.Compat)
+			d, err := cufileFor(p.device, s.demanded || p.settings.Compat == settings.Off)
 			if err != nil {
 				s.reason = err.Error()
 				return
@@ -71,7 +113,11 @@ func (p *Pool) Mode() (straight bool, reason string) {
 
 // close gives cuFile back.
 func (s *straight) close() (err error) {
-	s.starting.Do(func() { s.reason = errClosedPool.Error() })
+	s.starting.Do(func() {
+		s.reason = errClosedPool.Error()
+		close(s.known)
+	})
+	s.beside.Wait()
 	s.closing.Do(func() {
 		if s.driver != nil {
 			err = errors.Join(s.buffers.close(), s.driver.Close())

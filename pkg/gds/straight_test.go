@@ -133,17 +133,21 @@ func TestMode(t *testing.T) {
 	}
 	wsl := file(t, []byte("5.15.153.1-microsoft-standard-WSL2\n"))
 	none, old, recent := file(t, []byte("nvidia 1 0 - Live 0x0\n")), file(t, []byte("5.14.0-427.el9.x86_64\n")), file(t, []byte("6.2.0-39-generic\n"))
+	peers, usual := file(t, []byte(`{"properties": {"use_pci_p2pdma": true}}`)), file(t, []byte(`{"properties": {"use_pci_p2pdma": false}}`))
+	without := "STRATA_PROC_MODULES=" + none + " STRATA_PROC_OSRELEASE=" + recent + " CUFILE_ENV_PATH_JSON="
 	for env, want := range map[string]string{
-		"STRATA_PROC_OSRELEASE=" + wsl:                                     "false GPUDirect Storage does not exist in the Windows Subsystem for Linux (kernel 5.15.153.1-microsoft-standard-wsl2)",
-		"STRATA_PROC_MODULES=" + none + " STRATA_PROC_OSRELEASE=" + old:    "false the kernel module nvidia-fs is not loaded, and Linux 5.14 has no PCI peer-to-peer transfers for it",
-		"STRATA_PROC_MODULES=" + none + " STRATA_PROC_OSRELEASE=" + recent: "true nvidia-fs 2.20",
-		"CUEMU_CUFILE=native":                                              "true nvidia-fs 2.20",
-		"CUEMU_CUFILE=p2p":                                                 "true PCI peer-to-peer transfers",
-		"CUEMU_CUFILE=compat":                                              "false cuFile finds neither the kernel module nvidia-fs nor PCI peer-to-peer transfers: cuFileDriverOpen: CU_FILE_DRIVER_NOT_INITIALIZED (cuFile error 5001)",
-		"CUEMU_CUFILE_FORCE_COMPAT=1":                                      "false cuFile is told to use its compatibility mode (CUFILE_FORCE_COMPAT_MODE or cufile.json)",
-		"STRATA_LIBCUFILE=/nonexistent/libcufile.so.0":                     "false cuFile's library cannot be opened: /nonexistent/libcufile.so.0: cannot open shared object file: No such file or directory",
-		"STRATA_LIBCUFILE=libc.so.6":                                       "false cuFile's library is older than CUDA 12.0 or not cuFile's: it has no cuFileGetVersion",
-		"STRATA_PROC_MODULES=/nonexistent/modules":                         "false cuFile hangs where /proc/modules cannot be read: open /nonexistent/modules: no such file or directory",
+		"STRATA_PROC_OSRELEASE=" + wsl:                                  "false GPUDirect Storage does not exist in the Windows Subsystem for Linux (kernel 5.15.153.1-microsoft-standard-wsl2)",
+		"STRATA_PROC_MODULES=" + none + " STRATA_PROC_OSRELEASE=" + old: "false the kernel module nvidia-fs is not loaded, and Linux 5.14 has no PCI peer-to-peer transfers for it",
+		without + usual: "false the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers are off in " + usual + " (use_pci_p2pdma)",
+		without + peers + " CUEMU_DRIVER=12080 CUEMU_CUFILE=p2p": "true PCI peer-to-peer transfers",
+		without + peers + " CUEMU_DRIVER=12040 CUEMU_CUFILE=p2p": "false the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers need driver 565 or newer",
+		"CUEMU_CUFILE=native":                          "true nvidia-fs 2.20",
+		"CUEMU_CUFILE=p2p":                             "true PCI peer-to-peer transfers",
+		"CUEMU_CUFILE=compat":                          "false cuFile finds neither the kernel module nvidia-fs nor PCI peer-to-peer transfers: cuFileDriverOpen: CU_FILE_DRIVER_NOT_INITIALIZED (cuFile error 5001)",
+		"CUEMU_CUFILE_FORCE_COMPAT=1":                  "false cuFile is told to use its compatibility mode (CUFILE_FORCE_COMPAT_MODE or cufile.json)",
+		"STRATA_LIBCUFILE=/nonexistent/libcufile.so.0": "false cuFile's library cannot be opened: /nonexistent/libcufile.so.0: cannot open shared object file: No such file or directory",
+		"STRATA_LIBCUFILE=libc.so.6":                   "false cuFile's library is older than CUDA 12.0 or not cuFile's: it has no cuFileGetVersion",
+		"STRATA_PROC_MODULES=/nonexistent/modules":     "false cuFile hangs where /proc/modules cannot be read: open /nonexistent/modules: no such file or directory",
 		"CUEMU_FAIL=cuFileDriverOpen:1:5033,cuFileDriverOpen:2:5033,cuFileDriverOpen:3:5033":                            "false cuFile does not start: cuFileDriverOpen: CU_FILE_NVFS_SETUP_ERROR (cuFile error 5033)",
 		"CUEMU_FAIL=cuFileDriverGetProperties:1:5002,cuFileDriverGetProperties:2:5002,cuFileDriverGetProperties:3:5002": "false cuFile does not say how it moves data: cuFileDriverGetProperties: CU_FILE_DRIVER_INVALID_PROPS (cuFile error 5002)",
 	} {
@@ -473,5 +477,35 @@ func TestTwoDevices(t *testing.T) {
 
 // untried tells whether cuFile was not asked, for a reason that the system is: where it is demanded it is.
 func untried(reason string) bool {
-	return strings.Contains(reason, "Windows") || strings.Contains(reason, "has no PCI")
+	return strings.Contains(reason, "Windows") || strings.Contains(reason, "is not loaded, and ")
+}
+
+// TestNotAsked: without nvidia-fs and peer-to-peer transfers, as on the H100 of the record (Linux 6.18, driver 580), cuFile is not asked
+// unless somebody demands it; where it may be of use it starts beside the caller's work.
+func TestNotAsked(t *testing.T) {
+	needDoubles(t)
+	if os.Getenv("STRATA_TEST_APART") != "" {
+		p := pool(t, device(t), settings.Default())
+		if os.Getenv("DEMANDED") != "" {
+			p.Demand()
+		}
+		known := p.Known()
+		ok, reason := p.Mode()
+		fmt.Printf("MODE %v %v %s\n", known, ok, reason)
+		return
+	}
+	none, release, usual := file(t, []byte("nvidia 1 0 - Live 0x0\n")), file(t, []byte("6.18.44-fc-v657-gpu\n")), file(t, []byte(`{"properties": {}}`))
+	h100 := "STRATA_PROC_MODULES=" + none + " STRATA_PROC_OSRELEASE=" + release + " CUFILE_ENV_PATH_JSON=" + usual + " CUEMU_DRIVER=13000 CUEMU_CUFILE=compat"
+	// every call of cuFileDriverOpen would fail with a code of its own
+	const called = " CUEMU_FAIL=cuFileDriverOpen:1:5033s"
+	for env, want := range map[string]string{
+		h100 + called:                 "true false the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers are off in " + usual + " (use_pci_p2pdma)",
+		h100 + called + " DEMANDED=1": " false cuFile does not start: cuFileDriverOpen: CU_FILE_NVFS_SETUP_ERROR (cuFile error 5033)",
+		called:                        " false cuFile does not start: cuFileDriverOpen: CU_FILE_NVFS_SETUP_ERROR (cuFile error 5033)",
+	} {
+		out := apart(t, "TestNotAsked", strings.Fields(env)...)
+		if !strings.Contains(out, want+"\n") || strings.Contains(out, "LEAK") {
+			t.Errorf("%s:\n%s\nwant %s", env, out, want)
+		}
+	}
 }

@@ -124,6 +124,18 @@ func (d *Device) Beside(f func()) { d.beside.Go(f) }
 // Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }
 
+// CallAside works like Call on a thread of its own, so that f, which may take long, holds up nothing else on the device.
+func (d *Device) CallAside(f func() error) (err error) {
+	t := newThread()
+	defer t.end()
+	t.do(func() {
+		if err = check("cuCtxSetCurrent", driver.CtxSetCurrent(d.ctx)); err == nil {
+			err = f()
+		}
+	})
+	return d.note(err)
+}
+
 // do runs f on the device's thread.
 func (d *Device) do(f func() error) (err error) {
 	d.thread.do(func() { err = f() })

@@ -47,6 +47,9 @@ type CuFile struct {
 // On reports whether a setting that is off by default is on.
 func On(setting *bool) bool { return setting != nil && *setting }
 
+// CuFile returns cuFile's configuration.
+func (r Root) CuFile() CuFile { return r.cuFile(r.environ()) }
+
 func (r Root) cuFile(env map[string]string) CuFile {
 	c := CuFile{BlockP2PDMA: map[string]bool{}}
 	c.Library = r.cuFileLibrary(env)

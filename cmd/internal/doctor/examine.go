@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
@@ -39,6 +41,7 @@ type state struct {
 
 	noDevices string // why there are none
 	driver    bool   // there is one, usable or not
+	outlook   string // end of the verdict: for what stages use a GPU that can be used
 
 	place, fileSystem string // whose disk is examined
 }
@@ -151,6 +154,7 @@ func (s *state) live() {
 	for _, info := range list {
 		s.GPUs = append(s.GPUs, try(info))
 	}
+	s.outlook = outlookOf(list, s.GPUs)
 	s.addHardware()
 	s.Leases = listLeases()
 }
@@ -316,8 +320,26 @@ func (s *state) decide() {
 	case why != "":
 		s.Uses, s.Verdict = "cpu", "stages use the CPU, because there is no usable GPU: "+why
 	case len(usable) == 1:
-		s.Uses, s.Verdict = "gpu", "stages use GPU "+usable[0]
+		s.Uses, s.Verdict = "gpu", "stages use GPU "+usable[0]+s.outlook
 	default:
-		s.Uses, s.Verdict = "gpu", "stages use one of GPUs "+strings.Join(usable, ", ")
+		s.Uses, s.Verdict = "gpu", "stages use one of GPUs "+strings.Join(usable, ", ")+s.outlook
 	}
+}
+
+// outlookOf returns for what stages use the GPUs that can be used, as the end of the verdict.
+func outlookOf(list []gpu.Info, found []device) string {
+	var usable []gpu.Info
+	for i, info := range list {
+		if found[i].Reason == "" {
+			usable = append(usable, info)
+		}
+	}
+	if usable == nil {
+		return ""
+	}
+	text, err := stage.Outlook(runtime.GOMAXPROCS(0), usable)
+	if err != nil {
+		return ": " + err.Error() // a variable; every stage says so
+	}
+	return " " + text
 }

@@ -122,7 +122,7 @@ func Open(d *gpu.Device) (*Driver, error) {
 	mu.Lock()
 	defer mu.Unlock()
 	if open == 0 {
-		if err := d.Call(start); err != nil {
+		if err := d.CallAside(start); err != nil { // it takes up to a second
 			return nil, err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"strata/pkg/sysinfo"
 )
 
 // Variables that name files and folders to look at instead of the system's, for tests.
@@ -29,10 +31,14 @@ func modules() error {
 	return f.Close()
 }
 
-// Possible returns the reason why nothing on this system can move data straight: the kernel module nvidia-fs
-// is not loaded, and the kernel lacks PCI peer-to-peer transfers of cuFile's kind (Linux 6.2 and newer).
-// cuFile itself needs half a second to find that out.
-func Possible() error {
+// peersDriver is the first CUDA version (565) whose driver moves data between PCI devices without nvidia-fs.
+const peersDriver = 12070
+
+// Possible returns the reason why nothing on this system is known to move data straight: the kernel module nvidia-fs
+// is not loaded, and PCI peer-to-peer transfers of cuFile's kind lack the kernel (Linux 6.2 or newer), the driver, which is for
+// that version of CUDA, or the setting in cuFile's configuration, which is off by default. cuFile itself needs a second to find
+// that out.
+func Possible(driver int) error {
 	list, err := os.ReadFile(place(ModulesVariable, "/proc/modules"))
 	if err != nil {
 		return nil // [Open] says so
@@ -44,10 +50,20 @@ func Possible() error {
 	}
 	release, err := os.ReadFile(place(ReleaseVariable, "/proc/sys/kernel/osrelease"))
 	var major, minor int
-	if n, _ := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err != nil || n != 2 || major > 6 || major == 6 && minor >= 2 {
-		return nil
+	if n, _ := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err == nil && n == 2 && (major < 6 || major == 6 && minor < 2) {
+		return unavailable("the kernel module nvidia-fs is not loaded, and Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
 	}
-	return unavailable("the kernel module nvidia-fs is not loaded, and Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
+	if c := sysinfo.Live().CuFile(); !sysinfo.On(c.P2PDMA) {
+		where := "cuFile's defaults"
+		if c.File != "" {
+			where = c.File
+		}
+		return unavailable("the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers are off in %s (use_pci_p2pdma)", where)
+	}
+	if driver < peersDriver {
+		return unavailable("the kernel module nvidia-fs is not loaded, and PCI peer-to-peer transfers need driver 565 or newer")
+	}
+	return nil
 }
 
 // WSL returns an error on the Windows Subsystem for Linux, where cuFile moves nothing straight whatever it

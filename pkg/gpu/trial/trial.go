@@ -2,7 +2,7 @@
 // each.
 //
 // Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the
-// host. Each worker asks the array's [Trial] which way its next piece takes, and reports how long it took:
+// host. Each worker asks the [Trial] of the array, or of all like it, which way its next piece takes, and reports how long it took:
 //
 //	piece := t.Next()
 //	…              // by piece.Way
@@ -31,7 +31,7 @@ import (
 // Outcome is the result of a trial.
 type Outcome struct {
 	What   string // was done: "read", "write"
-	Array  string // location
+	Array  string // location of the first
 	Ways   []Way
 	Chosen string // name of the way that goes on
 }
@@ -69,14 +69,15 @@ func New(tries, workers int) *Book {
 	return &Book{tries: tries, workers: max(workers, 1), named: map[[2]string]*Trial{}}
 }
 
-// Of returns the trial of an operation on an array; the same arguments give the same trial.
-func (b *Book) Of(what, array string, ways ...string) *Trial {
+// Of returns the trial of an operation on an array. Arrays of one kind, which says all that the speed of the
+// ways depends on, share a trial, whose outcome names the first of them; "" is an array of its own kind.
+func (b *Book) Of(what, array, kind string, ways ...string) *Trial {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	name := [2]string{what, array}
+	name := [2]string{what, cmp.Or(kind, array)}
 	t := b.named[name]
 	if t == nil {
 		t = &Trial{book: b, outcome: Outcome{What: what, Array: array}, ways: make([]way, len(ways))}
@@ -100,7 +101,7 @@ func (b *Book) Outcomes() []Outcome {
 	})
 }
 
-// Trial compares the ways for one array. Several goroutines may use it. With a nil Trial the first way is
+// Trial compares the ways for arrays of one kind. Several goroutines may use it. With a nil Trial the first way is
 // taken.
 type Trial struct {
 	book *Book

@@ -23,7 +23,7 @@ func TestTrial(t *testing.T) {
 		"no time at all":         {[2][]float64{{1, 1}, {0, 0}}, [2]int64{mb, mb}, "host"},
 	} {
 		b := New(2, 1)
-		x := b.Of("read", "a/0", "nvcomp", "host")
+		x := b.Of("read", "a/0", "", "nvcomp", "host")
 		var ways []int
 		for i := range 4 {
 			p := x.Next()
@@ -41,8 +41,12 @@ func TestTrial(t *testing.T) {
 		if p.Timed() || len(o) != 1 || o[0].Chosen != c.want || o[0].Ways[p.Way].Name != c.want {
 			t.Errorf("%s: way %d, timed %v, %+v", name, p.Way, p.Timed(), o)
 		}
-		if b.Of("read", "a/0", "nvcomp", "host") != x || b.Of("write", "a/0", "nvcomp", "host") == x || b.Of("read", "a/1", "nvcomp", "host") == x {
+		if b.Of("read", "a/0", "", "nvcomp", "host") != x || b.Of("write", "a/0", "", "nvcomp", "host") == x || b.Of("read", "a/1", "", "nvcomp", "host") == x {
 			t.Errorf("%s: trials are of what is done with an array", name)
+		}
+		if k := b.Of("read", "a/2", "zstd", "nvcomp", "host"); k == x || b.Of("read", "a/3", "zstd", "nvcomp", "host") != k || b.Of("read", "a/2", "blosc", "nvcomp", "host") == k ||
+			b.Of("write", "a/2", "zstd", "nvcomp", "host") == k {
+			t.Errorf("%s: arrays of a kind share a trial", name)
 		}
 	}
 }
@@ -54,9 +58,9 @@ func TestOutcome(t *testing.T) {
 			x.Next().Took(bytes, s)
 		}
 	}
-	took(b.Of("read", "a/0", "nvcomp", "host"), 2e9, 1, 4)
+	took(b.Of("read", "a/0", "", "nvcomp", "host"), 2e9, 1, 4)
 	for _, array := range []string{"c/0", "b/0"} {
-		took(b.Of("write", array, "nvcomp", "host"), 1, 1, 1)
+		took(b.Of("write", array, "", "nvcomp", "host"), 1, 1, 1)
 	}
 	if o := b.Outcomes(); len(o) != 3 || o[0].What != "read" || o[1].Array != "b/0" || o[2].Array != "c/0" {
 		t.Errorf("in the order %v", o)
@@ -69,7 +73,7 @@ func TestOutcome(t *testing.T) {
 // TestNone: without a book, and with one that tries nothing, the first way is taken.
 func TestNone(t *testing.T) {
 	for _, b := range []*Book{nil, New(0, 4)} {
-		p := b.Of("read", "a", "nvcomp", "host").Next()
+		p := b.Of("read", "a", "", "nvcomp", "host").Next()
 		if p.Left(); p.Way != 0 || p.Timed() || b.Outcomes() != nil {
 			t.Errorf("%d %v %v", p.Way, p.Timed(), b.Outcomes())
 		}
@@ -82,7 +86,7 @@ func TestNone(t *testing.T) {
 // has to do meanwhile.
 func TestCompany(t *testing.T) {
 	b := New(2, 8)
-	x := b.Of("read", "a", "device", "host")
+	x := b.Of("read", "a", "", "device", "host")
 	var way, timed []int
 	pieces := make([]*Piece, 0, 14)
 	next := func() {
@@ -121,7 +125,7 @@ func TestCompany(t *testing.T) {
 // TestFewWorkers: if fewer work than were announced, their number is enough once all have had a turn.
 func TestFewWorkers(t *testing.T) {
 	b := New(1, 6)
-	x := b.Of("read", "a", "device", "host")
+	x := b.Of("read", "a", "", "device", "host")
 	n := 0
 	for ; len(b.Outcomes()) == 0 && n < 100; n++ {
 		if p := x.Next(); p.Timed() {
@@ -138,7 +142,7 @@ func TestFewWorkers(t *testing.T) {
 // TestDrop: another piece is timed in place of one that failed, also if its worker has left it.
 func TestDrop(t *testing.T) {
 	b := New(1, 2)
-	x := b.Of("write", "a", "device", "host")
+	x := b.Of("write", "a", "", "device", "host")
 	first, second := x.Next(), x.Next()
 	if first.Timed() || !second.Timed() {
 		t.Fatal("without company, or not with it")
@@ -160,7 +164,7 @@ func TestDrop(t *testing.T) {
 // TestWorkers: workers share a trial.
 func TestWorkers(t *testing.T) {
 	b := New(2, 8)
-	x := b.Of("read", "a", "nvcomp", "host")
+	x := b.Of("read", "a", "", "nvcomp", "host")
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	var timed [2]int

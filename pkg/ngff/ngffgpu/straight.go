@@ -12,7 +12,7 @@ import (
 )
 
 // straight reports whether chunks that are not encoded go straight from the device to
-// their files.
+// their files, or will once cuFile has been initialised.
 func (w *Writer) straight() bool {
 	if w.options.Files == nil {
 		return false
@@ -20,8 +20,25 @@ func (w *Writer) straight() bool {
 	if _, local := w.out.Array(0).Store().(*store.FolderStore); !local {
 		return false
 	}
+	if !w.options.Files.Known() {
+		return true
+	}
 	ok, _ := w.options.Files.Mode()
 	return ok
+}
+
+// now returns the way of the next tile: while cuFile is not there, chunks go through the host.
+func (w *Writer) now() way {
+	if w.way == direct && !w.cuFile.Load() {
+		if !w.options.Files.Known() {
+			return raw
+		}
+		if ok, _ := w.options.Files.Mode(); !ok {
+			return raw
+		}
+		w.cuFile.Store(true)
+	}
+	return w.way
 }
 
 // straightly returns a chunk that is written straight from the device.

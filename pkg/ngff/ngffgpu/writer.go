@@ -56,7 +56,8 @@ type Writer struct {
 	trial   *trial.Trial  // of packed and whole
 	layout
 
-	held holding // page-locked memory of tiles
+	cuFile atomic.Bool // it is there, for direct
+	held   holding     // page-locked memory of tiles
 
 	warm       atomic.Bool // the encoder's kernels are loaded, as far as a trial waits for that
 	proving    sync.Mutex  // held while the host decodes what the device has encoded
@@ -110,7 +111,7 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
-		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host"); w.trial != nil {
+		if w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "", "nvcomp", "host"); w.trial != nil {
 			w.device.Beside(w.warmUp)
 		}
 	}
@@ -141,7 +142,7 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tables += kernels.ScatterTable(1 + rank)
 	device += mem.Pooled(w.gatheredBytes(n)) + mem.Pooled(n*parts) + mem.Pooled(n*tables)
 	leaves := mem.Pooled(n*parts) + mem.Pooled(n*tables)
-	switch w.way {
+	switch w.now() {
 	case raw:
 		leaves += mem.Pooled(n * w.chunkBytes)
 	case packed:
@@ -190,7 +191,7 @@ func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, 
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err
 	}
-	t := &Tile{Writer: w, way: w.way, start: start, dims: shape, shape: padded(shape, 1), src: src}
+	t := &Tile{Writer: w, way: w.now(), start: start, dims: shape, shape: padded(shape, 1), src: src}
 	w.held.take(t)
 	t.watched(s)
 	err := error(nil)

@@ -36,6 +36,7 @@ type Reader struct {
 	options Options
 	way     Way
 	why     string
+	cuFile  atomic.Bool  // it is there, as far as way needs it
 	trial   *trial.Trial // of way, and of what byHost returns
 
 	size   int     // bytes of an element
@@ -74,9 +75,23 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 		r.because(r.way, errors.New(r.why))
 	}
 	if auto := o.Backend == "" || o.Backend == "auto"; auto && r.onDevice() {
-		r.trial = o.Trials.Of("read", a.Location(), r.way.String(), r.byHost().String())
+		r.trial = o.Trials.Of("read", a.Location(), r.kind(), r.way.String(), r.byHost().String())
 	}
 	return r, nil
+}
+
+// kind returns what the speed of decoding depends on: many arrays of a run are alike, and one trial is enough for
+// them. Where files lie matters to raw chunks.
+func (r *Reader) kind() string {
+	if r.way != NVComp {
+		return ""
+	}
+	var names []string
+	for _, c := range r.array.Codecs() {
+		names = append(names, c.Name())
+	}
+	format, streams, largest := r.array.Codecs().Streams(int(r.chunk))
+	return fmt.Sprint(names, format, streams, largest, r.chunk, r.array.DType())
 }
 
 // Untried makes regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch]

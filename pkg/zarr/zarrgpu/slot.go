@@ -115,7 +115,7 @@ func (s *Slot) Bytes() int64 { return s.bytes }
 func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	s.took()
 	r := s.reader
-	if !r.onDevice() || r.mistrusted.Load() {
+	if !r.onDevice() || r.mistrusted.Load() || r.waits() {
 		return s.fetch(ctx, region, r.byHost())
 	}
 	piece := r.trial.Next()

@@ -98,3 +98,33 @@ func throughSlot(t *testing.T, slot *Slot, s *gpu.Stream, region zarr.Region) {
 		t.Errorf("%v differs", region)
 	}
 }
+
+// TestTrialOfKind: an array with the codecs and chunks of one that was tried comes by the way that was the faster; one with others, and raw
+// chunks, which lie somewhere else, are tried.
+func TestTrialOfKind(t *testing.T) {
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	zstd := codec.Chain{codec.Zstd(1, true)}
+	b := trial.New(1, 1)
+	for i, c := range []struct {
+		codecs codec.Chain
+		chunk  int
+		tried  int // trials by then
+	}{{zstd, 30, 1}, {zstd, 30, 1}, {zstd, 20, 2}, {codec.Chain{blosc(t, "zstd", codec.ByteShuffle, 2)}, 30, 3}, {nil, 30, 4}, {nil, 30, 5}} {
+		a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{3, 60, 40}, Chunks: []int{1, c.chunk, 20}, DType: dtype.Uint16, Codecs: c.codecs})
+		r, err := NewReader(a, d, Options{Trials: b, Files: files(t, d, settings.Auto)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot, err := r.Slot([]int{1, 60, 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for z := range a.Shape()[0] {
+			throughSlot(t, slot, s, zarr.Region{Start: []int{z, 0, 0}, Shape: []int{1, 60, 40}})
+		}
+		slot.Release()
+		if n := len(b.Outcomes()); n != c.tried {
+			t.Errorf("array %d: %d trials, want %d", i, n, c.tried)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			w, why = Host, reason.Error()
 		case raw:
 			w = GDS
-			if reason := r.straight(); reason != nil {
+			if reason := r.straight(false); reason != nil {
 				w, why = Bounce, reason.Error()
 			}
 		default:
@@ -127,7 +127,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			reason = errors.New("its chunks are encoded; give auto, host or nvcomp")
 		}
 		if reason == nil {
-			reason = r.straight()
+			reason = r.straight(true)
 		}
 		if reason != nil {
 			return because(reason)
@@ -160,8 +160,9 @@ func (r *Reader) unfit() error {
 	return nil
 }
 
-// straight returns the reason why cuFile cannot read the array's files, or nil.
-func (r *Reader) straight() error {
+// straight returns the reason why cuFile cannot read the array's files, or nil. Without wait it returns nil while
+// cuFile is being initialised.
+func (r *Reader) straight(wait bool) error {
 	switch st := r.array.Store().(type) {
 	case *store.FolderStore:
 	case interface{ Local() bool }:
@@ -174,10 +175,29 @@ func (r *Reader) straight() error {
 	if r.options.Files == nil {
 		return errors.New("files are read by the host")
 	}
+	if !wait && !r.options.Files.Known() {
+		return nil
+	}
 	if straight, reason := r.options.Files.Mode(); !straight {
 		return errors.New(reason)
 	}
 	return nil
+}
+
+// waits reports whether regions come by the host's way because cuFile has not been initialised, yet or at all.
+func (r *Reader) waits() bool {
+	if r.way != GDS || r.cuFile.Load() {
+		return false
+	}
+	if !r.options.Files.Known() {
+		return true
+	}
+	if straight, reason := r.options.Files.Mode(); !straight {
+		r.noted.Do(func() { r.because(Bounce, errors.New(reason)) })
+		return true
+	}
+	r.cuFile.Store(true)
+	return false
 }
 
 // decodable returns the reason why the device cannot decode the array's chunks, or nil.

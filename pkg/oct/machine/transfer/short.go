@@ -36,12 +36,12 @@ func mib(n int64) int64 { return n>>20 + 1 }
 // NoDeviceMemory returns the error for work that takes more device memory, in bytes, than there is.
 func NoDeviceMemory(d *gpu.Device, need int64, what string) error {
 	limit := d.Memory().Limit()
-	return &shortage{text: fmt.Sprintf("%s takes %d MiB of device memory, there are %d MiB (a larger --gpu_mem, or --no-use_gpu): %v", what, mib(need), limit>>20, gpu.ErrMemory)}
+	return &shortage{text: fmt.Sprintf("%s takes %d MiB of device memory, there are %d MiB: %v (give a larger --gpu_mem, or --no-use_gpu)", what, mib(need), limit>>20, gpu.ErrMemory)}
 }
 
 // NoPinnedMemory returns the error for work that takes more page-locked memory, in bytes, than there is.
 func NoPinnedMemory(d *gpu.Device, need int64, what string) error {
-	return &shortage{text: fmt.Sprintf("%s on the GPU takes %d MiB of page-locked host memory, there are %d MiB, an eighth of the process's (more memory for the job, or --no-use_gpu)",
+	return &shortage{text: fmt.Sprintf("%s on the GPU takes %d MiB of page-locked host memory, there are %d MiB, of an eighth of the machine's or job's memory (give the job more, or --no-use_gpu)",
 		what, mib(need), PinnedFor(d)>>20)}
 }
 
