@@ -4,16 +4,21 @@
 // them in, one volume out, with projections, pictures and a report. README.md says more.
 
 include { AIP           } from './modules/aip'
+include { AIP as AIP_ALONE } from './modules/aip'
 include { MOSAIC        } from './modules/mosaic'
 include { SHIFTS        } from './modules/shifts'
 include { RESAMPLE      } from './modules/resample'
+include { RESAMPLE as RESAMPLE_ALONE } from './modules/resample'
 include { FOCAL         } from './modules/focal'
+include { FOCAL as FOCAL_ALONE } from './modules/focal'
 include { FLATFIELD     } from './modules/flatfield'
 include { ESTIMATE      } from './modules/estimate'
 include { STITCH        } from './modules/stitch'
+include { STITCH as STITCH_ALONE } from './modules/stitch'
 include { STITCH_MOTORS } from './modules/stitch_motors'
 include { BEAM_PROFILE  } from './modules/beam_profile'
 include { CROP          } from './modules/crop'
+include { CROP as CROP_ALONE } from './modules/crop'
 include { ATTENUATION   } from './modules/attenuation'
 include { NORMALIZE     } from './modules/normalize'
 include { CONFIG        } from './modules/config'
@@ -51,6 +56,7 @@ workflow STRATA {
     def inputs = setup.inputs
     def calls = setup.calls
     def estimate = setup.estimate
+    def groups = setup.groups
     def ending = new Ending(given)
     workflow.onComplete { ending.tell() }
 
@@ -91,15 +97,28 @@ workflow STRATA {
         images = resampled
     }
     else if (Chain.has('resample')) {
-        RESAMPLE(images, calls.stage('resample'))
-        images = RESAMPLE.out.mosaic
+        RESAMPLE(groups.together(images), calls.stage('resample'))
         calls.note(RESAMPLE.out)
+        def made = groups.apart(RESAMPLE.out.mosaic)
+        if (groups.used()) {
+            RESAMPLE_ALONE(groups.left(images, RESAMPLE.out.left), calls.stage('resample'))
+            calls.note(RESAMPLE_ALONE.out)
+            made = made.mix(RESAMPLE_ALONE.out.mosaic)
+        }
+        images = made
     }
     if (Chain.has('focal')) {
-        FOCAL(images, inputs.given(given.focal_correction), calls.stage('focal'))
-        images = FOCAL.out.mosaic
-        maps = FOCAL.out.maps
+        FOCAL(groups.together(images), inputs.given(given.focal_correction), calls.stage('focal'))
         calls.note(FOCAL.out)
+        def made = groups.apart(FOCAL.out.mosaic)
+        maps = FOCAL.out.maps.flatten()
+        if (groups.used()) {
+            FOCAL_ALONE(groups.left(images, FOCAL.out.left), inputs.given(given.focal_correction), calls.stage('focal'))
+            calls.note(FOCAL_ALONE.out)
+            made = made.mix(FOCAL_ALONE.out.mosaic)
+            maps = maps.mix(FOCAL_ALONE.out.maps)
+        }
+        images = made
     }
     if (Chain.has('flatfield')) {
         FLATFIELD(images, calls.stage('flatfield'))
@@ -115,10 +134,17 @@ workflow STRATA {
         }
         gridded = images
         def grids = inputs.asSlices(images)
-        STITCH(grids, transform, calls.stage('stitch', [estimate.refines ? '--estimate' : '']))
-        images = STITCH.out.slice
-        positions = STITCH.out.positions
+        def stitching = calls.stage('stitch', [estimate.refines ? '--estimate' : ''])
+        STITCH(groups.together(grids), transform, stitching)
         calls.note(STITCH.out)
+        images = groups.apart(STITCH.out.slice)
+        positions = STITCH.out.positions.flatten()
+        if (groups.used()) {
+            STITCH_ALONE(groups.left(grids, STITCH.out.left), transform, stitching)
+            calls.note(STITCH_ALONE.out)
+            images = images.mix(STITCH_ALONE.out.slice)
+            positions = positions.mix(STITCH_ALONE.out.positions)
+        }
         if (given.diagnostics) {
             STITCH_MOTORS(grids.join(images.map { it -> it.take(2) }).join(positions.map { it -> [it.name - '.json', it] }), calls.of('stitch', [calls.flag('stitch_overlap'), calls.flag('stitch_blending')]))
             compared = STITCH_MOTORS.out.comparison
@@ -134,10 +160,17 @@ workflow STRATA {
         calls.note(BEAM_PROFILE.out)
     }
     if (Chain.has('crop')) {
-        CROP(images, calls.stage('crop'))
-        images = CROP.out.slice
-        crops = CROP.out.found
+        CROP(groups.together(images), calls.stage('crop'))
         calls.note(CROP.out)
+        def made = groups.apart(CROP.out.slice)
+        crops = CROP.out.found.flatten()
+        if (groups.used()) {
+            CROP_ALONE(groups.left(images, CROP.out.left), calls.stage('crop'))
+            calls.note(CROP_ALONE.out)
+            made = made.mix(CROP_ALONE.out.slice)
+            crops = crops.mix(CROP_ALONE.out.found)
+        }
+        images = made
     }
     if (Chain.has('attenuation')) {
         ATTENUATION(images, calls.stage('attenuation'))
@@ -255,9 +288,15 @@ workflow STRATA {
         }
     }
     if (Chain.has('aip')) {
-        AIP(projected, calls.of('aip', [calls.format(given.n_levels), calls.flags('aip')]))
-        projections = projections.mix(AIP.out.picture)
+        def projecting = calls.of('aip', [calls.format(given.n_levels), calls.flags('aip')])
+        AIP(groups.together(projected), projecting)
         calls.note(AIP.out)
+        projections = projections.mix(AIP.out.picture.flatten())
+        if (groups.used()) {
+            AIP_ALONE(groups.left(projected, AIP.out.left), projecting)
+            calls.note(AIP_ALONE.out)
+            projections = projections.mix(AIP_ALONE.out.picture)
+        }
     }
     if (Chain.has('preview')) {
         PREVIEW(pictured, calls.of('preview', [calls.flags('preview')]))

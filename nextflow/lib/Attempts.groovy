@@ -139,7 +139,9 @@ class Attempts {
     private static String giveUp(task, int status, boolean ofSlice, String otherwise) {
         if (!ofSlice || !params.allow_missing_slices)
             return otherwise
-        lacks(*row(task))
+        final String process = row(task)[0]
+        final List<String> names = Groups.names(task.tag)
+        names.eachWithIndex { name, i -> lacks(process, name, *row(task, names.size() > 1 ? name : null).drop(2)) }
         return 'ignore'
     }
 
@@ -149,9 +151,10 @@ class Attempts {
     /** The task that ended the run; null when none did. */
     static List<String> stopped() { stopped.get() }
 
-    private static List<String> row(task) {
+    /** Of a task that does several slices, one of them may be named. */
+    private static List<String> row(task, String name = null) {
         final boolean known = task.exitStatus instanceof Integer && task.exitStatus != Integer.MAX_VALUE
-        return [(task.process as String).tokenize(':').last(), (task.tag ?: '') as String, known ? task.exitStatus as String : '-', reason(task, known ? task.exitStatus as int : 0)]
+        return [(task.process as String).tokenize(':').last() - ~/_ALONE$/, (task.tag ?: '') as String, known ? task.exitStatus as String : '-', reason(task, known ? task.exitStatus as int : 0, name)]
     }
 
     /** The slices that there are none of, by name, each once. */
@@ -168,11 +171,14 @@ class Attempts {
      * have something to add. One that was killed says nothing: its last line is a warning
      * or how far it was.
      */
-    private static String reason(task, int status) {
+    private static String reason(task, int status, String name) {
         try {
             final Path log = (task.workDir as Path).resolve('.command.err')
             final List<String> lines = Files.readAllLines(log)*.trim().findAll { it }*.replace('\t', ' ')
-            final String own = lines.reverse().find { it ==~ OWN }
+            // Where a program does many, what it says of one begins with the line of its list.
+            final int line = name == null ? 0 : Groups.names(task.tag).indexOf(name) + 1
+            final String ofOne = lines.find { it.contains(": slices.tsv:${line}: ") }?.replace("slices.tsv:${line}: ", '')
+            final String own = ofOne ?: lines.reverse().find { it ==~ OWN }
             if (status in 129..192 && !(status in [130, 143] && own))
                 return "ended by signal ${status - 128}${status == 137 ? ' (KILL: more memory than it was granted, or time?)' : ''}"
             return own ?: (lines ? lines.last() : 'no message')

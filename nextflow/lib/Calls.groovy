@@ -56,6 +56,6 @@ class Calls {
     Object metrics() { mixed('metrics') }
 
     private Object mixed(String name) {
-        return outputs.findAll { name in it.names }.inject(Channel.empty()) { all, out -> all.mix(out.getProperty(name)) }
+        return outputs.findAll { name in it.names }.inject(Channel.empty()) { all, out -> all.mix(out.getProperty(name)) }.flatten()
     }
 }

@@ -27,6 +27,9 @@ class Chain {
     /** Those whose program may compute on a GPU. */
     private static final List<String> ON_GPU = ['aip', 'resample', 'focal', 'estimate', 'stitch', 'crop', 'stack'].asImmutable()
 
+    /** Of these, those that may do several slices in a task. */
+    private static final List<String> IN_GROUPS = ['aip', 'resample', 'focal', 'stitch', 'crop'].asImmutable()
+
     private static Map params = [:]
     private static Set<String> chosen = []
 
@@ -108,6 +111,9 @@ class Chain {
 
     /** True for a stage whose program may compute on a GPU. */
     static boolean usesGpu(String stage) { stage in ON_GPU }
+
+    /** Whether a task of a stage may do several slices. */
+    static boolean inGroups(String stage) { stage in IN_GROUPS }
 
     /** What the parameters for the resources of a stage begin with. */
     static String resources(String stage) {

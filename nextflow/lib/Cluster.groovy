@@ -45,7 +45,7 @@ class Cluster {
     private static List<String> ofStage(String stage, Map params, Map config, Map<String, Partition> partitions) {
         final String times = "${Chain.resources(stage)}_time"
         final boolean gpu = params.use_gpu && Chain.usesGpu(stage)
-        Duration time = Duration.of(params[times].toString())
+        Duration time = Duration.of(params[times].toString()) * (Chain.inGroups(stage) ? Groups.of(params) : 1)
         final boolean capped = params.max_time && time > Duration.of(params.max_time.toString())
         if (capped)
             time = Duration.of(params.max_time.toString())

@@ -16,6 +16,7 @@ class Setup {
     Inputs inputs
     Calls calls
     Estimate estimate
+    Groups groups
 
     /** The folder of main.nf has the schema; programs are found from the folder that was started. */
     Setup(Map given, Path moduleDir, Path projectDir) {
@@ -48,6 +49,7 @@ class Setup {
         Attempts.start(params)
         calls = new Calls(parameters, params)
         estimate = new Estimate(params, inputs)
+        groups = new Groups(params, inputs)
         absent()
         return []
     }

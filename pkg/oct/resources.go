@@ -24,6 +24,7 @@ type Resources struct {
 	Holds    []int64              // bytes that the stage would keep in memory besides, in this order, if they were at most half of what is left of Mem
 	Cores    int                  // processors; 0: as many as Workers, which may be more where they wait for storage
 	Device   *gpu.Device          // device that computes; nil: the CPU
+	Coming   *Coming              // a device that may join the CPU; nil: none, or Device is there
 	Backend  string               // how chunks reach the device, in the syntax of the flag --backend; "": auto
 	Files    *gds.Pool            // reads and writes files on the device, directly if possible; may be nil
 	Ways     *zarrgpu.Counts      // counts how data reached the device; may be nil

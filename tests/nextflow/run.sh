@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 logs=$(mktemp -d "${TMPDIR:-/tmp}/strata-test.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
-parts=(chain full failures single swap readme tutorial)
+parts=(chain full failures groups single swap readme tutorial)
 declare -A pids=()
 for part in "${parts[@]}"; do
   ./$part.sh >"$logs/$part" 2>&1 &

@@ -41,7 +41,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	var png *aip.Picture
 	finish := func() error { return nil }
 	defer func() { _ = finish() }() // of a run that failed
-	return stage.Made{Name: "aip", Task: "project", Passes: 1, OnGPU: true,
+	return stage.Made{Name: "aip", Task: "project", Passes: 1, OnGPU: true, Joined: true,
 		Outputs: func() error {
 			name := r.String("png")
 			if name == "" {

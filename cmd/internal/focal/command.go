@@ -46,7 +46,7 @@ func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	}
 	saved := func() error { return nil }
 	defer func() { _ = saved() }() // of a run that failed
-	return stage.Made{Name: "focal", Passes: passes, OnGPU: true, Tiles: true,
+	return stage.Made{Name: "focal", Passes: passes, OnGPU: true, Joined: true, Tiles: true,
 		Inputs: func() (err error) {
 			if name := r.String("correction"); name != "" {
 				c.Correction, err = stage.Open(ctx, r, name)

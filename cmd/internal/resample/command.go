@@ -47,7 +47,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if to.Resolution, err = resample.Voxel(r.Floats("resolution")); err != nil {
 		return cli.Usage("--resolution %w", err)
 	}
-	return stage.Made{Name: "resample", Passes: 1, OnGPU: true,
+	return stage.Made{Name: "resample", Passes: 1, OnGPU: true, Joined: true,
 		Work: func(work *stage.Work, _ *ngff.Image) { work.At(to.Resolution) },
 		Run: func(x stage.Making) (*ngff.Image, error) {
 			return resample.Run(ctx, x.In, x.Out, to, x.Layout, x.Res)

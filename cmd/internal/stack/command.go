@@ -167,7 +167,7 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		work.At([3]float64{um[0], um[0], um[0]})
 		work.Out = min(work.Out, 1) // levels that are finer than the slices are left out
 	}
-	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
+	res, err := stage.ResourcesJoined(ctx, r, task, work)
 	if err != nil {
 		return err
 	}

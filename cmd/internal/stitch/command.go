@@ -153,7 +153,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		total += total / int64(frames(in))
 	}
 	task := r.Progress("stitch", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("stitch", in))
+	res, err := stage.ResourcesJoined(ctx, r, task, stage.Of("stitch", in))
 	if err != nil {
 		return err
 	}

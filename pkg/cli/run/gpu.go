@@ -69,12 +69,11 @@ func (r *Run) MayChoose() bool {
 	return o.UseGPU && !o.RequireGPU && !onGPU(o.Backend)
 }
 
-// Chose says where the run computes, and notes it in the record. On the CPU [Run.Device] returns none.
+// Chose says where the run computes, and notes it in the record.
 func (r *Run) Chose(c record.Choice) {
 	r.mu.Lock()
 	r.record.Choice = &c
 	r.mu.Unlock()
-	r.Options.UseGPU = c.On == "gpu"
 	r.Decided("%s", c.Reason)
 }
 
@@ -98,6 +97,12 @@ func (r *Run) withoutGPU(reason error) error {
 		return GPUFailure(fmt.Errorf("--backend %s: no usable GPU: %w", o.Backend, reason))
 	}
 	o.UseGPU = false
+	r.withoutIt(reason)
+	return nil
+}
+
+// withoutIt notes why there is no GPU, and says so.
+func (r *Run) withoutIt(reason error) {
 	r.mu.Lock()
 	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
 	r.mu.Unlock()
@@ -109,11 +114,16 @@ func (r *Run) withoutGPU(reason error) error {
 	default:
 		r.Decided("runs on the CPU: %v", reason)
 	}
-	return nil
 }
 
 // closeDevice notes in the record what the GPU did, and gives it back unless further runs of the process use it.
 func (r *Run) closeDevice() {
+	switch d, late := r.later.end(); {
+	case d != nil:
+		r.device, r.gpu.device = d, d
+	case late:
+		r.tooLate()
+	}
 	if r.device != nil {
 		g, peak := r.device.Record()
 		for i, t := range g.Trials {
@@ -163,6 +173,9 @@ func (g *opened) close(r *Run) {
 	}
 	g.device = nil
 }
+
+// Batched reports whether the run is one of several of its process, by --batch.
+func (r *Run) Batched() bool { return r.pair != nil }
 
 // Starts returns how many runs of the process, with this one, share the start of a GPU: 1 without --batch, 0 if it is
 // in use already.

@@ -65,6 +65,7 @@ type Run struct {
 	warnings    *warnings
 	gpu         *opened  // of the process
 	device      Device   // nil: this run uses none
+	later       *later   // one that comes beside the work, by [Run.Later]; may be nil
 	pair        *pairRun // nil: without --batch
 	early       []string // warnings from before there was a log
 	atEnd       []func() error

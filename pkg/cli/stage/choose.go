@@ -2,9 +2,11 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -13,8 +15,10 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/host"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/record"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -64,32 +68,99 @@ func newModel() (model, error) {
 // tries returns how often each way of decoding and encoding is tried.
 func (m model) tries() int { return int(m.host["tries"]) }
 
-// choose lets the run compute on the CPU where a GPU would not be faster. No device is opened for that; where there is
-// none, whoever asks for it says so.
-func (m model) choose(ctx context.Context, r *cli.Run, w Work) error {
-	if !r.MayChoose() {
-		return nil
-	}
-	list, err := usable(r.Options.GPU)
-	if err != nil {
-		return nil
-	}
-	h := cost.Host{Cores: min(r.Options.Threads, runtime.GOMAXPROCS(0)), Figures: m.host}
+// question is what decides whether a GPU is worth its start.
+type question struct {
+	job  cost.Job
+	host cost.Host
+	auto bool   // the device may decode and encode
+	id   string // of the devices that are allowed; "": all
+	runs int    // that share the start of the device; 0: it has started
+}
+
+func (m model) question(ctx context.Context, r *cli.Run, w Work) question {
 	auto := r.Options.Backend == "auto"
-	job := w.job(ctx, r, auto)
-	best, err := m.fastest(job, h, list, r.Starts())
-	if err == nil && auto && (best.DeviceDecodes || best.DeviceEncodes) && gpu.NVCOMPLibrary().Reason != "" {
-		job.In.Device, job.Out.Device = false, false
-		best, err = m.fastest(job, h, list, r.Starts())
+	host := cost.Host{Cores: min(r.Options.Threads, runtime.GOMAXPROCS(0)), Figures: m.host}
+	return question{w.job(ctx, r, auto), host, auto, r.Options.GPU, r.Starts()}
+}
+
+// Where a run computes, in its record.
+const (
+	onCPU = "cpu"
+	onGPU = "gpu"
+)
+
+// short returns the choice of the CPU where it is done before any GPU has started; nil if it is not. No driver is asked for that: it takes a tenth
+// of a second to say which GPUs there are.
+func (m model) short(q question) (*record.Choice, error) {
+	c, err := cost.Choose(q.job, q.host, nil)
+	if err != nil {
+		return nil, err
+	}
+	start := cost.LeastStart(m.gpu)
+	if c.Host.Seconds > start {
+		return nil, nil
+	}
+	return &record.Choice{On: onCPU, CPUSeconds: c.Host.Seconds, GPUSeconds: start,
+		Reason: fmt.Sprintf("%v; a GPU takes %.2g s to start", c, start)}, nil
+}
+
+// choose returns where a run computes; nil if there is no device, of which whoever asks for it says why. No device is opened.
+func (m model) choose(q question) (*record.Choice, error) {
+	list, err := usable(q.id)
+	if err != nil {
+		return nil, nil
+	}
+	best, err := m.fastest(q.job, q.host, list, q.runs)
+	if err == nil && q.auto && (best.DeviceDecodes || best.DeviceEncodes) && gpu.NVCOMPLibrary().Reason != "" {
+		q.job.In.Device, q.job.Out.Device = false, false
+		best, err = m.fastest(q.job, q.host, list, q.runs)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c := record.Choice{On: "cpu", CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: best.String()}
+	c := record.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: best.String()}
 	if best.GPU {
-		c.On = "gpu"
+		c.On = onGPU
 	}
-	r.Chose(c)
+	return &c, nil
+}
+
+// joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device whatever it costs.
+func (m model) joins(r *cli.Run) bool {
+	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
+}
+
+// firstOnDevice is how long nvCOMP took for its first calls on an H100, a megabyte at 20 to 70 MB/s, rounded up.
+const firstOnDevice = 500 * time.Millisecond
+
+// later takes a device into use beside the work of a stage, if it is expected to be worth it.
+func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources) error {
+	q := m.question(ctx, r, w)
+	if gpu.DriverLibrary().Reason == "" { // else whoever asks for a device says so, at once
+		c, err := m.short(q)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			r.Chose(*c)
+			return nil
+		}
+	}
+	coming := oct.NewComing(firstOnDevice)
+	res.Coming = coming
+	r.Later(ctx, func() bool {
+		c, err := m.choose(q)
+		if c != nil && err == nil {
+			r.Chose(*c)
+		}
+		return c == nil || c.On == onGPU
+	}, func(d cli.Device) {
+		if d == nil {
+			coming.Settle(nil)
+			return
+		}
+		coming.Settle(func(res *oct.Resources) { m.add(r, d.(*device), res) })
+	})
 	return nil
 }
 

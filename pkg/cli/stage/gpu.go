@@ -162,8 +162,9 @@ func (d *device) Begin(r *cli.Run) {
 // warn gives a warning to the run that uses the device.
 func (d *device) warn(text string) { d.run.Load().Warn("%s", text) }
 
-// Record describes the device for the run record.
+// Record describes the device for the run record, and says what was measured.
 func (d *device) Record() (record.GPU, int64) {
+	tellTrials(d.run.Load(), d.tried.Outcomes())
 	now, before := d.moved(), d.before
 	g := record.GPU{
 		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: now.up - before.up, BytesFromDevice: now.down - before.down,

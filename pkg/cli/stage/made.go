@@ -18,6 +18,7 @@ type Made struct {
 	Task   string // of its progress; "": Name
 	Passes int64  // how often it reads IN
 	OnGPU  bool   // it can use a GPU
+	Joined bool   // a GPU may join the CPU while it works
 	Tiles  bool   // what it computes depends on the tiles of a mosaic grid
 
 	Inputs  func() error                      // opens further inputs, after IN; nil: there are none
@@ -61,7 +62,11 @@ func (m Made) Do(ctx context.Context, r *cli.Run) error {
 		if m.Work != nil {
 			m.Work(&work, in)
 		}
-		if res, err = ResourcesOnGPU(ctx, r, task, work); err != nil {
+		resources := ResourcesOnGPU
+		if m.Joined {
+			resources = ResourcesJoined
+		}
+		if res, err = resources(ctx, r, task, work); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,9 @@ func openImage(ctx context.Context, r *cli.Run, path string, missing func() zarr
 	if err != nil {
 		return nil, err
 	}
-	r.Prepare(func() { _, _ = gpu.Devices() }) // who asks for the device has the error
+	if !r.MayChoose() {
+		r.Prepare(func() { _, _ = gpu.Devices() }) // who asks for the device has the error
+	}
 	st, key, err := images.Open(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
@@ -151,6 +153,16 @@ func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 // ResourcesOnGPU is [Resources] of a stage that computes on a GPU where there is one, and where it is expected to be
 // faster. Its command has [GPU] as accelerator.
 func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work) (oct.Resources, error) {
+	res, err := ResourcesJoined(ctx, r, task, w)
+	if err != nil {
+		return res, err
+	}
+	return res.Settled(ctx)
+}
+
+// ResourcesJoined is [ResourcesOnGPU] of a stage that begins on the CPU: where the run is free to choose, a device is taken
+// into use beside the stage's work, and the resources have it as Coming.
+func ResourcesJoined(ctx context.Context, r *cli.Run, task *progress.Task, w Work) (oct.Resources, error) {
 	res := Resources(r, task)
 	if !r.Options.UseGPU {
 		return res, nil
@@ -159,25 +171,37 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 	if err != nil {
 		return res, err
 	}
-	if err := m.choose(ctx, r, w); err != nil {
-		return res, err
+	if m.joins(r) {
+		return res, m.later(ctx, r, w, &res)
+	}
+	r.Prepare(func() { _, _ = gpu.Devices() })
+	if r.MayChoose() {
+		c, err := m.choose(m.question(ctx, r, w))
+		if err != nil {
+			return res, err
+		}
+		if c != nil {
+			r.Chose(*c)
+			r.Options.UseGPU = c.On == onGPU
+		}
 	}
 	d, err := r.Device(ctx)
 	if err != nil {
 		return res, err
 	}
 	if d != nil {
-		on := d.(*device)
-		res.Workers = r.Options.Threads // each holds a part of the device's memory
-		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, on.ways
-		on.tried = trial.New(m.tries(), res.Workers)
-		res.Trials = on.tried
-		r.AtEnd(func() error {
-			tellTrials(r, on.tried.Outcomes())
-			return nil
-		})
+		m.add(r, d.(*device), &res)
 	}
 	return res, nil
+}
+
+// add lets a stage compute on a device.
+func (m model) add(r *cli.Run, on *device, res *oct.Resources) {
+	res.Workers = r.Options.Threads // each holds a part of the device's memory
+	if on.tried == nil {
+		on.tried = trial.New(m.tries(), res.Workers)
+	}
+	res.Device, res.Backend, res.Files, res.Ways, res.Trials = on.Device, r.Options.Backend, on.files, on.ways, on.tried
 }
 
 // mostTold limits the trials in the log; the record has all.

@@ -119,6 +119,17 @@ func (d Device) Start(kernels int) float64 {
 	return (f.get("init") + f.get("context") + float64(kernels)*load + float64(d.Pinned)/f.get("pin")) / float64(max(d.Jobs, 1))
 }
 
+// LeastStart returns the seconds that the driver and the context of a GPU take at least, whichever it is. Figures of given
+// replace those of the tables.
+func LeastStart(given Figures) float64 {
+	least := math.Inf(1)
+	for _, name := range models {
+		f := column(figuresTable, name).With(given)
+		least = min(least, f.get("init")+f.get("context"))
+	}
+	return least
+}
+
 // Plan is a way to do a job.
 type Plan struct {
 	GPU                          bool
@@ -236,7 +247,7 @@ func (c Choice) String() string {
 	}
 	host := fmt.Sprintf("%.3g s on %s (limit: %s)", c.Host.Seconds, cores, c.Host.Limit)
 	if c.device == nil {
-		return "runs on the CPU: estimated " + host + "; no GPU"
+		return "runs on the CPU: estimated " + host
 	}
 	device := fmt.Sprintf("%.3g s on %s (limit: %s; start %.2g s; %s; %s)", c.Best.Seconds, c.device.Model, c.Best.Limit, c.start,
 		coded(c.job.In, "decoded", "input", c.Best.DeviceDecodes), coded(c.job.Out, "encoded", "output", c.Best.DeviceEncodes))

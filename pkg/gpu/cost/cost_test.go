@@ -96,6 +96,18 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestStartIsShared: jobs of one process share the start of a device, and one that uses a device which is open waits for none.
+func TestStartIsShared(t *testing.T) {
+	d := a100()
+	whole := d.Start(3)
+	if d.Jobs = 4; whole <= 0 || d.Start(3) != whole/4 {
+		t.Errorf("%v s of %v for one of four jobs", d.Start(3), whole)
+	}
+	if d.Started = true; d.Start(3) != 0 {
+		t.Errorf("%v s where the device is open", d.Start(3))
+	}
+}
+
 // TestChoose: what decides, in the cases that the design names.
 func TestChoose(t *testing.T) {
 	const gb = 1 << 30

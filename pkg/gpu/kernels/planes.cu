@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(256) brighten(float* v, int nz, int
 
 // sum_planes: acc[y][x] += in[z][y][x] for z = 0, 1, …, in double and in this order; from
 // zero if begin. Bytes per voxel: 4 read; per pixel: 8 read, 8 written.
-extern "C" __global__ void __launch_bounds__(256) sum_planes(const float* __restrict__ in, double* __restrict__ acc, int nz, int ny, int nx, i64 pitch, i64 stride, int begin)
+extern "C" __global__ void __launch_bounds__(256, 2) sum_planes(const float* __restrict__ in, double* __restrict__ acc, int nz, int ny, int nx, i64 pitch, i64 stride, int begin)
 {
     const int x = blockIdx.x * blockDim.x + threadIdx.x;
     if (x >= nx) return;
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_planes(const float* __rest
         const float* v = in + y * pitch + x;
         const i64 i = (i64)y * nx + x;
         double sum = begin ? 0 : acc[i];
-#pragma unroll 4
+#pragma unroll 8 // loads under way
         for (int z = 0; z < nz; z++) sum += (double)v[z * stride];
         acc[i] = sum;
     }

@@ -73,20 +73,24 @@ func TestIntegersAreNotTested(t *testing.T) {
 	}
 }
 
-// Eight loads of a lane are on their way at least, before what they bring is mixed.
+// Eight loads of a thread are on their way at least, before what they bring is used.
 func TestLoadsAreAhead(t *testing.T) {
-	most, run := 0, 0
-	for line := range strings.Lines(kernelText(t, "xxh64_ranges")) {
-		switch {
-		case strings.Contains(line, "ld.global"):
-			run++
-		case strings.Contains(line, "mul.lo.s64"):
-			run = 0
+	for kernel, use := range map[string]string{
+		"xxh64_ranges": "mul.lo.s64", "add_planes_u8": "and.b32", "add_planes_i16": "and.b32", "roll_u8": "st.shared", "roll_f32": "st.shared",
+	} {
+		most, run := 0, 0
+		for line := range strings.Lines(kernelText(t, kernel)) {
+			switch {
+			case strings.Contains(line, "ld.global"):
+				run++
+			case strings.Contains(line, use):
+				run = 0
+			}
+			most = max(most, run)
 		}
-		most = max(most, run)
-	}
-	if most < 8 {
-		t.Errorf("%d loads before a product, want 8", most)
+		if most < 8 {
+			t.Errorf("%s: %d loads before %s, want 8", kernel, most, use)
+		}
 	}
 }
 

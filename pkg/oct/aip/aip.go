@@ -27,7 +27,7 @@ import (
 //
 // Each worker processes one chunk column at a time. It reads the column in pieces that fit the cache if the
 // storage allows it, and needs memory for one piece and two planes. On a device each tile is uploaded once; its
-// mean in stored form and 8 bytes come back, or the raw mean if png is not nil.
+// mean in stored form and 8 bytes come back, or the raw mean if png is not nil. A device that is coming joins the host.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*ngff.Image, error) {
 	p, err := open(in, out, png, res)
 	if err != nil {
@@ -42,10 +42,24 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 		return nil, err
 	}
 	defer p.writer.Abort()
-	if err := machine.Run(ctx, p.plan(), p.mosaic.EachTile(), p.project); err != nil {
+	ny, nx := p.mosaic.Tiles()
+	host := machine.Side[oct.Rectangle]{Plan: p.plan(), Do: p.project}
+	if err := machine.RunBoth(ctx, host, ny*nx, p.mosaic.EachTile(), p.join); err != nil {
 		return nil, err
 	}
 	return p.close(ctx)
+}
+
+// join returns a device's side of the projection.
+func (p *projection) join(res oct.Resources, mem int64) (side machine.Side[oct.Rectangle], err error) {
+	on := *p
+	on.res = res
+	if on.source, err = machine.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
+		return side, err
+	}
+	plan := on.plan()
+	plan.Mem = mem
+	return machine.Side[oct.Rectangle]{Plan: plan, Do: on.project}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same

@@ -78,6 +78,12 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	case dtype.Uint32, dtype.Int32, dtype.Uint64, dtype.Int64, dtype.Float64:
 		res.Warnf("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.Where, m.DType)
 	}
+	if c.Correction == nil {
+		// the search meets in one memory, and is most of the work
+		if res, err = res.Settled(ctx); err != nil {
+			return nil, err
+		}
+	}
 	// what cannot be written is said before anything is read
 	r, err := planRoll(ctx, m, out, layout, res)
 	if err != nil {
@@ -279,15 +285,15 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	if err := source.Whole(res.Meter); err != nil {
 		return nil, err
 	}
-	r.plan = &machine.Plan{
-		What: "rolling", Source: source, Tile: m.Tile(), Mem: res.Mem - pyramid, Roll: &machine.Rolling{Chunk: chunk},
-		NonFinite: func(n int64) { r.nonFinite.Add(n) },
-	}
+	r.plan = r.planOf(source, res.Mem-pyramid, chunk)
 	if res.Device == nil {
 		r.plan.What += fmt.Sprintf(" tiles of %v voxels", m.Tile())
 		left, err := r.plan.Check()
 		if err != nil {
 			return nil, err
+		}
+		if res.Coming != nil {
+			left /= 2 // for a device that joins
 		}
 		pyramid += left // a chunk without room is made from stored ones
 	}
@@ -310,6 +316,14 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	return r, nil
 }
 
+// planOf returns the plan of a machine.
+func (r *rolling) planOf(source *machine.Source, mem, chunk int64) *machine.Plan {
+	return &machine.Plan{
+		What: "rolling", Source: source, Tile: r.mosaic.Tile(), Mem: mem, Roll: &machine.Rolling{Chunk: chunk},
+		NonFinite: func(n int64) { r.nonFinite.Add(n) },
+	}
+}
+
 // run rolls all tiles.
 func (r *rolling) run(ctx context.Context, corr []float32) error {
 	shifts, free, err := machine.Shared(&r.res, corr)
@@ -321,7 +335,29 @@ func (r *rolling) run(ctx context.Context, corr []float32) error {
 	m := r.mosaic
 	next, stop := iter.Pull(ngff.TileOrder(m.Shape[:], m.Tile(), m.Image.Axes))
 	defer stop()
-	return machine.Run(ctx, r.plan, next, func(w machine.Worker, start []int) {
-		w.RollTile(m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2]))
+	ny, nx := m.Tiles()
+	return machine.RunBoth(ctx, machine.Side[[]int]{Plan: r.plan, Do: r.roll}, ny*nx, next, func(res oct.Resources, mem int64) (machine.Side[[]int], error) {
+		return r.join(res, mem/2, corr) // the pyramid has the other half
 	})
+}
+
+// roll rolls the tile that begins at start.
+func (r *rolling) roll(w machine.Worker, start []int) {
+	m := r.mosaic
+	w.RollTile(m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2]))
+}
+
+// join returns a device's side of the rolling.
+func (r *rolling) join(res oct.Resources, mem int64, corr []float32) (side machine.Side[[]int], err error) {
+	source, err := machine.NewSource(r.mosaic, &res, res.Meter)
+	if err != nil {
+		return side, err
+	}
+	plan := r.planOf(source, mem, r.plan.Roll.Chunk)
+	plan.Output = r.plan.Output
+	if plan.Roll.Shifts, side.Free, err = machine.Shared(&res, corr); err != nil {
+		return side, err
+	}
+	side.Plan, side.Do = plan, r.roll
+	return side, nil
 }

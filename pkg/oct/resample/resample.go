@@ -81,10 +81,25 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 	defer p.account()
 	next, stop := iter.Pull(ngff.TileOrder(p.grid.shape(), p.grid.tile(), p.mosaic.Image.Axes))
 	defer stop()
-	if err := machine.Run(ctx, plan, next, p.resample); err != nil {
+	ny, nx := p.mosaic.Tiles()
+	host := machine.Side[[]int]{Plan: plan, Do: p.resample}
+	err = machine.RunBoth(ctx, host, ny*nx, next, func(res oct.Resources, mem int64) (machine.Side[[]int], error) { return p.join(res, mem, plan) })
+	if err != nil {
 		return nil, err
 	}
 	return p.close(ctx, plan)
+}
+
+// join returns a device's side of the resampling, beside the host's plan.
+func (p *resampler) join(res oct.Resources, mem int64, host *machine.Plan) (side machine.Side[[]int], err error) {
+	on := *p
+	on.res = res
+	if on.source, err = machine.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
+		return side, err
+	}
+	plan := on.plan(0)
+	plan.Mem, plan.Output = mem, host.Output
+	return machine.Side[[]int]{Plan: plan, Do: on.resample}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same

@@ -177,9 +177,13 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.L
 	for _, s := range p.slices {
 		sources = append(sources, s.source)
 	}
-	if p.warped() && res.Device != nil {
-		res.Decided("displacements of slices are applied on the CPU")
-		res.Device = nil
+	if p.warped() {
+		if res.Device != nil {
+			res.Decided("displacements of slices are applied on the CPU")
+		}
+		res.Device, res.Coming = nil, nil
+	} else if res, err = res.Settled(ctx); err != nil { // slices meet in one memory
+		return nil, err
 	}
 	mem, err := volume.Open(ctx, sources, &res)
 	if err != nil {

@@ -223,6 +223,9 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if err != nil {
 		return nil, nil, err
 	}
+	if res, err = res.Settled(ctx); err != nil { // tiles meet in one memory
+		return nil, nil, err
+	}
 	places, origin, size, err := g.canvas(m.Where, positions, opt.Interpolate, m.Shape[0]*m.DType.Size())
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,62 @@
+package oct
+
+import (
+	"context"
+	"time"
+)
+
+// A Coming is a device that is being taken into use while a stage begins on the CPU.
+type Coming struct {
+	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are first called.
+	First time.Duration
+
+	known chan struct{}
+	add   func(*Resources) // nil: no device comes
+}
+
+// NewComing returns a device of which nothing is known yet.
+func NewComing(first time.Duration) *Coming {
+	return &Coming{First: first, known: make(chan struct{})}
+}
+
+// Settle says that the device is there, and how it is added to resources; or with nil that none comes. It is called once.
+func (c *Coming) Settle(add func(*Resources)) {
+	c.add = add
+	close(c.known)
+}
+
+// Known returns a channel that is closed once it is clear whether the device comes; nil if none was on its way.
+func (c *Coming) Known() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.known
+}
+
+// WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
+// once [Coming.Known] is closed.
+func (r Resources) WithDevice() (Resources, bool) {
+	c := r.Coming
+	if c == nil || c.add == nil {
+		return r, r.Device != nil
+	}
+	c.add(&r)
+	r.Coming = nil
+	return r, true
+}
+
+// Settled waits until it is clear whether a device comes, and returns the resources with it or without. It is for work that is either
+// the CPU's or the device's.
+func (r Resources) Settled(ctx context.Context) (Resources, error) {
+	if r.Coming == nil {
+		return r, nil
+	}
+	select {
+	case <-r.Coming.Known():
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	r, _ = r.WithDevice()
+	r.Coming = nil
+	return r, nil
+}
