@@ -16,8 +16,8 @@ import (
 	"strata/tests/gputest"
 )
 
-// A tile for which there is no page-locked memory waits for the one before it, and no longer than the context; it does not wait for
-// memory that nobody gives back.
+// A tile for which there is no page-locked memory waits for the one before it, and no longer than the context; it does
+// not wait for memory that nobody gives back.
 func TestAwait(t *testing.T) {
 	im := imageOf(t, "yx", dtype.Uint16, []int{64, 128}, []int{64, 64}, []int{64, 64}, "raw")
 	im.Levels = 1
