@@ -480,8 +480,8 @@ func untried(reason string) bool {
 	return strings.Contains(reason, "Windows") || strings.Contains(reason, "is not loaded, and ")
 }
 
-// TestNotAsked: without nvidia-fs and peer-to-peer transfers, as on the H100 of the record (Linux 6.18, driver 580), cuFile is not asked
-// unless somebody demands it; where it may be of use it starts beside the caller's work.
+// TestNotAsked: without nvidia-fs and peer-to-peer transfers, as on the H100 of the record (Linux 6.18, driver 580),
+// cuFile is not asked unless somebody demands it.
 func TestNotAsked(t *testing.T) {
 	needDoubles(t)
 	if os.Getenv("STRATA_TEST_APART") != "" {

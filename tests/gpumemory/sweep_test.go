@@ -161,8 +161,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// sweep runs a stage within many limits. What it makes is the CPU's. It fails only for memory, before it has begun, no matter how many
-// workers there are, and not for --mem where the CPU works.
+// sweep runs a stage within many limits. What it makes is the CPU's. It fails only for memory, before it has begun, no
+// matter how many workers there are, and not for --mem where the CPU works.
 func sweep(t *testing.T, r run) {
 	want := r.on(t, limits{mem: plenty, workers: 2}, false)
 	if want.err != nil {

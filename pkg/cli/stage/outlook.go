@@ -21,8 +21,8 @@ const (
 	outlookMost   = 256 << 30
 )
 
-// Outlook says for what a stage on this machine would take one of the GPUs, by the model that decides: "focal and stitch from
-// 4 GiB of voxels are expected to be faster there than on 16 cores".
+// Outlook says, by the model that decides, for which stages and from which sizes of the input one of the GPUs is taken on
+// this machine, as the end of a sentence that begins "stages use GPU 0".
 func Outlook(cores int, list []gpu.Info) (string, error) {
 	m, err := newModel()
 	if err != nil {

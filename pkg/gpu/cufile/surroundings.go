@@ -35,9 +35,9 @@ func modules() error {
 const peersDriver = 12070
 
 // Possible returns the reason why nothing on this system is known to move data straight: the kernel module nvidia-fs
-// is not loaded, and PCI peer-to-peer transfers of cuFile's kind lack the kernel (Linux 6.2 or newer), the driver, which is for
-// that version of CUDA, or the setting in cuFile's configuration, which is off by default. cuFile itself needs a second to find
-// that out.
+// is not loaded, and PCI peer-to-peer transfers of cuFile's kind lack the kernel (Linux 6.2 or newer), the driver, of
+// which the CUDA version is given, or the setting in cuFile's configuration, which is off by default. cuFile itself
+// needs a second to find that out.
 func Possible(driver int) error {
 	list, err := os.ReadFile(place(ModulesVariable, "/proc/modules"))
 	if err != nil {

@@ -146,8 +146,8 @@ func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running
 	}
 }
 
-// rolledOnDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time. output is nil
-// if rows are put together on the host.
+// rolledOnDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time.
+// output is nil if rows are put together on the host.
 func (p *Plan) rolledOnDevice() (n transfer.Needs, output *ngffgpu.Writer) {
 	m, c := p.Source.mosaic, p.Source.columns
 	n = transfer.Needs{

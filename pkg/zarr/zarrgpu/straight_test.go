@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"strata/pkg/dtype"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/cufile"
 	"strata/pkg/meter"
 	"strata/pkg/settings"
 	"strata/pkg/zarr"
@@ -229,5 +232,42 @@ func TestStraightPages(t *testing.T) {
 	}
 	if _, _, fallbacks := d.Straight(); fallbacks > 0 {
 		t.Errorf("%d pieces did not go straight", fallbacks)
+	}
+}
+
+// TestWhileCuFileStarts: regions come by the host while cuFile is being initialised, and straight from then on.
+func TestWhileCuFileStarts(t *testing.T) {
+	gputest.NeedDouble(t)
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	modules := filepath.Join(t.TempDir(), "modules") // who reads it waits for a writer
+	if err := unix.Mkfifo(modules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(cufile.ModulesVariable, modules)
+	pool := files(t, d, settings.Auto)
+	pool.Demand()
+	goOn := func() {
+		if f, err := os.OpenFile(modules, os.O_RDWR, 0); err == nil {
+			pool.Mode()
+			_ = f.Close()
+		}
+	}
+	t.Cleanup(goOn) // else a test that fails waits forever
+	a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{7, 21, 30}, Chunks: []int{3, 8, 10}, DType: dtype.Uint16})
+	counts := new(Counts)
+	r, err := NewReader(a, d, Options{Files: pool, Counts: counts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := zarr.Region{Start: []int{1, 1, 1}, Shape: []int{5, 19, 27}}
+	n := r.Bytes(g.Shape)
+	same(t, r, s, a, g)
+	if counts.Bytes(Bounce) != n || counts.Bytes(GDS) != 0 {
+		t.Errorf("before: %d bytes by the host, %d straight, want %d and 0", counts.Bytes(Bounce), counts.Bytes(GDS), n)
+	}
+	goOn()
+	same(t, r, s, a, g)
+	if counts.Bytes(Bounce) != n || counts.Bytes(GDS) != n {
+		t.Errorf("after: %d bytes by the host, %d straight, want %d of each", counts.Bytes(Bounce), counts.Bytes(GDS), n)
 	}
 }

@@ -25,7 +25,8 @@ type shortage struct {
 func (e *shortage) Error() string        { return e.text }
 func (e *shortage) Is(target error) bool { return target == gpu.ErrMemory }
 
-// FewerRows reports whether a worker may fit, after an error of [DeviceColumns.Workers], if it holds fewer rows of a tile.
+// FewerRows reports whether a worker may fit, after an error of [DeviceColumns.Workers], if it holds fewer rows of a
+// tile.
 func FewerRows(err error) bool {
 	var s *shortage
 	return errors.As(err, &s) && !s.host
