@@ -219,7 +219,7 @@ ok 'from raw tiles, with every stage there is: the run succeeds' same "$status" 
 ok 'every task was a job, and so was the second try of register' same "$(($(count_jobs) - before)) $(attempts register.slice_z00)" "$(($(ran "$log"))) 2"
 # From raw frames mosaic makes the resampled mosaics, too, in its one pass.
 ok 'every process of the workflow ran, except RESAMPLE' same "$(sed -n 's/.*Submitted process > STRATA:\([A-Z_]*\).*/\1/p' "$log" | sort -u | xargs)" \
-  "$(sed -n 's/^include { \([A-Z_]*\) .*/\1/p' "$root/nextflow/main.nf" | grep -vx RESAMPLE | sort | xargs)"
+  "$(sed -n 's/^include { \([A-Z_]*\) .*/\1/p' "$root/nextflow/main.nf" | grep -vx RESAMPLE | sort -u | xargs)"
 ok 'their memory is asked for, and no GPU' same "$(job register.slice_z00 2 MinMemoryNode) $(job register.slice_z00 2 TresPerNode)" '1000M '
 ok 'the slice that is missing is named' has "$launch/full/pipeline_info/missing_slices.tsv" '^INPUT.slice_z01.-.not among the raw frames$'
 full_results() {
