@@ -67,6 +67,10 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	var found crop.Metrics
 	return stage.Made{Name: "crop", Passes: passes, OnGPU: true,
 		Outputs: func() (err error) {
+			if cli.InBucket(r.Arg("OUT")) {
+				r.Warn("no _crop.json is written beside an output in a bucket")
+				return nil
+			}
 			metrics, err = r.OutputFile(stage.Stem(r.Arg("OUT")) + "_crop.json")
 			return err
 		},
@@ -79,7 +83,10 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 			if result, found, err = crop.Run(ctx, x.In, x.Out, c, x.Layout, x.Res); err != nil {
 				return nil, err
 			}
-			return result, metrics.Write(stage.JSON(found))
+			if metrics != nil {
+				err = metrics.Write(stage.JSON(found))
+			}
+			return result, err
 		},
 		Said: func() string {
 			if found.Noise {

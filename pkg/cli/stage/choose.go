@@ -130,7 +130,8 @@ func (m model) joins(r *cli.Run) bool {
 	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
 }
 
-// firstOnDevice is how long nvCOMP took for its first calls on an H100, a megabyte at 20 to 70 MB/s, rounded up.
+// firstOnDevice is how long the first pieces may take on a device: what decodes and encodes there is loaded, and an H100 encoded few chunks at a
+// time at 20 to 70 MB/s.
 const firstOnDevice = 500 * time.Millisecond
 
 // later takes a device into use beside the work of a stage, if it is expected to be worth it.
