@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 // Device is a GPU that this process uses. Its methods may be called concurrently.
@@ -118,8 +119,10 @@ func (d *Device) Try(key any, f func() error) error {
 	return once.(func() error)()
 }
 
-// Beside runs f, which uses the device, while the caller goes on. Close waits for it.
-func (d *Device) Beside(f func()) { d.beside.Go(f) }
+// Beside runs f, which uses the device, while the caller goes on, for whom f must not be necessary. Close waits for it.
+func (d *Device) Beside(f func()) {
+	work.Go(&d.beside, func() error { f(); return nil }, func(error) {})
+}
 
 // Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }
