@@ -63,7 +63,7 @@ if unshare --user --map-root-user --mount true 2>/dev/null; then
 else
   echo "image: user namespaces are off here: nothing was run in it" >&2
 fi
-limit=${LIMIT_MIB:-26}
+limit=${LIMIT_MIB:-27}
 if [ -n "$nvidia" ]; then
   echo "image: it has NVIDIA's libraries: the limit of $limit MiB is for images without"
 elif [ "$bytes" -gt $((limit * 1048576)) ]; then
