@@ -4,7 +4,7 @@
 # OUT is written when all of that holds, and keeps its time when its bytes do not change.
 #
 # The programs are bin/strata, and links to it by the names of all of cmd/. Debian packages come from
-# STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept in the user's cache. LIMIT_MIB (default 26; with --with_nvidia none) is the largest size of an image.
+# STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept in the user's cache. LIMIT_MIB (default 27; with --with_nvidia none) is the largest size of an image.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:?usage: image.sh OUT.sif [FLAG...]}
