@@ -7,16 +7,19 @@ import (
 
 // A Coming is a device that is being taken into use while a stage begins on the CPU.
 type Coming struct {
-	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are first called.
+	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are
+	// first called.
 	First time.Duration
+	// Alone is how long the CPU is expected to take for all of the work.
+	Alone time.Duration
 
 	known chan struct{}
 	add   func(*Resources) // nil: no device comes
 }
 
 // NewComing returns a device of which nothing is known yet.
-func NewComing(first time.Duration) *Coming {
-	return &Coming{First: first, known: make(chan struct{})}
+func NewComing(first, alone time.Duration) *Coming {
+	return &Coming{First: first, Alone: alone, known: make(chan struct{})}
 }
 
 // Settle says that the device is there, and how it is added to resources; or with nil that none comes. It is called once.
@@ -34,7 +37,7 @@ func (c *Coming) Known() <-chan struct{} {
 }
 
 // WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
-// once [Coming.Known] is closed.
+// after [Coming.Known] has been closed.
 func (r Resources) WithDevice() (Resources, bool) {
 	c := r.Coming
 	if c == nil || c.add == nil {

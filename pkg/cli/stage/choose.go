@@ -68,7 +68,7 @@ func newModel() (model, error) {
 // tries returns how often each way of decoding and encoding is tried.
 func (m model) tries() int { return int(m.host["tries"]) }
 
-// question is what decides whether a GPU is worth its start.
+// question holds what decides whether a GPU is worth its start.
 type question struct {
 	job  cost.Job
 	host cost.Host
@@ -88,21 +88,6 @@ const (
 	onCPU = "cpu"
 	onGPU = "gpu"
 )
-
-// short returns the choice of the CPU where it is done before any GPU has started; nil if it is not. No driver is asked for that: it takes a tenth
-// of a second to say which GPUs there are.
-func (m model) short(q question) (*record.Choice, error) {
-	c, err := cost.Choose(q.job, q.host, nil)
-	if err != nil {
-		return nil, err
-	}
-	start := cost.LeastStart(m.gpu)
-	if c.Host.Seconds > start {
-		return nil, nil
-	}
-	return &record.Choice{On: onCPU, CPUSeconds: c.Host.Seconds, GPUSeconds: start,
-		Reason: fmt.Sprintf("%v; a GPU takes %.2g s to start", c, start)}, nil
-}
 
 // choose returns where a run computes; nil if there is no device, of which whoever asks for it says why. No device is opened.
 func (m model) choose(q question) (*record.Choice, error) {
@@ -125,29 +110,30 @@ func (m model) choose(q question) (*record.Choice, error) {
 	return &c, nil
 }
 
-// joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device whatever it costs.
+// joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device
+// whatever it costs. Without a driver whoever asks for a device says so at once.
 func (m model) joins(r *cli.Run) bool {
-	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off
+	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off &&
+		gpu.DriverLibrary().Reason == ""
 }
 
-// firstOnDevice is how long the first pieces may take on a device: what decodes and encodes there is loaded, and an H100 encoded few chunks at a
-// time at 20 to 70 MB/s.
+// firstOnDevice bounds the time of the first pieces on a device: what decodes and encodes there is loaded, and an H100
+// encoded few chunks at a time at 20 to 70 MB/s.
 const firstOnDevice = 500 * time.Millisecond
 
-// later takes a device into use beside the work of a stage, if it is expected to be worth it.
+// later takes a device into use beside the work of a stage, if it is expected to be worth it: not where the CPU has done the work before any GPU
+// has started.
 func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources) error {
 	q := m.question(ctx, r, w)
-	if gpu.DriverLibrary().Reason == "" { // else whoever asks for a device says so, at once
-		c, err := m.short(q)
-		if err != nil {
-			return err
-		}
-		if c != nil {
-			r.Chose(*c)
-			return nil
-		}
+	alone, err := cost.Choose(q.job, q.host, nil)
+	if err != nil {
+		return err
 	}
-	coming := oct.NewComing(firstOnDevice)
+	if start := cost.LeastStart(m.gpu); alone.Host.Seconds <= start { // no driver is started, which takes a tenth of a second to say which GPUs there are
+		r.Chose(record.Choice{On: onCPU, CPUSeconds: alone.Host.Seconds, GPUSeconds: start, Reason: fmt.Sprintf("%v; a GPU takes %.2g s to start", alone, start)})
+		return nil
+	}
+	coming := oct.NewComing(firstOnDevice, time.Duration(alone.Host.Seconds*float64(time.Second)))
 	res.Coming = coming
 	r.Later(ctx, func() bool {
 		c, err := m.choose(q)

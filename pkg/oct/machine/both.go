@@ -34,7 +34,11 @@ func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (
 	if err != nil {
 		return err
 	}
-	q := &sharedWork[T]{next: next, left: pieces, began: time.Now(), first: res.Coming.First}
+	_, workers, err := host.Plan.begin() // as Check has
+	if err != nil {
+		return err
+	}
+	q := &sharedWork[T]{next: next, all: pieces, left: pieces, workers: workers, began: time.Now(), first: res.Coming.First, alone: res.Coming.Alone}
 	g, ctx := work.WithContext(ctx)
 	over, end := context.WithCancel(ctx)
 	g.Go(func() error {
@@ -83,15 +87,18 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 
 // sharedWork hands out the pieces of work that host and device share.
 type sharedWork[T any] struct {
-	mu     sync.Mutex
-	next   func() (T, bool)
-	left   int       // pieces that nobody has taken
-	began  time.Time // the host
-	first  time.Duration
-	host   int       // pieces that it has taken
-	since  time.Time // when the device joined
-	most   int       // pieces that it has in hand at a time
-	device int       // pieces that it has taken
+	mu      sync.Mutex
+	next    func() (T, bool)
+	all     int           // pieces
+	left    int           // of them, that nobody has taken
+	began   time.Time     // the host
+	workers int           // of the host, at most: each has a piece in hand
+	alone   time.Duration // that the host is expected to take for all
+	host    int           // pieces that it has taken
+	first   time.Duration // that the first pieces may take on the device
+	since   time.Time     // when the device joined
+	most    int           // pieces that it has in hand at a time
+	device  int           // pieces that it has taken
 }
 
 func (q *sharedWork[T]) joined(most int) {
@@ -123,9 +130,14 @@ func (q *sharedWork[T]) take(by *int) (piece T, ok bool) {
 	return piece, ok
 }
 
-// withoutDevice returns how long the host would take for what is left.
+// withoutDevice returns how long the host would take for what is left: at the rate at which it has done pieces, or as
+// expected before it has done any.
 func (q *sharedWork[T]) withoutDevice() time.Duration {
-	return time.Duration(float64(q.left) * float64(time.Since(q.began)) / float64(max(q.host, 1)))
+	done, took := float64(q.host-q.workers), time.Since(q.began)
+	if done <= 0 {
+		done, took = float64(max(q.all, 1)), q.alone
+	}
+	return time.Duration(float64(q.left) / done * float64(took))
 }
 
 // latency returns how long a piece of work takes on the device from when it is taken until it is written: as many as there are
