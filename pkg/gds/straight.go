@@ -62,7 +62,7 @@ type straight struct {
 // before the pool is used.
 func (p *Pool) Demand() { p.straight.demanded = true }
 
-// soon is how long [Pool.Known] waits for cuFile when it begins to initialise it.
+// soon bounds how long [Pool.Known] waits for cuFile when it begins to initialise it.
 const soon = 20 * time.Millisecond
 
 // Known begins to initialise cuFile, beside the caller's work, and reports whether [Pool.Mode] would answer at once.

@@ -149,7 +149,7 @@ func worse(a, b int) int {
 	return a
 }
 
-// pairRun is what the run of a pair knows of its batch. A nil one is that of a run without --batch.
+// pairRun holds what the run of a pair knows of its batch. A nil one is that of a run without --batch.
 type pairRun struct {
 	batch *batch
 	pair

@@ -14,7 +14,7 @@ import (
 	"strata/tests/gputest"
 )
 
-// noise is what tests/gpuverify measures kernels on: numbers of a normal distribution as float32, whose bytes
+// noise returns what tests/gpuverify measures kernels on: numbers of a normal distribution as float32, whose bytes
 // are taken as they are for other types.
 func noise[T dtype.Element](n int) []T {
 	v := make([]T, n)
@@ -88,8 +88,8 @@ func uniform[T dtype.Element](n int) []T {
 	return v
 }
 
-// TestTransactions: what issue 37 wants of kernels that were far below a copy on the H100: a fifth of what they asked
-// of memory before. The interpreter counts it.
+// TestTransactions: kernels that were far below a copy on the H100 ask for a fifth of what they asked of memory before.
+// The interpreter counts it.
 func TestTransactions(t *testing.T) {
 	cases := []counted{
 		{"roll uint8, shifts of noise", rolling[uint8](false), sectors, 292202, 5},
