@@ -140,7 +140,7 @@ func (o *Omero) encode() any {
 }
 
 // levelTransform returns the transform of a level of the given shape, made from level 0 of shape first.
-// Levels are resized between the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them
+// Levels are resized between the outer borders of voxels (docs/stages/images.md, "Pyramids"), so that all of them
 // fill the same box: a voxel is longer by the ratio of the shapes, and the centre of the first one moves in
 // by half of the growth.
 func levelTransform(base Transform, first, shape []int) Transform {

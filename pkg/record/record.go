@@ -61,7 +61,7 @@ type Record struct {
 	NonFinite         int64   `json:"non_finite"`     // NaN and infinite voxels of the input
 	MissingChunks     int64   `json:"missing_chunks"` // chunks of inputs that were read and are not stored: they have the fill value
 
-	Found map[string]any `json:"found,omitempty"` // what the program measured, by names that docs/stages.md explains
+	Found map[string]any `json:"found,omitempty"` // what the program measured, by names that docs/stages/ explains
 
 	Warnings []string  `json:"warnings"`
 	Fallback *Fallback `json:"fallback"` // null: none was taken

@@ -42,13 +42,25 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndex fails for a document in docs/ that docs/index.md does not link to.
+// TestIndex fails for a document in docs/ or in a folder below it that the index.md beside it does not link to, for such an
+// index that docs/index.md does not link to, and for a program without a row in docs/index.md.
 func TestIndex(t *testing.T) {
-	linked := links(text(t, "docs/index.md"))
+	indexes := 0
 	for _, name := range tracked(t, "docs/*.md") {
-		if name != "docs/index.md" && !slices.Contains(linked, path.Base(name)) {
-			t.Errorf("docs/index.md has no link to %s", name)
+		folder, file := path.Split(name)
+		if name == "docs/index.md" {
+			continue
 		}
+		if file == "index.md" {
+			indexes++
+			folder, file = "docs/", strings.TrimPrefix(name, "docs/")
+		}
+		if !slices.Contains(links(text(t, folder+"index.md")), file) {
+			t.Errorf("%sindex.md has no link to %s", folder, name)
+		}
+	}
+	if indexes == 0 {
+		t.Error("docs/stages/index.md was not found")
 	}
 	programs, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
 	if err != nil || len(programs) < 10 {

@@ -146,7 +146,7 @@ func checkLevels(t *testing.T, im *ngff.Image, c golden.Case, levels int, tol to
 }
 
 // checkBox: all levels fill the box of an image of that shape and voxel size, in µm. (Goldens have nominal sizes on
-// levels: see docs/stages.md, Pyramids.)
+// levels: see docs/stages/images.md, Pyramids.)
 func checkBox(t *testing.T, im *ngff.Image, voxel []float64, shape []int) {
 	t.Helper()
 	for k, level := range im.Levels {

@@ -3,7 +3,7 @@
   python make.py [OUT_DIR]        (default: this folder)
 
 Oracles: numpy, scipy.ndimage, scikit-image, SimpleITK, basicpy. Cases of a stage follow
-docs/stages.md, its deliberate differences from linumpy included. Everything is seeded.
+docs/stages/, its deliberate differences from linumpy included. Everything is seeded.
 """
 import csv
 import io

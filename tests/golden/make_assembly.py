@@ -1,5 +1,5 @@
 """Remakes the golden cases of crop and stitch in this folder. Own code on public libraries:
-numpy, scipy, scikit-image and SimpleITK compute what docs/stages.md says. Everything is seeded.
+numpy, scipy, scikit-image and SimpleITK compute what docs/stages/ says. Everything is seeded.
 
   python -m venv V && V/bin/pip install -r requirements.txt
   V/bin/python make_assembly.py [OUT_DIR]        (default: this folder)

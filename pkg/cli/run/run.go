@@ -248,7 +248,7 @@ func (r *Run) Wrote(d record.Dataset) {
 	}
 }
 
-// Found notes a measurement in the record, under a name that docs/stages.md explains.
+// Found notes a measurement in the record, under a name that docs/stages/ explains.
 func (r *Run) Found(name string, value any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ type Fault struct {
 	Lasting bool
 }
 
-// Thresholds of faults. docs/stages.md has the reasons, in the section on slices.
+// Thresholds of faults. docs/stages/slices.md has the reasons.
 const (
 	// plateau is the part of a plane's voxels that have its highest value, from which on the plane is saturated. Specular reflections and
 	// the percentiles that normalize clips are less than 0.02.

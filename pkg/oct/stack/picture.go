@@ -31,7 +31,7 @@ const (
 	contrastUM    = 200  // size of the local mean that is divided out of pictures
 
 	// pictureLeast is the correlation from which a picture's displacement is accepted. To override the recorded one,
-	// it must correlate by pictureMore more; docs/stages.md says what pictures reach.
+	// it must correlate by pictureMore more; docs/stages/stack.md says what pictures reach.
 	pictureLeast = 0.12
 	pictureMore  = 0.08
 	// pictureChance is the number of standard deviations above which a correlation is not accidental; they shrink with
