@@ -111,16 +111,3 @@ func (rd reader) decoderOf(turns *turns) (d reader, done func()) {
 		turns.free <- w
 	}
 }
-
-// fetchBytes estimates the memory that a goroutine holds for a unit until it is decoded.
-func (p *pipeline) fetchBytes() int64 {
-	switch {
-	case p.plain():
-		return int64(min(p.nbytes, pieceBytes))
-	case p.addressable():
-		return p.shard.inner.fetchBytes()
-	case p.shard != nil:
-		return p.scratchBytes(false)
-	}
-	return p.eager()
-}

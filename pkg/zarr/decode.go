@@ -171,16 +171,6 @@ func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
 	return w.decodeChain(c, dst, enc)
 }
 
-// cover returns the range of decoded bytes that holds a box, given in stored order.
-func (p *pipeline) cover(start, shape []int) (first, end int) {
-	end = p.size
-	for d, s := range p.strides {
-		first += start[d] * s
-		end += (shape[d] - 1) * s
-	}
-	return first, first + end
-}
-
 // decodeCodedShard reads a box of a shard that is encoded as a whole.
 func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w := rd.w
@@ -286,4 +276,33 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 			return nil
 		}
 	}
+}
+
+// encoded returns the stored form of a chunk in scratch memory, or only as much of it as a box needs.
+func (rd reader) encoded(p *pipeline, s span, start, shape []int) ([]byte, error) {
+	if s.f == nil || rd.a.far > 0 || !rd.partly(p, start, shape) {
+		return rd.bytes(s)
+	}
+	b, err := rd.w.buffer(int(s.n))
+	if err != nil {
+		return nil, err
+	}
+	t := time.Now()
+	defer func() { rd.a.opts.meter.Since(meter.Read, t) }()
+	first, end := p.cover(start, shape)
+	pd, _ := p.chain.Partial() // partly has asked
+	return b, pd.FetchRange(b, first, end-first, p.nbytes, func(from, to int) error { return rd.readAt(s, b[from:to], int64(from)) })
+}
+
+// leastSpared is the number of decoded bytes that need not be fetched from which on parts of a stored chunk are read: about what another
+// system call costs.
+const leastSpared = 256 << 10
+
+// partly reports whether a box, in stored order, needs so little of a chunk that decodeChunk decodes only a range of it.
+func (rd reader) partly(p *pipeline, start, shape []int) bool {
+	if _, ok := p.chain.Partial(); !ok || p.shard != nil || rd.w.planes != nil || rd.w.front {
+		return false
+	}
+	first, end := p.cover(start, shape)
+	return end-first <= p.nbytes/2 && p.nbytes-(end-first) >= leastSpared
 }

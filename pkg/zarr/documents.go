@@ -46,3 +46,26 @@ func (d *documents) set(ctx context.Context, st store.Writer, path string, forma
 	d.attributes, d.document = raw, document
 	return nil
 }
+
+// putAttributes writes attributes to the file that holds them and returns the node's document with the new
+// attributes. All other fields stay unchanged.
+func putAttributes(ctx context.Context, st store.Writer, path string, format int, document json.RawMessage, attrs map[string]json.RawMessage) (json.RawMessage, error) {
+	if format == 2 {
+		raw, err := marshal(attrs)
+		if err != nil {
+			return nil, inFile(st, path, err)
+		}
+		return document, st.Put(ctx, store.Join(path, keyV2Attributes), raw)
+	}
+	m, err := parseDocument(document)
+	if err != nil {
+		return nil, inFile(st, store.Join(path, keyV3), err)
+	}
+	if m["attributes"], err = marshal(attrs); err != nil {
+		return nil, inFile(st, path, err)
+	}
+	if document, err = marshal(m); err != nil {
+		return nil, inFile(st, path, err)
+	}
+	return document, st.Put(ctx, store.Join(path, keyV3), document)
+}

@@ -4,15 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"strata/pkg/mem"
 	"strata/pkg/zarr/store"
 )
-
-// ErrBudget is wrapped by errors about a chunk that alone needs more memory than [Budget] grants.
-var ErrBudget = mem.ErrBudget
-
-// ErrReadOnly is wrapped by errors of writes to a read-only store.
-var ErrReadOnly = errors.New("store cannot be written")
 
 // ErrForeign is wrapped by errors about an array of a kind that this package does not read: a data type, codec, chunk grid or storage
 // transformer that it does not have. There may be nothing wrong with it.

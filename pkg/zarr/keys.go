@@ -68,19 +68,12 @@ func (k keyEncoding) append(b []byte, chunk []int) []byte {
 	return b
 }
 
-// IsKey reports whether a key below the array's folder, such as "zarr.json" or "c/0/3", names a metadata document or a chunk file of
-// the array's grid or, if folder is set, whether such keys begin with it.
-func (a *Array) IsKey(key string, folder bool) bool {
-	if !folder && (key == keyV3 || key == keyV2Array || key == keyV2Attributes) {
-		return true
-	}
-	return a.isChunkKey(key, folder)
-}
-
-func (a *Array) isChunkKey(key string, folder bool) bool {
-	k, grid := a.meta.keys, make([]int, len(a.meta.shape))
+// isChunkKey reports whether a key below the array's folder names a chunk file of its grid or, if folder is set, whether such
+// keys begin with it.
+func (md *metadata) isChunkKey(key string, folder bool) bool {
+	k, grid := md.keys, make([]int, len(md.shape))
 	for d := range grid {
-		grid[d] = ceilDiv(a.meta.shape[d], a.meta.chunks[d])
+		grid[d] = ceilDiv(md.shape[d], md.chunks[d])
 	}
 	parts := strings.Split(key, string(k.separator))
 	if folder && k.separator != '/' || !folder && k.separator == '.' && strings.Contains(key, "/") {

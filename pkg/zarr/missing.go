@@ -2,6 +2,8 @@ package zarr
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -199,4 +201,34 @@ func (m *Missing) noteBox(a *Array, start, shape []int) error {
 			return nil
 		}
 	}
+}
+
+// Account returns the account in the array's attributes; ok is false if there is none or it does not fit the
+// chunk grid.
+func (a *Array) Account() (acc Account, ok bool) {
+	raw := a.Attributes()[AccountKey]
+	n, counted := gridCount(a.meta.shape, a.Chunks())
+	if raw == nil || !counted || json.Unmarshal(raw, &acc) != nil {
+		return Account{}, false
+	}
+	if acc.Chunks != n || acc.Stored < 0 || acc.Stored > n {
+		return Account{}, false
+	}
+	return acc, true
+}
+
+// WriteAccount writes the number of stored chunks to the array's attributes. It expects that each chunk was
+// written exactly once, through a or an array derived from it by With. Arrays with nested shards do not count
+// their chunks; for them it removes the account.
+func (a *Array) WriteAccount(ctx context.Context) error {
+	attrs := map[string]any{}
+	for k, v := range a.Attributes() {
+		attrs[k] = v
+	}
+	delete(attrs, AccountKey)
+	nested := a.meta.pipe.shard != nil && !a.meta.pipe.streams()
+	if n, ok := gridCount(a.meta.shape, a.Chunks()); ok && !nested {
+		attrs[AccountKey] = Account{n, n - a.omitted.Load()}
+	}
+	return a.SetAttributes(ctx, attrs)
 }

@@ -208,3 +208,72 @@ func (p *pipeline) plausible(stored int64) error {
 	}
 	return nil
 }
+
+// fetchBytes estimates the memory that a goroutine holds for a unit until it is decoded.
+func (p *pipeline) fetchBytes() int64 {
+	switch {
+	case p.plain():
+		return int64(min(p.nbytes, pieceBytes))
+	case p.addressable():
+		return p.shard.inner.fetchBytes()
+	case p.shard != nil:
+		return p.scratchBytes(false)
+	}
+	return p.eager()
+}
+
+// cover returns the range of decoded bytes that holds a box, given in stored order.
+func (p *pipeline) cover(start, shape []int) (first, end int) {
+	end = p.size
+	for d, s := range p.strides {
+		first += start[d] * s
+		end += (shape[d] - 1) * s
+	}
+	return first, first + end
+}
+
+// eager returns how many bytes to allocate for the file of an encoded chunk before its size is known.
+func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize) }
+
+// front reports whether a box, in stored order, consists of leading planes of a chunk.
+func (p *pipeline) front(start, shape []int) bool {
+	for d := range shape {
+		if start[d] != 0 || d > 0 && shape[d] != p.stored[d] {
+			return false
+		}
+	}
+	return true
+}
+
+// streams reports whether chunk files are shards that can be written chunk by chunk.
+func (p *pipeline) streams() bool { return p.shard != nil && p.addressable() && p.perm == nil }
+
+// readOnly returns an error for codecs that only decode, and for shards whose index is too long to hold.
+func (p *pipeline) readOnly() error {
+	if err := p.chain.ReadOnly(); err != nil || p.shard == nil {
+		return err
+	}
+	if p.shard.count > mostInnerWritten {
+		return fieldError("chunk_shape", "makes %d inner chunks of a shard, at most %d are written", p.shard.count, mostInnerWritten)
+	}
+	return p.shard.inner.readOnly()
+}
+
+// asStored reports whether elements lie in memory as they will in the file.
+func (p *pipeline) asStored(strides, valid []int) bool {
+	if p.big {
+		return false
+	}
+	run := p.size
+	for i := len(p.stored) - 1; i >= 0; i-- {
+		d := i
+		if p.perm != nil {
+			d = p.perm[i]
+		}
+		if valid[d] != p.stored[i] || valid[d] != 1 && strides[d] != run {
+			return false
+		}
+		run *= valid[d]
+	}
+	return true
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -129,68 +128,6 @@ func (a *Array) chunkName(t *task) string {
 	return fmt.Sprintf("chunk %v", index)
 }
 
-// reader decodes boxes of one chunk file for one worker.
-type reader struct {
-	a   *Array
-	w   *worker
-	ctx context.Context
-	t   *task // what is read; nil: not for a caller
-}
-
-// span is a range of stored bytes, in an open file or in memory.
-type span struct {
-	f      *file // nil: in memory
-	mem    []byte
-	off, n int64 // in the file
-}
-
-func inMemory(b []byte) span { return span{mem: b, n: int64(len(b))} }
-
-// sub returns n bytes of the span from off.
-func (s span) sub(off, n int64) span {
-	if s.f == nil {
-		return inMemory(s.mem[off : off+n])
-	}
-	return span{f: s.f, off: s.off + off, n: n}
-}
-
-// readAt fills p from offset off of the span.
-func (rd reader) readAt(s span, p []byte, off int64) error {
-	if s.f == nil {
-		copy(p, s.mem[off:off+int64(len(p))])
-		return nil
-	}
-	n, err := s.f.object.ReadAt(rd.ctx, p, s.off+off)
-	rd.a.opts.meter.AddRead(int64(n))
-	return rd.checkRead(s, off, len(p), n, err)
-}
-
-// checkRead returns the error of a read at off of a span that wanted want bytes and got n.
-func (rd reader) checkRead(s span, off int64, want, n int, err error) error {
-	if n == want {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", rd.a.st.Location(s.f.key), want, s.off+off, n, io.ErrUnexpectedEOF)
-	}
-	return err
-}
-
-// bytes returns the whole span, read into scratch memory if it is not in memory.
-func (rd reader) bytes(s span) ([]byte, error) {
-	if s.f == nil {
-		return s.mem, nil
-	}
-	b, err := rd.w.buffer(int(s.n))
-	if err != nil {
-		return nil, err
-	}
-	t := time.Now()
-	err = rd.readAt(s, b, 0)
-	rd.a.opts.meter.Since(meter.Read, t)
-	return b, err
-}
-
 // file reads a box of the chunk file w.key.
 func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int) error {
 	a, w := rd.a, rd.w
@@ -288,9 +225,21 @@ func (rd reader) missing(dst []byte, strides, shape []int) error {
 	return nil
 }
 
-// eager returns how many bytes to allocate for the file of an encoded chunk before its size is known.
-func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize) }
-
 // maxEager is the chunk size up to which a buffer is set aside for a file
 // before it is seen.
 const maxEager = 1 << 30
+
+// part reads a box of the chunk file w.key, of which it needs little. done is false if the file has to be looked at as a whole.
+func (rd reader) part(p *pipeline, start, shape []int, dst []byte, strides []int) (done bool, err error) {
+	key := string(rd.w.key)
+	object, err := rd.a.st.Open(rd.ctx, key)
+	if err != nil {
+		return false, nil
+	}
+	defer object.Close()
+	n := object.Size()
+	if n > p.maxSize || n > maxEager {
+		return false, nil
+	}
+	return true, rd.decode(p, span{f: &file{object: object, key: key, size: n}, n: n}, start, shape, dst, strides)
+}

@@ -59,15 +59,6 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	return f.commit(ctx, w)
 }
 
-// ordinal returns the number of the inner chunk that holds the element at start.
-func (s *sharding) ordinal(origin, start []int) int {
-	i := 0
-	for d, n := range s.inner.shape {
-		i = i*s.grid[d] + (start[d]-origin[d])/n
-	}
-	return i
-}
-
 // shardChunk returns the stored form of inner chunk i of a shard; c is the chunk's box in the array, t the
 // box that is written from src.
 func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
@@ -276,4 +267,16 @@ func (s *ShardWriter) Abort() {
 		s.err = errors.New("shard was given up")
 		s.f.abort()
 	})
+}
+
+// PutChunk stores a chunk that is encoded already; otherwise it works like [ShardWriter.WriteChunk].
+func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error {
+	i, _, err := s.place(ctx, index)
+	if err != nil {
+		return err
+	}
+	if err := c.check(s.a.meta.pipe.shard.inner); err != nil {
+		return fmt.Errorf("%s: chunk %v: %w", s.a.st.Location(s.f.key), index, err)
+	}
+	return s.f.append(ctx, i, &c)
 }
