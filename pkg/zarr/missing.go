@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"strata/pkg/mem"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 )
 
 // ErrMissing is wrapped by errors of reads that hit a chunk that is not stored, if [Missing.Refuse] is set.
@@ -79,7 +81,7 @@ func (x *Absent) Lost() (n int64, ok bool) {
 func (x *Absent) All() bool {
 	n := 1
 	for d, c := range x.Array.Chunks() {
-		n = mem.Product(n, ceilDiv(x.Array.meta.shape[d], c))
+		n = mem.Product(n, box.CeilDiv(x.Array.meta.Shape[d], c))
 	}
 	return x.Chunks >= int64(n)
 }
@@ -113,7 +115,7 @@ func (x *Absent) String() string {
 
 // chunkLocation names a chunk of the grid of Chunks by its file and, in a shard, its index.
 func (a *Array) chunkLocation(index []int) string {
-	if a.meta.pipe.shard == nil {
+	if a.meta.Pipeline.Shard == nil {
 		return a.st.Location(a.ChunkKey(index))
 	}
 	return fmt.Sprintf("%s: chunk %v", a.st.Location(a.ChunkKey(a.fileOf(index))), index)
@@ -123,7 +125,7 @@ func (a *Array) chunkLocation(index []int) string {
 func (a *Array) fileOf(index []int) []int {
 	file := make([]int, len(index))
 	for d, n := range a.Chunks() {
-		file[d] = index[d] * n / a.meta.chunks[d]
+		file[d] = index[d] * n / a.meta.Chunks[d]
 	}
 	return file
 }
@@ -133,7 +135,7 @@ func (m *Missing) note(a *Array, index []int) error {
 	if m.Refuse {
 		if acc, ok := a.Account(); !ok || acc.Stored == acc.Chunks {
 			err := &FormatError{Path: a.st.Location(a.ChunkKey(a.fileOf(index))), Err: ErrMissing}
-			if a.meta.pipe.shard != nil {
+			if a.meta.Pipeline.Shard != nil {
 				err.Field = fmt.Sprintf("chunk %v", index)
 			}
 			return err
@@ -141,7 +143,7 @@ func (m *Missing) note(a *Array, index []int) error {
 	}
 	n := uint64(0)
 	for d, c := range a.Chunks() {
-		n = n*uint64(ceilDiv(a.meta.shape[d], c)) + uint64(index[d])
+		n = n*uint64(box.CeilDiv(a.meta.Shape[d], c)) + uint64(index[d])
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,7 +209,7 @@ func (m *Missing) noteBox(a *Array, start, shape []int) error {
 // chunk grid.
 func (a *Array) Account() (acc Account, ok bool) {
 	raw := a.Attributes()[AccountKey]
-	n, counted := gridCount(a.meta.shape, a.Chunks())
+	n, counted := meta.GridCount(a.meta.Shape, a.Chunks())
 	if raw == nil || !counted || json.Unmarshal(raw, &acc) != nil {
 		return Account{}, false
 	}
@@ -226,9 +228,9 @@ func (a *Array) WriteAccount(ctx context.Context) error {
 		attrs[k] = v
 	}
 	delete(attrs, AccountKey)
-	nested := a.meta.pipe.shard != nil && !a.meta.pipe.streams()
-	if n, ok := gridCount(a.meta.shape, a.Chunks()); ok && !nested {
-		attrs[AccountKey] = Account{n, n - a.omitted.Load()}
+	nested := a.meta.Pipeline.Shard != nil && !a.meta.Pipeline.Streams()
+	if n, ok := meta.GridCount(a.meta.Shape, a.Chunks()); ok && !nested {
+		attrs[AccountKey] = Account{Chunks: n, Stored: n - a.omitted.Load()}
 	}
 	return a.SetAttributes(ctx, attrs)
 }

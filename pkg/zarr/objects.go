@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -221,12 +222,12 @@ type place struct{ off, n int64 }
 // its bytes. A long index is not held as a whole; its pages are read on demand.
 type shardIndex struct {
 	count   int
-	entries []indexEntry // nil: in pages
+	entries []meta.IndexEntry // nil: in pages
 
 	mu    sync.Mutex
-	pages map[int][]indexEntry // some, by their number
-	order []int                // of the pages, as they came
+	pages map[int][]meta.IndexEntry // some, by their number
+	order []int                     // of the pages, as they came
 }
 
 // bytes returns the maximum memory that the index needs.
-func (x *shardIndex) bytes() int64 { return entryBytes * int64(min(x.count, wholeIndex)) }
+func (x *shardIndex) bytes() int64 { return meta.EntryBytes * int64(min(x.count, meta.WholeIndex)) }

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strata/pkg/meter"
+	"slices"
 	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 )
 
 // reader decodes boxes of one chunk file for one worker.
@@ -69,4 +73,63 @@ func (rd reader) bytes(s span) ([]byte, error) {
 	err = rd.readAt(s, b, 0)
 	rd.a.opts.meter.Since(meter.Read, t)
 	return b, err
+}
+
+// decoder returns the reader that decodes what rd has fetched: rd itself, or one on the next free worker. The
+// caller calls done when it has decoded.
+func (rd reader) decoder() (d reader, done func()) {
+	if rd.w.turns == nil {
+		return rd, func() {}
+	}
+	return rd.decoderOf(rd.w.turns)
+}
+
+func (rd reader) decoderOf(turns *turns) (d reader, done func()) {
+	turns.arrived()
+	w := <-turns.free
+	w.front = rd.w.front
+	m := w.mark()
+	rd.w = w
+	return rd, func() {
+		w.release(m)
+		turns.free <- w
+	}
+}
+
+// missingFile handles a whole chunk file that is not stored: it records it and fills the box.
+func (rd reader) missingFile(dst []byte, strides, shape []int) error {
+	if m := rd.a.opts.missing; m != nil && rd.t != nil {
+		if err := m.noteBox(rd.a, rd.t.start, rd.t.shape); err != nil {
+			return err
+		}
+	}
+	return rd.missing(dst, strides, shape)
+}
+
+// missingInner handles inner chunk at, in stored order, of a shard of p that is not stored: it records it and
+// fills the box.
+func (rd reader) missingInner(p *meta.Pipeline, at []int, dst []byte, strides, shape []int) error {
+	if m := rd.a.opts.missing; m != nil && rd.t != nil {
+		start, box := rd.t.start, rd.t.shape // of an inner chunk in an inner chunk
+		if p == rd.a.meta.Pipeline {
+			start, box = p.Unpermuted(at), make([]int, len(at))
+			start = slices.Clone(start)
+			for d, n := range p.Unpermuted(p.Shard.Inner.Shape) {
+				start[d], box[d] = rd.t.file[d]*p.Shape[d]+start[d]*n, 1
+			}
+		}
+		if err := m.noteBox(rd.a, start, box); err != nil {
+			return err
+		}
+	}
+	return rd.missing(dst, strides, shape)
+}
+
+// missing fills a box of a chunk that is not stored with the fill value.
+func (rd reader) missing(dst []byte, strides, shape []int) error {
+	if s := rd.w.planes; s != nil {
+		return s.fill(rd.a.meta.Fill)
+	}
+	box.Fill(dst, strides, shape, rd.a.meta.Fill)
+	return nil
 }

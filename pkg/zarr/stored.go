@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -27,14 +28,14 @@ func (c *Stored) size() int64 {
 
 // check refuses a chunk that cannot come from the pipeline, judged by its length and first bytes. Its
 // elements are not checked.
-func (c *Stored) check(p *pipeline) error {
+func (c *Stored) check(p *meta.Pipeline) error {
 	n := c.size()
-	lo, hi := p.chain.EncodedSize(p.nbytes)
-	if n < int64(lo) || n > p.maxSize || lo == hi && n != int64(lo) {
-		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.nbytes)
+	lo, hi := p.Chain.EncodedSize(p.Bytes)
+	if n < int64(lo) || n > p.MaxSize || lo == hi && n != int64(lo) {
+		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.Bytes)
 	}
 	if c.Write == nil {
-		return p.chain.Plausible(c.Bytes, p.nbytes)
+		return p.Chain.Plausible(c.Bytes, p.Bytes)
 	}
 	return nil
 }

@@ -7,7 +7,10 @@ import (
 	"hash"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/meter"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -20,7 +23,7 @@ func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 		return err
 	}
 	if n != len(src) {
-		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(src))
+		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.DType, n, len(src))
 	}
 	return a.write(ctx, r, src, nil)
 }
@@ -59,18 +62,18 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 	if err != nil {
 		return err
 	}
-	if err := a.meta.pipe.readOnly(); err != nil {
-		return inFile(a.st, a.path, err)
+	if err := a.meta.Pipeline.ReadOnly(); err != nil {
+		return meta.InFile(a.st, a.path, err)
 	}
 	w := takeWorker()
 	defer w.giveBack()
 	if strides == nil {
-		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
+		strides = box.Strides(w.vector(len(r.Shape)), r.Shape, a.meta.Pipeline.Size)
 	}
-	c := w.newCursor(r, a.meta.chunks, nil)
+	c := w.newCursor(r, a.meta.Chunks, nil)
 	files := a
 	inner := a
-	if a.meta.pipe.streams() {
+	if a.meta.Pipeline.Streams() {
 		// parallel over shards when there are enough, else within each
 		if c.tasks(a.opts.workers) >= a.opts.workers {
 			inner = a.With(Workers(1))
@@ -86,7 +89,7 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 		w.key = a.appendKey(w.key[:0], t.file)
 		defer a.writing.unlock(a.writing.lock(w.key))
 		var err error
-		if a.meta.pipe.streams() {
+		if a.meta.Pipeline.Streams() {
 			err = inner.writeShard(ctx, st, w, t, src[off:], strides)
 		} else {
 			err = a.writeFile(ctx, st, w, t, src[off:], strides)
@@ -97,21 +100,21 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 
 // writeFile replaces a chunk file by the task's box of elements and the old content around it.
 func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
-	p, rank := a.meta.pipe, len(t.start)
+	p, rank := a.meta.Pipeline, len(t.start)
 	origin, valid := w.vector(rank), w.vector(rank)
 	for d := range rank {
-		origin[d] = t.file[d] * p.shape[d]
+		origin[d] = t.file[d] * p.Shape[d]
 	}
-	if !a.covered(valid, origin, p.shape, t.start, t.shape) {
+	if !a.covered(valid, origin, p.Shape, t.start, t.shape) {
 		b, bs, err := a.merge(ctx, w, p, nil, origin, t, src, strides)
 		if err != nil {
 			return err
 		}
-		src, strides, valid = b, bs, p.shape
+		src, strides, valid = b, bs, p.Shape
 	}
 	key := string(w.key)
 	defer a.objects.drop(key)
-	if _, summed := p.summed(); (p.plain() || summed) && p.nbytes > pieceBytes && !a.opts.omitFill && !p.asStored(strides, valid) {
+	if _, summed := p.Summed(); (p.Plain() || summed) && p.Bytes > meta.PieceBytes && !a.opts.omitFill && !p.AsStored(strides, valid) {
 		return a.writePieces(ctx, st, w, p, key, src, strides, valid)
 	}
 	enc, isFill, err := a.encode(w, p, src, strides, valid)
@@ -133,7 +136,7 @@ func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *ta
 
 // writePieces writes a chunk of plain elements that lie scattered in memory, piece by piece, so that each is
 // still in the cache when it is written, and the checksum behind them if the codecs add one.
-func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *pipeline, key string, src []byte, strides, valid []int) error {
+func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *meta.Pipeline, key string, src []byte, strides, valid []int) error {
 	o, err := st.Create(ctx, key)
 	if err != nil {
 		return err
@@ -141,16 +144,16 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 	defer o.Abort()
 	valid, strides = w.permute(p, valid, strides)
 	rank := len(valid)
-	piece := p.piece(w.vector(rank))
+	piece := p.Piece(w.vector(rank))
 	at, part, sizes := w.vector(rank), w.vector(rank), w.vector(rank)
 	pitch := w.vector(rank)
 	clear(at)
-	buf, err := w.buffer(pieceBytes + p.size)
+	buf, err := w.buffer(meta.PieceBytes + p.Size)
 	if err != nil {
 		return err
 	}
 	var sum hash.Hash32
-	if c, ok := p.summed(); ok {
+	if c, ok := p.Summed(); ok {
 		sum = c.New()
 	}
 	for { // pieces follow each other in the file
@@ -158,13 +161,13 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 		off, from := 0, 0
 		inside := true
 		for d := range rank {
-			sizes[d] = min(piece[d], p.stored[d]-at[d])
+			sizes[d] = min(piece[d], p.Stored[d]-at[d])
 			part[d] = min(sizes[d], valid[d]-at[d])
 			inside = inside && part[d] > 0
-			off += at[d] * p.strides[d]
+			off += at[d] * p.Strides[d]
 			from += at[d] * strides[d]
 		}
-		n, _ := volume(sizes, p.size)
+		n, _ := box.Volume(sizes, p.Size)
 		if n > len(buf) {
 			if buf, err = w.buffer(n); err != nil {
 				return err
@@ -172,12 +175,12 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 		}
 		b := buf[:n]
 		if inside {
-			a.gather(b, p, src[from:], strides, part, sizes, cStrides(pitch, sizes, p.size))
+			a.gather(b, p, src[from:], strides, part, sizes, box.Strides(pitch, sizes, p.Size))
 		} else {
-			fillRun(b, a.meta.fill)
+			box.FillRun(b, a.meta.Fill)
 		}
-		if p.big {
-			swapBytes(b, p.elem.SwapSize())
+		if p.BigEndian {
+			box.SwapBytes(b, p.DType.SwapSize())
 		}
 		if sum != nil {
 			_, _ = sum.Write(b) // never fails
@@ -191,7 +194,7 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 		a.opts.meter.AddWritten(int64(n))
 		d := rank - 1
 		for ; d >= 0; d-- {
-			if at[d] += piece[d]; at[d] < p.stored[d] {
+			if at[d] += piece[d]; at[d] < p.Stored[d] {
 				break
 			}
 			at[d] = 0
@@ -202,7 +205,7 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 	}
 	if sum != nil {
 		b := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
-		if _, err := o.WriteAt(b, int64(p.nbytes)); err != nil {
+		if _, err := o.WriteAt(b, int64(p.Bytes)); err != nil {
 			return err
 		}
 		a.opts.meter.AddWritten(int64(len(b)))
@@ -213,7 +216,7 @@ func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *
 // PutChunk stores one whole encoded chunk in a file of its own; for a sharded array use
 // [ShardWriter.PutChunk]. It also stores chunks that hold only the fill value.
 func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
-	if a.meta.pipe.shard != nil {
+	if a.meta.Pipeline.Shard != nil {
 		return fmt.Errorf("%s: encoded chunks of a sharded array are stored with their shard", a.Location())
 	}
 	if _, err := a.ChunkRegion(index); err != nil {
@@ -224,7 +227,7 @@ func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 		return err
 	}
 	key := a.ChunkKey(index)
-	if err := c.check(a.meta.pipe); err != nil {
+	if err := c.check(a.meta.Pipeline); err != nil {
 		return fmt.Errorf("%s: %w", st.Location(key), err)
 	}
 	defer a.writing.unlock(a.writing.lock([]byte(key)))
@@ -241,4 +244,13 @@ func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 	}
 	a.opts.meter.AddWritten(c.size())
 	return nil
+}
+
+// WriteSlice writes a region from a slice of numbers, like [Array.Write]. T must be the array's element type;
+// nothing is converted.
+func WriteSlice[T dtype.Element](ctx context.Context, a *Array, r Region, src []T) error {
+	if err := checkElement[T](a); err != nil {
+		return err
+	}
+	return a.Write(ctx, r, dtype.Bytes(src))
 }

@@ -1,15 +1,17 @@
-package zarr
+package meta
 
 import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"strata/pkg/zarr/box"
 )
 
 // keyEncoding forms the keys of chunk files (v3 "chunk_key_encoding", v2 "dimension_separator").
 type keyEncoding struct {
 	v2        bool // no leading "c"; 0-d is "0"
-	separator byte
+	Separator byte
 }
 
 func parseSeparator(field string, raw json.RawMessage) (byte, error) {
@@ -18,7 +20,7 @@ func parseSeparator(field string, raw json.RawMessage) (byte, error) {
 		return 0, err
 	}
 	if s != "." && s != "/" {
-		return 0, fieldError(field, "is %q, must be \".\" or \"/\"", s)
+		return 0, FieldError(field, "is %q, must be \".\" or \"/\"", s)
 	}
 	return s[0], nil
 }
@@ -31,24 +33,24 @@ func parseKeyEncoding(field string, raw json.RawMessage) (keyEncoding, error) {
 	var k keyEncoding
 	switch e.name {
 	case "default":
-		k.separator = '/'
+		k.Separator = '/'
 	case "v2":
-		k.v2, k.separator = true, '.'
+		k.v2, k.Separator = true, '.'
 	default:
-		return k, fieldError(field+".name", "%q is not known (must be \"default\" or \"v2\")", e.name)
+		return k, FieldError(field+".name", "%q is not known (must be \"default\" or \"v2\")", e.name)
 	}
 	m, err := e.settings(field, "separator")
 	if err != nil {
 		return k, err
 	}
 	if raw, ok := m["separator"]; ok {
-		k.separator, err = parseSeparator(field+".configuration.separator", raw)
+		k.Separator, err = parseSeparator(field+".configuration.separator", raw)
 	}
 	return k, err
 }
 
-// append appends the key of a chunk, relative to the array, to b.
-func (k keyEncoding) append(b []byte, chunk []int) []byte {
+// Append appends the key of a chunk, relative to the array, to b.
+func (k keyEncoding) Append(b []byte, chunk []int) []byte {
 	if k.v2 {
 		if len(chunk) == 0 {
 			return append(b, '0')
@@ -56,27 +58,27 @@ func (k keyEncoding) append(b []byte, chunk []int) []byte {
 	} else {
 		b = append(b, 'c')
 		if len(chunk) > 0 {
-			b = append(b, k.separator)
+			b = append(b, k.Separator)
 		}
 	}
 	for d, i := range chunk {
 		if d > 0 {
-			b = append(b, k.separator)
+			b = append(b, k.Separator)
 		}
 		b = strconv.AppendInt(b, int64(i), 10)
 	}
 	return b
 }
 
-// isChunkKey reports whether a key below the array's folder names a chunk file of its grid or, if folder is set, whether such
+// IsChunkKey reports whether a key below the array's folder names a chunk file of its grid or, if folder is set, whether such
 // keys begin with it.
-func (md *metadata) isChunkKey(key string, folder bool) bool {
-	k, grid := md.keys, make([]int, len(md.shape))
+func (md *Array) IsChunkKey(key string, folder bool) bool {
+	k, grid := md.Keys, make([]int, len(md.Shape))
 	for d := range grid {
-		grid[d] = ceilDiv(md.shape[d], md.chunks[d])
+		grid[d] = box.CeilDiv(md.Shape[d], md.Chunks[d])
 	}
-	parts := strings.Split(key, string(k.separator))
-	if folder && k.separator != '/' || !folder && k.separator == '.' && strings.Contains(key, "/") {
+	parts := strings.Split(key, string(k.Separator))
+	if folder && k.Separator != '/' || !folder && k.Separator == '.' && strings.Contains(key, "/") {
 		return false
 	}
 	if !k.v2 {

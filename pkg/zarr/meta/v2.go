@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"bytes"
@@ -13,35 +13,35 @@ import (
 
 // Files of a format 2 hierarchy.
 const (
-	keyV2Array        = ".zarray"
-	keyV2Group        = ".zgroup"
-	keyV2Attributes   = ".zattrs"
-	keyV2Consolidated = ".zmetadata"
+	KeyV2Array        = ".zarray"
+	KeyV2Group        = ".zgroup"
+	KeyV2Attributes   = ".zattrs"
+	KeyV2Consolidated = ".zmetadata"
 )
 
-// parseFormat checks the field zarr_format.
-func parseFormat(m map[string]json.RawMessage, want string) error {
+// ParseFormat checks the field zarr_format.
+func ParseFormat(m map[string]json.RawMessage, want string) error {
 	raw, err := need(m, "zarr_format")
 	if err != nil {
 		return err
 	}
 	if got, _ := number.Text(raw); got != want {
-		return fieldError("zarr_format", "is %s, must be %s in this file", shorten(raw), want)
+		return FieldError("zarr_format", "is %s, must be %s in this file", Shorten(raw), want)
 	}
 	return nil
 }
 
-// parseV2Array reads a .zarray and its .zattrs, nil if there is none.
-func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
-	m, err := parseDocument(document)
+// ParseV2Array reads a .zarray and its .zattrs, nil if there is none.
+func ParseV2Array(document, attributes json.RawMessage) (*Array, error) {
+	m, err := ParseDocument(document)
 	if err != nil {
 		return nil, err
 	}
-	if err := parseFormat(m, "2"); err != nil {
+	if err := ParseFormat(m, "2"); err != nil {
 		return nil, err
 	}
-	md := &metadata{format: 2, document: document}
-	if md.shape, md.chunks, err = parseGrid(m, "shape", "shape", "chunks", "chunks"); err != nil {
+	md := &Array{Format: 2, Document: document}
+	if md.Shape, md.Chunks, err = parseGrid(m, "shape", "shape", "chunks", "chunks"); err != nil {
 		return nil, err
 	}
 	raw, err := need(m, "dtype")
@@ -49,14 +49,14 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 		return nil, err
 	}
 	if kindOf(raw) == "a list" {
-		return nil, foreign(fieldError("dtype", "is a structured type (%s), which is not supported", shorten(raw)))
+		return nil, foreign(FieldError("dtype", "is a structured type (%s), which is not supported", Shorten(raw)))
 	}
 	typestr, err := parseString("dtype", raw)
 	if err != nil {
 		return nil, err
 	}
-	if md.elem, md.numpy, md.bigEndian, err = parseTypestr(typestr); err != nil {
-		return nil, foreign(fieldError("dtype", "%w", err))
+	if md.DType, md.NumpyType, md.bigEndian, err = parseTypestr(typestr); err != nil {
+		return nil, foreign(FieldError("dtype", "%w", err))
 	}
 	if raw, err = need(m, "order"); err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	case `"C"`, `"F"`:
 		md.order = raw[1]
 	default:
-		return nil, fieldError("order", "is %s, must be \"C\" or \"F\"", shorten(raw))
+		return nil, FieldError("order", "is %s, must be \"C\" or \"F\"", Shorten(raw))
 	}
-	if md.fill, err = required(m, "fill_value", md.parseFill); err != nil {
+	if md.Fill, err = required(m, "fill_value", md.parseFill); err != nil {
 		return nil, err
 	}
-	md.keys = keyEncoding{v2: true, separator: '.'}
-	if raw, ok := m["dimension_separator"]; ok && !isNull(raw) {
-		if md.keys.separator, err = parseSeparator("dimension_separator", raw); err != nil {
+	md.Keys = keyEncoding{v2: true, Separator: '.'}
+	if raw, ok := m["dimension_separator"]; ok && !IsNull(raw) {
+		if md.Keys.Separator, err = parseSeparator("dimension_separator", raw); err != nil {
 			return nil, err
 		}
 	}
@@ -81,49 +81,49 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 		compressor = json.RawMessage("null")
 	}
 	var filters []json.RawMessage
-	if raw := m["filters"]; raw != nil && !isNull(raw) {
+	if raw := m["filters"]; raw != nil && !IsNull(raw) {
 		var ok bool
-		if filters, ok = parseList(raw); !ok {
-			return nil, fieldError("filters", "is %s, must be null or a list", kindOf(raw))
+		if filters, ok = ParseList(raw); !ok {
+			return nil, FieldError("filters", "is %s, must be null or a list", kindOf(raw))
 		}
 	}
-	chain, err := codec.ParseChainV2(filters, bytes.TrimSpace(compressor), md.elem)
+	chain, err := codec.ParseChainV2(filters, bytes.TrimSpace(compressor), md.DType)
 	if err != nil {
 		if errors.Is(err, codec.ErrUnknown) {
 			err = foreign(err)
 		}
 		return nil, &FormatError{Err: err} // names its field itself
 	}
-	if md.pipe, err = newPipeline(md.chunks, v2Order(md.order, len(md.chunks)), md.elem, md.bigEndian, chain, nil); err != nil {
+	if md.Pipeline, err = newPipeline(md.Chunks, V2Order(md.order, len(md.Chunks)), md.DType, md.bigEndian, chain, nil); err != nil {
 		return nil, err
 	}
 	if attributes == nil {
-		md.attributes = map[string]json.RawMessage{}
+		md.Attributes = map[string]json.RawMessage{}
 		return md, nil
 	}
-	md.attributes, err = parseAttributesFile(attributes)
+	md.Attributes, err = ParseAttributesFile(attributes)
 	return md, err
 }
 
-// parseAttributesFile reads a .zattrs; null means none.
-func parseAttributesFile(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	if isNull(raw) {
+// ParseAttributesFile reads a .zattrs; null means none.
+func ParseAttributesFile(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if IsNull(raw) {
 		return map[string]json.RawMessage{}, nil
 	}
-	return parseDocument(raw)
+	return ParseDocument(raw)
 }
 
 // parseGrid reads the shape of the array and of its chunks.
 func parseGrid(m map[string]json.RawMessage, shapeKey, shapeField, chunkKey, chunkField string) (shape, chunks []int, err error) {
 	raw, ok := m[shapeKey]
 	if !ok {
-		return nil, nil, fieldError(shapeField, "missing")
+		return nil, nil, FieldError(shapeField, "missing")
 	}
 	if shape, err = parseSizes(shapeField, raw); err != nil {
 		return nil, nil, err
 	}
 	if raw, ok = m[chunkKey]; !ok {
-		return nil, nil, fieldError(chunkField, "missing")
+		return nil, nil, FieldError(chunkField, "missing")
 	}
 	chunks, err = parseChunkShape(chunkField, raw, len(shape))
 	return shape, chunks, err
@@ -135,13 +135,13 @@ func parseChunkShape(field string, raw json.RawMessage, rank int) ([]int, error)
 		return nil, err
 	}
 	if len(chunks) != rank {
-		return nil, fieldError(field, "has %d dimensions, the array has %d", len(chunks), rank)
+		return nil, FieldError(field, "has %d dimensions, the array has %d", len(chunks), rank)
 	}
 	return chunks, nil
 }
 
-// v2Order returns the transposition for an order, 'C' or 'F'.
-func v2Order(order byte, rank int) []int {
+// V2Order returns the transposition for an order, 'C' or 'F'.
+func V2Order(order byte, rank int) []int {
 	if order != 'F' {
 		return nil
 	}
@@ -153,23 +153,23 @@ func v2Order(order byte, rank int) []int {
 }
 
 // encodeV2 returns the .zarray of an array.
-func encodeV2(md *metadata) (json.RawMessage, error) {
-	filters, compressor, err := md.pipe.chain.MetadataV2()
+func encodeV2(md *Array) (json.RawMessage, error) {
+	filters, compressor, err := md.Pipeline.Chain.MetadataV2()
 	if err != nil {
 		return nil, err
 	}
-	typestr := md.elem.Typestr()
-	if md.numpy != "" {
-		typestr = typestr[:1] + md.numpy
+	typestr := md.DType.Typestr()
+	if md.NumpyType != "" {
+		typestr = typestr[:1] + md.NumpyType
 	}
 	fill, err := md.encodeFill()
 	if err != nil {
 		return nil, err
 	}
-	if md.bigEndian && md.elem.SwapSize() > 1 {
+	if md.bigEndian && md.DType.SwapSize() > 1 {
 		typestr = ">" + typestr[1:]
 	}
-	return marshal(struct {
+	return Marshal(struct {
 		Shape      []int             `json:"shape"`
 		Chunks     []int             `json:"chunks"`
 		DType      string            `json:"dtype"`
@@ -180,13 +180,13 @@ func encodeV2(md *metadata) (json.RawMessage, error) {
 		Compressor json.RawMessage   `json:"compressor"`
 		Format     int               `json:"zarr_format"`
 	}{
-		slices.Clone(md.shape), md.chunks, typestr, fill, string(md.order),
-		filters, string(md.keys.separator), compressor, 2,
+		slices.Clone(md.Shape), md.Chunks, typestr, fill, string(md.order),
+		filters, string(md.Keys.Separator), compressor, 2,
 	})
 }
 
-// marshal returns JSON in zarr-python's layout: indented by two spaces, without HTML escapes.
-func marshal(v any) (json.RawMessage, error) {
+// Marshal returns JSON in zarr-python's layout: indented by two spaces, without HTML escapes.
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

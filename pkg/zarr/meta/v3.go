@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"encoding/json"
@@ -10,28 +10,28 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// keyV3 is the metadata file of a format 3 node.
-const keyV3 = "zarr.json"
+// KeyV3 is the metadata file of a format 3 node.
+const KeyV3 = "zarr.json"
 
-// parseV3Node reads the fields that arrays and groups share.
-func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeType string, err error) {
-	if m, err = parseDocument(document); err != nil {
+// ParseV3Node reads the fields that arrays and groups share.
+func ParseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeType string, err error) {
+	if m, err = ParseDocument(document); err != nil {
 		return nil, "", err
 	}
-	if err = parseFormat(m, "3"); err != nil {
+	if err = ParseFormat(m, "3"); err != nil {
 		return nil, "", err
 	}
 	if nodeType, err = required(m, "node_type", parseString); err != nil {
 		return nil, "", err
 	}
 	if nodeType != "array" && nodeType != "group" {
-		return nil, "", fieldError("node_type", "is %q, must be \"array\" or \"group\"", nodeType)
+		return nil, "", FieldError("node_type", "is %q, must be \"array\" or \"group\"", nodeType)
 	}
 	return m, nodeType, nil
 }
 
-// checkUnknown refuses unknown fields unless must_understand is false.
-func checkUnknown(m map[string]json.RawMessage, known ...string) error {
+// CheckUnknown refuses unknown fields unless must_understand is false.
+func CheckUnknown(m map[string]json.RawMessage, known ...string) error {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(known, k) {
 			continue
@@ -40,64 +40,64 @@ func checkUnknown(m map[string]json.RawMessage, known ...string) error {
 			MustUnderstand *bool `json:"must_understand"`
 		}
 		if json.Unmarshal(m[k], &x) != nil || x.MustUnderstand == nil || *x.MustUnderstand {
-			return fieldError(shorten(json.RawMessage(k)), "unknown field, which does not say \"must_understand\": false")
+			return FieldError(Shorten(json.RawMessage(k)), "unknown field, which does not say \"must_understand\": false")
 		}
 	}
 	return nil
 }
 
-// parseV3Array reads the fields of an array's zarr.json.
-func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*metadata, error) {
-	md := &metadata{format: 3, order: 'C', document: document}
-	if err := checkUnknown(m, "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
+// ParseV3Array reads the fields of an array's zarr.json.
+func ParseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*Array, error) {
+	md := &Array{Format: 3, order: 'C', Document: document}
+	if err := CheckUnknown(m, "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
 		"codecs", "fill_value", "attributes", "dimension_names", "storage_transformers"); err != nil {
 		return nil, err
 	}
-	if raw, ok := m["storage_transformers"]; ok && !isNull(raw) {
-		list, ok := parseList(raw)
+	if raw, ok := m["storage_transformers"]; ok && !IsNull(raw) {
+		list, ok := ParseList(raw)
 		if !ok {
-			return nil, fieldError("storage_transformers", "is %s, must be a list", kindOf(raw))
+			return nil, FieldError("storage_transformers", "is %s, must be a list", kindOf(raw))
 		}
 		if len(list) > 0 {
 			e, err := parseExtension("storage_transformers[0]", list[0])
 			if err != nil {
 				return nil, err
 			}
-			return nil, foreign(fieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name))
+			return nil, foreign(FieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name))
 		}
 	}
 	var err error
-	if md.shape, err = required(m, "shape", parseSizes); err != nil {
+	if md.Shape, err = required(m, "shape", parseSizes); err != nil {
 		return nil, err
 	}
 	raw, err := need(m, "data_type")
 	if err != nil {
 		return nil, err
 	}
-	if md.elem, md.numpy, err = parseDataType(raw); err != nil {
+	if md.DType, md.NumpyType, err = parseDataType(raw); err != nil {
 		return nil, err
 	}
-	if md.chunks, err = required(m, "chunk_grid", md.parseGrid); err != nil {
+	if md.Chunks, err = required(m, "chunk_grid", md.parseGrid); err != nil {
 		return nil, err
 	}
-	if md.keys, err = required(m, "chunk_key_encoding", parseKeyEncoding); err != nil {
+	if md.Keys, err = required(m, "chunk_key_encoding", parseKeyEncoding); err != nil {
 		return nil, err
 	}
-	if md.fill, err = required(m, "fill_value", md.parseFill); err != nil {
+	if md.Fill, err = required(m, "fill_value", md.parseFill); err != nil {
 		return nil, err
 	}
 	if raw, err = need(m, "codecs"); err != nil {
 		return nil, err
 	}
-	if md.pipe, err = parseCodecs("codecs", raw, md.chunks, md.elem, 0); err != nil {
+	if md.Pipeline, err = parseCodecs("codecs", raw, md.Chunks, md.DType, 0); err != nil {
 		return nil, err
 	}
-	if raw, ok := m["dimension_names"]; ok && !isNull(raw) {
-		if md.names, err = parseDimensionNames(raw, len(md.shape)); err != nil {
+	if raw, ok := m["dimension_names"]; ok && !IsNull(raw) {
+		if md.DimensionNames, err = parseDimensionNames(raw, len(md.Shape)); err != nil {
 			return nil, err
 		}
 	}
-	md.attributes, err = parseAttributes("attributes", m["attributes"])
+	md.Attributes, err = ParseAttributes("attributes", m["attributes"])
 	return md, err
 }
 
@@ -106,10 +106,10 @@ func parseDimensionNames(raw json.RawMessage, rank int) ([]string, error) {
 	const field = "dimension_names"
 	var list []*string
 	if json.Unmarshal(raw, &list) != nil {
-		return nil, fieldError(field, "is %s, must be a list of strings and nulls", shorten(raw))
+		return nil, FieldError(field, "is %s, must be a list of strings and nulls", Shorten(raw))
 	}
 	if len(list) != rank {
-		return nil, fieldError(field, "has %d names, the array has %d dimensions", len(list), rank)
+		return nil, FieldError(field, "has %d names, the array has %d dimensions", len(list), rank)
 	}
 	names := make([]string, rank)
 	for i, s := range list {
@@ -129,20 +129,20 @@ func parseTranspose(at string, e extension, rank int) ([]int, error) {
 	at += ".configuration.order"
 	raw, ok := m["order"]
 	if !ok {
-		return nil, fieldError(at, "missing")
+		return nil, FieldError(at, "missing")
 	}
 	switch string(raw) {
 	case `"C"`:
 		return identity(rank), nil
 	case `"F"`:
-		return v2Order('F', rank), nil
+		return V2Order('F', rank), nil
 	}
 	order, err := parseSizes(at, raw)
 	if err != nil {
 		return nil, err
 	}
 	if sorted := slices.Sorted(slices.Values(order)); !slices.Equal(sorted, identity(rank)) {
-		return nil, fieldError(at, "is %v, must be a permutation of the numbers below %d", order, rank)
+		return nil, FieldError(at, "is %v, must be a permutation of the numbers below %d", order, rank)
 	}
 	return order, nil
 }
@@ -180,9 +180,9 @@ func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	}
 	at += ".configuration.endian"
 	raw, ok := m["endian"]
-	if !ok || isNull(raw) {
+	if !ok || IsNull(raw) {
 		if elem.SwapSize() > 1 {
-			return false, fieldError(at, "missing, must be \"little\" or \"big\" for data type %s", elem)
+			return false, FieldError(at, "missing, must be \"little\" or \"big\" for data type %s", elem)
 		}
 		return false, nil
 	}
@@ -192,11 +192,11 @@ func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	case `"big"`:
 		return elem.SwapSize() > 1, nil
 	}
-	return false, fieldError(at, "is %s, must be \"little\" or \"big\"", shorten(raw))
+	return false, FieldError(at, "is %s, must be \"little\" or \"big\"", Shorten(raw))
 }
 
 // parseSharding reads a sharding_indexed codec (sharding codec 1.0) for shards of the given shape.
-func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth int) (*sharding, error) {
+func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth int) (*Sharding, error) {
 	m, err := e.settings(at, "chunk_shape", "codecs", "index_codecs", "index_location")
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth i
 	at += ".configuration"
 	for _, k := range []string{"chunk_shape", "codecs", "index_codecs"} {
 		if _, ok := m[k]; !ok {
-			return nil, fieldError(at+"."+k, "missing")
+			return nil, FieldError(at+"."+k, "missing")
 		}
 	}
 	chunk, err := parseChunkShape(at+".chunk_shape", m["chunk_shape"], len(shard))
@@ -213,7 +213,7 @@ func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth i
 	}
 	for d, n := range shard {
 		if n%chunk[d] != 0 {
-			return nil, fieldError(fmt.Sprintf("%s.chunk_shape[%d]", at, d), "is %d, must divide the shard's %d", chunk[d], n)
+			return nil, FieldError(fmt.Sprintf("%s.chunk_shape[%d]", at, d), "is %d, must divide the shard's %d", chunk[d], n)
 		}
 	}
 	inner, err := parseCodecs(at+".codecs", m["codecs"], chunk, elem, depth+1)
@@ -227,7 +227,7 @@ func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth i
 		case `"start"`:
 			atEnd = false
 		default:
-			return nil, fieldError(at+".index_location", "is %s, must be \"start\" or \"end\"", shorten(raw))
+			return nil, FieldError(at+".index_location", "is %s, must be \"start\" or \"end\"", Shorten(raw))
 		}
 	}
 	// the index is an array of uint64: parsing it as such checks its codecs
@@ -235,10 +235,10 @@ func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth i
 	if err != nil {
 		return nil, err
 	}
-	if index.perm != nil {
-		return nil, fieldError(at+".index_codecs", "\"transpose\" is not supported in an index")
+	if index.Perm != nil {
+		return nil, FieldError(at+".index_codecs", "\"transpose\" is not supported in an index")
 	}
-	s, err := newSharding(shard, inner, index.big, index.chain, atEnd)
+	s, err := newSharding(shard, inner, index.BigEndian, index.Chain, atEnd)
 	if fe, ok := err.(*FormatError); ok {
 		fe.Field = at + "." + fe.Field
 	}
@@ -250,9 +250,9 @@ type extensionJSON struct {
 	Configuration any    `json:"configuration,omitempty"`
 }
 
-// encodeV3 returns the zarr.json of an array.
-func encodeV3(md *metadata) (json.RawMessage, error) {
-	codecs, err := md.pipe.encodeCodecs()
+// EncodeV3 returns the zarr.json of an array.
+func EncodeV3(md *Array) (json.RawMessage, error) {
+	codecs, err := md.Pipeline.encodeCodecs()
 	if err != nil {
 		return nil, err
 	}
@@ -261,18 +261,18 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 		return nil, err
 	}
 	name := "default"
-	if md.keys.v2 {
+	if md.Keys.v2 {
 		name = "v2"
 	}
 	var names []any
-	for _, n := range md.names {
+	for _, n := range md.DimensionNames {
 		if n == "" {
 			names = append(names, nil)
 		} else {
 			names = append(names, n)
 		}
 	}
-	return marshal(struct {
+	return Marshal(struct {
 		Shape        []int                      `json:"shape"`
 		DataType     any                        `json:"data_type"`
 		Grid         extensionJSON              `json:"chunk_grid"`
@@ -285,41 +285,41 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 		NodeType     string                     `json:"node_type"`
 		Transformers []any                      `json:"storage_transformers"`
 	}{
-		md.shape, dataTypeJSON(md.elem, md.numpy),
-		extensionJSON{"regular", map[string]any{"chunk_shape": md.chunks}},
-		extensionJSON{name, map[string]any{"separator": string(md.keys.separator)}},
-		fill, codecs, md.attributes, names, 3, "array", []any{},
+		md.Shape, dataTypeJSON(md.DType, md.NumpyType),
+		extensionJSON{"regular", map[string]any{"chunk_shape": md.Chunks}},
+		extensionJSON{name, map[string]any{"separator": string(md.Keys.Separator)}},
+		fill, codecs, md.Attributes, names, 3, "array", []any{},
 	})
 }
 
 // filters returns how many codecs are written in front of "bytes".
-func (p *pipeline) filters() int {
-	if p.big || p.shard != nil {
+func (p *Pipeline) filters() int {
+	if p.BigEndian || p.Shard != nil {
 		return 0
 	}
-	filters := p.chain.Filters(p.elem)
+	filters := p.Chain.Filters(p.DType)
 	scattered := func(c codec.Codec) bool { return !codec.Elementwise(c) }
-	if p.perm != nil && slices.ContainsFunc(filters, scattered) {
+	if p.Perm != nil && slices.ContainsFunc(filters, scattered) {
 		return 0
 	}
 	return len(filters)
 }
 
 // encodeCodecs returns the list of codecs for metadata.
-func (p *pipeline) encodeCodecs() ([]any, error) {
+func (p *Pipeline) encodeCodecs() ([]any, error) {
 	var list []any
 	filters := p.filters()
-	if p.perm != nil {
-		list = append(list, extensionJSON{"transpose", map[string]any{"order": p.perm}})
+	if p.Perm != nil {
+		list = append(list, extensionJSON{"transpose", map[string]any{"order": p.Perm}})
 	}
-	switch s := p.shard; {
+	switch s := p.Shard; {
 	case s != nil:
-		inner, err := s.inner.encodeCodecs()
+		inner, err := s.Inner.encodeCodecs()
 		if err != nil {
 			return nil, err
 		}
 		index := []any{bytesJSON(s.indexBig, dtype.Uint64)}
-		for _, c := range s.indexChain {
+		for _, c := range s.IndexChain {
 			m, err := c.MetadataV3()
 			if err != nil {
 				return nil, fmt.Errorf("codec %q: %w", c.Name(), err)
@@ -327,17 +327,17 @@ func (p *pipeline) encodeCodecs() ([]any, error) {
 			index = append(index, m)
 		}
 		location := "start"
-		if s.indexAtEnd {
+		if s.IndexAtEnd {
 			location = "end"
 		}
 		list = append(list, extensionJSON{"sharding_indexed", map[string]any{
-			"chunk_shape": s.inner.shape, "codecs": inner, "index_codecs": index, "index_location": location,
+			"chunk_shape": s.Inner.Shape, "codecs": inner, "index_codecs": index, "index_location": location,
 		}})
 	case filters == 0:
-		list = append(list, bytesJSON(p.big, p.elem))
+		list = append(list, bytesJSON(p.BigEndian, p.DType))
 	}
-	elem := p.elem
-	for i, c := range p.chain {
+	elem := p.DType
+	for i, c := range p.Chain {
 		m, err := c.MetadataV3()
 		if err != nil {
 			return nil, fmt.Errorf("codec %q: %w", c.Name(), err)

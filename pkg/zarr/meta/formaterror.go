@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"errors"
@@ -44,14 +44,14 @@ func (e *FormatError) Error() string {
 // Unwrap returns the cause without file and field.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// fieldError returns the error of a metadata parser, which knows the field but not the file.
-func fieldError(field, format string, args ...any) error {
+// FieldError returns the error of a metadata parser, which knows the field but not the file.
+func FieldError(field, format string, args ...any) error {
 	return &FormatError{Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-// inFile adds the file to an error of a parser or decoder. It passes errors of stores, which name their file
+// InFile adds the file to an error of a parser or decoder. It passes errors of stores, which name their file
 // already.
-func inFile(st store.Store, key string, err error) error {
+func InFile(st store.Store, key string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package zarr
+package box
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copyBox puts every element where its strides say, whatever lies together on which side, and touches nothing else.
+// TestCopyBox puts every element where its strides say, whatever lies together on which side, and touches nothing else.
 func TestCopyBox(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -50,7 +50,7 @@ func TestCopyBox(t *testing.T) {
 				at[d] = 0
 			}
 		}
-		copyBox(dst, ds, src, ss, shape, size)
+		Copy(dst, ds, src, ss, shape, size)
 		if !bytes.Equal(dst, want) {
 			t.Fatalf("%v elements of %d bytes from strides %v to %v are wrong", shape, size, ss, ds)
 		}
@@ -68,13 +68,13 @@ func BenchmarkCopyBox(b *testing.B) {
 			b.Run(fmt.Sprintf("split/%dx%d", n, size), func(b *testing.B) {
 				b.SetBytes(int64(len(x)))
 				for b.Loop() {
-					copyBox(y, planes, x, pixels, shape, size)
+					Copy(y, planes, x, pixels, shape, size)
 				}
 			})
 			b.Run(fmt.Sprintf("join/%dx%d", n, size), func(b *testing.B) {
 				b.SetBytes(int64(len(x)))
 				for b.Loop() {
-					copyBox(x, pixels, y, planes, shape, size)
+					Copy(x, pixels, y, planes, shape, size)
 				}
 			})
 		}

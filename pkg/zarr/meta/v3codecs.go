@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ type codecList struct {
 	perm          []int      // as in pipeline
 	elem          dtype.Type // of what the next codec gets
 	chain         codec.Chain
-	shard         *sharding
+	shard         *Sharding
 	big           bool
 	bytes         string // the array → bytes codec, when there was one
 	scattered     bool   // a filter looks at more than one element at a time
@@ -26,13 +26,13 @@ type codecList struct {
 }
 
 // parseCodecs reads a list of codecs into the pipeline of chunks of the given shape.
-func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*pipeline, error) {
-	list, ok := parseList(raw)
+func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*Pipeline, error) {
+	list, ok := ParseList(raw)
 	if !ok {
-		return nil, fieldError(field, "is %s, must be a list", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a list", kindOf(raw))
 	}
 	if err := codec.CheckLength(len(list)); err != nil {
-		return nil, fieldError(field, "%w", err)
+		return nil, FieldError(field, "%w", err)
 	}
 	l := &codecList{shape: shape, stored: shape, elem: elem, depth: depth}
 	for i, raw := range list {
@@ -46,7 +46,7 @@ func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type
 		}
 	}
 	if l.bytes == "" {
-		return nil, fieldError(field, "has no \"bytes\" or \"sharding_indexed\"")
+		return nil, FieldError(field, "has no \"bytes\" or \"sharding_indexed\"")
 	}
 	p, err := newPipeline(shape, l.perm, elem, l.big, l.chain, l.shard)
 	if fe, ok := err.(*FormatError); ok {
@@ -60,7 +60,7 @@ func (l *codecList) add(at string, e extension) (err error) {
 	switch e.name {
 	case "transpose", "bytes", "sharding_indexed":
 		if l.bytes != "" {
-			return fieldError(at, "%q cannot follow %q, which has made bytes of the array", e.name, l.bytes)
+			return FieldError(at, "%q cannot follow %q, which has made bytes of the array", e.name, l.bytes)
 		}
 	default:
 		return l.addCodec(at, e)
@@ -68,7 +68,7 @@ func (l *codecList) add(at string, e extension) (err error) {
 	switch e.name {
 	case "transpose":
 		if l.scattered {
-			return foreign(fieldError(at, "\"transpose\" behind a filter that looks at several elements is not supported"))
+			return foreign(FieldError(at, "\"transpose\" behind a filter that looks at several elements is not supported"))
 		}
 		order, err := parseTranspose(at, e, len(l.shape))
 		if err != nil {
@@ -86,10 +86,10 @@ func (l *codecList) add(at string, e extension) (err error) {
 	case "sharding_indexed":
 		l.bytes = e.name
 		if len(l.chain) > 0 {
-			return foreign(fieldError(at, "shards of what a filter has made are not supported"))
+			return foreign(FieldError(at, "shards of what a filter has made are not supported"))
 		}
 		if l.depth == maxNesting {
-			return fieldError(at, "shards lie in shards more than %d deep", maxNesting)
+			return FieldError(at, "shards lie in shards more than %d deep", maxNesting)
 		}
 		if l.shard, err = parseSharding(at, e, l.stored, l.elem, l.depth); err != nil {
 			return err
@@ -107,13 +107,13 @@ func (l *codecList) addCodec(at string, e extension) error {
 	c, err := parse(e.name, e.configuration, l.elem)
 	switch {
 	case errors.Is(err, codec.ErrUnknown):
-		return foreign(fieldError(at, "%w", err))
+		return foreign(FieldError(at, "%w", err))
 	case err != nil:
-		return fieldError(at, "%w", err)
+		return FieldError(at, "%w", err)
 	}
 	if l.bytes == "" && !codec.Elementwise(c) {
 		if l.perm != nil {
-			return foreign(fieldError(at, "%q behind \"transpose\" is not supported", e.name))
+			return foreign(FieldError(at, "%q behind \"transpose\" is not supported", e.name))
 		}
 		l.scattered = true
 	}

@@ -1,4 +1,5 @@
-package zarr
+// Package box describes boxes of elements of an array, and copies and fills them in memory with any strides.
+package box
 
 import (
 	"fmt"
@@ -27,8 +28,8 @@ func (r Region) String() string {
 	return string(append(s, ']'))
 }
 
-// check returns an error if the region does not lie in an array of the given shape.
-func (r Region) check(shape []int) error {
+// Check returns an error if the region does not lie in an array of the given shape.
+func (r Region) Check(shape []int) error {
 	if len(r.Start) != len(shape) || len(r.Shape) != len(shape) {
 		return fmt.Errorf("region has %d starts and %d lengths, the array %d dimensions", len(r.Start), len(r.Shape), len(shape))
 	}
@@ -41,9 +42,9 @@ func (r Region) check(shape []int) error {
 	return nil
 }
 
-// volume returns the size of a box of elements in bytes; ok is false if it overflows an int. A box with a
+// Volume returns the size of a box of elements in bytes; ok is false if it overflows an int. A box with a
 // length of 0 is empty whatever its other lengths.
-func volume(shape []int, elemSize int) (n int, ok bool) {
+func Volume(shape []int, elemSize int) (n int, ok bool) {
 	for _, s := range shape {
 		if s == 0 {
 			return 0, true
@@ -58,8 +59,8 @@ func volume(shape []int, elemSize int) (n int, ok bool) {
 	return n, true
 }
 
-// ceilDiv returns a/b rounded up, for a ≥ 0 and b > 0, without overflow.
-func ceilDiv(a, b int) int {
+// CeilDiv returns a/b rounded up, for a ≥ 0 and b > 0, without overflow.
+func CeilDiv(a, b int) int {
 	q := a / b
 	if a%b != 0 {
 		q++
@@ -67,8 +68,8 @@ func ceilDiv(a, b int) int {
 	return q
 }
 
-// cStrides stores the byte strides of a C-ordered box in dst and returns it.
-func cStrides(dst, shape []int, elemSize int) []int {
+// Strides stores the byte strides of a C-ordered box in dst and returns it.
+func Strides(dst, shape []int, elemSize int) []int {
 	n := elemSize
 	for d := len(shape) - 1; d >= 0; d-- {
 		dst[d] = n

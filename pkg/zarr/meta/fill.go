@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"bytes"
@@ -14,33 +14,33 @@ import (
 )
 
 // parseFill reads the fill value of an array.
-func (md *metadata) parseFill(field string, raw json.RawMessage) ([]byte, error) {
+func (md *Array) parseFill(field string, raw json.RawMessage) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
-	if md.numpy != "" && !(md.format == 2 && isNull(raw)) {
-		return parseNumpyFill(field, raw, md.elem, md.numpy)
+	if md.NumpyType != "" && !(md.Format == 2 && IsNull(raw)) {
+		return parseNumpyFill(field, raw, md.DType, md.NumpyType)
 	}
-	return parseFill(field, raw, md.elem, md.format)
+	return ParseFill(field, raw, md.DType, md.Format)
 }
 
 // encodeFill inverts parseFill.
-func (md *metadata) encodeFill() (json.RawMessage, error) {
-	if md.numpy != "" {
-		return encodeNumpyFill(md.fill, md.elem, md.numpy)
+func (md *Array) encodeFill() (json.RawMessage, error) {
+	if md.NumpyType != "" {
+		return encodeNumpyFill(md.Fill, md.DType, md.NumpyType)
 	}
-	return encodeFill(md.fill, md.elem, md.format), nil
+	return EncodeFill(md.Fill, md.DType, md.Format), nil
 }
 
-// parseFill parses a fill value into the bytes of one element in native order. It accepts what writers produce beyond the
+// ParseFill parses a fill value into the bytes of one element in native order. It accepts what writers produce beyond the
 // specification: numbers in strings, as old Java writers have them, whole numbers in every form, and 0 and 1 for booleans; for
 // format 2, null means 0.
-func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
+func ParseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	out := make([]byte, t.Size())
-	if format == 2 && isNull(raw) {
+	if format == 2 && IsNull(raw) {
 		return out, nil
 	}
 	wrong := func(want string) error {
-		return fieldError(field, "is %s, must be %s for data type %s", shorten(raw), want, t)
+		return FieldError(field, "is %s, must be %s for data type %s", Shorten(raw), want, t)
 	}
 	switch {
 	case t == dtype.Bool:
@@ -72,7 +72,7 @@ func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]b
 			return nil, wrong(fmt.Sprintf(`a number, "NaN", "Infinity", "-Infinity" or "0x" and %d hexadecimal digits`, 2*len(out)))
 		}
 	case t.IsComplex():
-		parts, ok := parseList(raw)
+		parts, ok := ParseList(raw)
 		half := len(out) / 2
 		if ok && len(parts) == 2 && parseFloat(out[:half], parts[0]) && parseFloat(out[half:], parts[1]) {
 			return out, nil
@@ -172,14 +172,15 @@ func putUint(out []byte, u uint64) {
 	copy(out, b[:])
 }
 
-func getUint(b []byte) uint64 {
+// GetUint returns an element of 1, 2, 4 or 8 bytes as an unsigned integer.
+func GetUint(b []byte) uint64 {
 	var w [8]byte
 	copy(w[:], b)
 	return binary.LittleEndian.Uint64(w[:])
 }
 
-// encodeFill inverts parseFill: it returns the shortest JSON that reads as the same bits.
-func encodeFill(fill []byte, t dtype.Type, format int) json.RawMessage {
+// EncodeFill inverts parseFill: it returns the shortest JSON that reads as the same bits.
+func EncodeFill(fill []byte, t dtype.Type, format int) json.RawMessage {
 	switch {
 	case t == dtype.Bool:
 		return strconv.AppendBool(nil, fill[0] != 0)
@@ -191,10 +192,10 @@ func encodeFill(fill []byte, t dtype.Type, format int) json.RawMessage {
 	case t.IsFloat():
 		return encodeFloat(fill, format)
 	case t >= dtype.Uint8:
-		return strconv.AppendUint(nil, getUint(fill), 10)
+		return strconv.AppendUint(nil, GetUint(fill), 10)
 	}
 	shift := 64 - 8*len(fill)
-	return strconv.AppendInt(nil, int64(getUint(fill))<<shift>>shift, 10)
+	return strconv.AppendInt(nil, int64(GetUint(fill))<<shift>>shift, 10)
 }
 
 func encodeFloat(b []byte, format int) json.RawMessage {
@@ -203,17 +204,17 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 	bits := 64
 	switch len(b) {
 	case 2:
-		v, bits = float64(dtype.Float16Value(uint16(getUint(b)))), 32
+		v, bits = float64(dtype.Float16Value(uint16(GetUint(b)))), 32
 	case 4:
-		v, bits = float64(math.Float32frombits(uint32(getUint(b)))), 32
+		v, bits = float64(math.Float32frombits(uint32(GetUint(b)))), 32
 	default:
-		v = math.Float64frombits(getUint(b))
+		v = math.Float64frombits(GetUint(b))
 	}
 	switch {
 	case math.IsNaN(v):
 		putFloat(canonical[:len(b)], canonicalNaN())
 		if format == 3 && !bytes.Equal(canonical[:len(b)], b) {
-			return fmt.Appendf(nil, `"0x%0*x"`, 2*len(b), getUint(b))
+			return fmt.Appendf(nil, `"0x%0*x"`, 2*len(b), GetUint(b))
 		}
 		return json.RawMessage(`"NaN"`) // v2 has no form for other NaNs
 	case math.IsInf(v, 1):
@@ -229,26 +230,26 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 }
 
 // fillBytes converts a caller's fill value as the function fillBytes does, or as numpy types need it.
-func (md *metadata) fillBytes(fill any) ([]byte, error) {
+func (md *Array) fillBytes(fill any) ([]byte, error) {
 	switch fill.(type) {
 	case nil, []byte:
 	default:
-		if md.numpy == "" {
+		if md.NumpyType == "" {
 			break
 		}
 		raw, err := json.Marshal(fill)
 		if err != nil {
-			return nil, fieldError("fill value", "%w", err)
+			return nil, FieldError("fill value", "%w", err)
 		}
-		return parseNumpyFill("fill value", raw, md.elem, md.numpy)
+		return parseNumpyFill("fill value", raw, md.DType, md.NumpyType)
 	}
-	return fillBytes(fill, md.elem, md.format)
+	return FillBytes(fill, md.DType, md.Format)
 }
 
-// fillBytes converts a caller's fill value to the bytes of one element: nil is 0, []byte the element's own
+// FillBytes converts a caller's fill value to the bytes of one element: nil is 0, []byte the element's own
 // bytes (only format 3 keeps NaN payloads); anything else is encoded as JSON, and floats may be NaN or
 // infinite.
-func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
+func FillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	const field = "fill value"
 	var raw json.RawMessage
 	float := func(v float64) json.RawMessage {
@@ -264,10 +265,10 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 		return make([]byte, t.Size()), nil
 	case []byte:
 		if len(v) != t.Size() {
-			return nil, fieldError(field, "has %d bytes, an element of %s has %d", len(v), t, t.Size())
+			return nil, FieldError(field, "has %d bytes, an element of %s has %d", len(v), t, t.Size())
 		}
 		if format == 2 && !t.IsFixedBytes() && !t.IsFixedText() {
-			return parseFill(field, encodeFill(v, t, 2), t, 2) // which has one NaN only
+			return ParseFill(field, EncodeFill(v, t, 2), t, 2) // which has one NaN only
 		}
 		return bytes.Clone(v), nil
 	case float64:
@@ -276,18 +277,18 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 			raw = strconv.AppendInt(nil, int64(v), 10)
 		}
 	case float32:
-		return fillBytes(float64(v), t, format)
+		return FillBytes(float64(v), t, format)
 	case complex128:
 		raw = json.RawMessage(`[` + string(float(real(v))) + `,` + string(float(imag(v))) + `]`)
 	case complex64:
-		return fillBytes(complex128(v), t, format)
+		return FillBytes(complex128(v), t, format)
 	default:
 		var err error
 		if raw, err = json.Marshal(v); err != nil {
-			return nil, fieldError(field, "%w", err)
+			return nil, FieldError(field, "%w", err)
 		}
 	}
-	return parseFill(field, raw, t, format)
+	return ParseFill(field, raw, t, format)
 }
 
 // canonicalNaN returns the NaN that "NaN" denotes (v3 specification, "Fill value"): quiet and without

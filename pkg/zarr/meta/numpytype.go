@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"encoding/base64"
@@ -95,13 +95,13 @@ func parseDataType(raw json.RawMessage) (t dtype.Type, numpy string, err error) 
 		if m := rawType().FindStringSubmatch(e.name); m != nil {
 			bits, err := strconv.Atoi(m[1])
 			if err != nil || bits%8 != 0 {
-				return 0, "", fieldError(field, "is %q, must have a multiple of 8 bits", e.name)
+				return 0, "", FieldError(field, "is %q, must have a multiple of 8 bits", e.name)
 			}
 			numpy = fmt.Sprintf("V%d", bits/8)
 		}
 		if numpy == "" {
 			if t, err = dtype.Parse(e.name); err != nil {
-				return 0, "", foreign(fieldError(field, "%w", err))
+				return 0, "", foreign(FieldError(field, "%w", err))
 			}
 		}
 		_, err = e.settings(field)
@@ -111,7 +111,7 @@ func parseDataType(raw json.RawMessage) (t dtype.Type, numpy string, err error) 
 	}
 	t, ok, err := parseNumpyType(numpy)
 	if !ok || err != nil {
-		return 0, "", foreign(fieldError(field, "%s of %s is not supported", e.name, shorten(e.configuration)))
+		return 0, "", foreign(FieldError(field, "%s of %s is not supported", e.name, Shorten(e.configuration)))
 	}
 	return t, numpy, nil
 }
@@ -124,19 +124,19 @@ func (e extension) time(field string) (string, error) {
 	}
 	raw, err := need(m, "unit")
 	if err != nil {
-		return "", fieldError(field+".configuration.unit", "missing")
+		return "", FieldError(field+".configuration.unit", "missing")
 	}
 	unit, err := parseString(field+".configuration.unit", raw)
 	if err != nil {
 		return "", err
 	}
 	if !timeUnits[unit] {
-		return "", fieldError(field+".configuration.unit", "is %s, must be a unit of numpy such as \"ns\", or \"generic\"", shorten(raw))
+		return "", FieldError(field+".configuration.unit", "is %s, must be a unit of numpy such as \"ns\", or \"generic\"", Shorten(raw))
 	}
 	scale := int64(1)
 	if raw, ok := m["scale_factor"]; ok {
 		if scale, err = strconv.ParseInt(string(raw), 10, 32); err != nil || scale < 1 {
-			return "", fieldError(field+".configuration.scale_factor", "is %s, must be an integer from 1 to 2^31-1", shorten(raw))
+			return "", FieldError(field+".configuration.scale_factor", "is %s, must be an integer from 1 to 2^31-1", Shorten(raw))
 		}
 	}
 	letter := map[string]string{"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}[e.name]
@@ -157,11 +157,11 @@ func (e extension) fixed(field, letter string, size int) (string, error) {
 	}
 	raw, ok := m["length_bytes"]
 	if !ok {
-		return "", fieldError(field+".configuration.length_bytes", "missing")
+		return "", FieldError(field+".configuration.length_bytes", "missing")
 	}
 	n, err := strconv.Atoi(string(raw))
 	if err != nil || n < size || n > dtype.MaxFixed || n%size != 0 {
-		return "", fieldError(field+".configuration.length_bytes", "is %s, must be a multiple of %d up to %d", shorten(raw), size, dtype.MaxFixed)
+		return "", FieldError(field+".configuration.length_bytes", "is %s, must be a multiple of %d up to %d", Shorten(raw), size, dtype.MaxFixed)
 	}
 	return fmt.Sprintf("%s%d", letter, n/size), nil
 }
@@ -191,7 +191,7 @@ func dataTypeJSON(t dtype.Type, numpy string) any {
 func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy string) ([]byte, error) {
 	out := make([]byte, t.Size())
 	wrong := func(want string) error {
-		return fieldError(field, "is %s, must be %s for data type %s", shorten(raw), want, numpy)
+		return FieldError(field, "is %s, must be %s for data type %s", Shorten(raw), want, numpy)
 	}
 	text, isText := "", kindOf(raw) == "a string"
 	if isText && json.Unmarshal(raw, &text) != nil {
@@ -225,7 +225,7 @@ func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy strin
 		}
 		copy(out, b)
 	default:
-		list, ok := parseList(raw)
+		list, ok := ParseList(raw)
 		if !ok || len(list) != len(out) {
 			return nil, wrong(fmt.Sprintf("%d bytes in base64, or a list of them", len(out)))
 		}
@@ -244,19 +244,19 @@ func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy strin
 func encodeNumpyFill(fill []byte, t dtype.Type, numpy string) (json.RawMessage, error) {
 	switch {
 	case t == dtype.Int64:
-		return encodeFill(fill, t, 3), nil
+		return EncodeFill(fill, t, 3), nil
 	case t.IsFixedText():
 		var text strings.Builder
 		for b := fill; len(b) > 0; b = b[4:] {
 			r := binary.LittleEndian.Uint32(b)
 			if r > math.MaxInt32 || !utf8.ValidRune(rune(r)) {
-				return nil, fieldError("fill value", "has the code point %#x, which no text has", r)
+				return nil, FieldError("fill value", "has the code point %#x, which no text has", r)
 			}
 			text.WriteRune(rune(r))
 		}
-		return marshal(strings.TrimRight(text.String(), "\x00"))
+		return Marshal(strings.TrimRight(text.String(), "\x00"))
 	case numpy[0] == 'S':
 		fill = []byte(strings.TrimRight(string(fill), "\x00"))
 	}
-	return marshal(base64.StdEncoding.EncodeToString(fill))
+	return Marshal(base64.StdEncoding.EncodeToString(fill))
 }

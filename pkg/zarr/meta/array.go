@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"bytes"
@@ -17,25 +17,25 @@ import (
 // memory.
 const maxRank = 32
 
-// maxMetadata bounds the size of a metadata document: also of one that a server never ends.
+// MaxDocument bounds the size of a metadata document: also of one that a server never ends.
 // Consolidated metadata of a thousand images has about 10 MiB.
-const maxMetadata = 16 << 20
+const MaxDocument = 16 << 20
 
-// metadata holds the checked content of an array's document. It does not change.
-type metadata struct {
-	format     int
-	shape      []int
-	chunks     []int // of the chunk grid: shards, where there are shards
-	elem       dtype.Type
-	numpy      string // numpy's type string without its byte order, where elem alone does not tell; see numpytype.go
-	bigEndian  bool   // of format 2's dtype
-	order      byte   // of format 2: 'C' or 'F'
-	fill       []byte
-	keys       keyEncoding
-	pipe       *pipeline
-	names      []string
-	attributes map[string]json.RawMessage
-	document   json.RawMessage
+// Array holds the checked content of an array's document. It does not change.
+type Array struct {
+	Format         int
+	Shape          []int
+	Chunks         []int // of the chunk grid: shards, where there are shards
+	DType          dtype.Type
+	NumpyType      string // numpy's type string without its byte order, where elem alone does not tell; see numpytype.go
+	bigEndian      bool   // of format 2's dtype
+	order          byte   // of format 2: 'C' or 'F'
+	Fill           []byte
+	Keys           keyEncoding
+	Pipeline       *Pipeline
+	DimensionNames []string
+	Attributes     map[string]json.RawMessage
+	Document       json.RawMessage
 }
 
 // kindOf names the kind of a JSON value, for messages.
@@ -59,10 +59,11 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+// IsNull reports whether a JSON value is null.
+func IsNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// shorten cuts a value from a file to one short line, for messages.
-func shorten(raw json.RawMessage) string {
+// Shorten cuts a value from a file to one short line, for messages.
+func Shorten(raw json.RawMessage) string {
 	const most = 60
 	s := strconv.QuoteToASCII(string(raw))
 	s = strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
@@ -75,7 +76,7 @@ func shorten(raw json.RawMessage) string {
 func need(m map[string]json.RawMessage, field string) (json.RawMessage, error) {
 	raw, ok := m[field]
 	if !ok {
-		return nil, fieldError(field, "missing")
+		return nil, FieldError(field, "missing")
 	}
 	return raw, nil
 }
@@ -95,7 +96,7 @@ func parseString(field string, raw json.RawMessage) (string, error) {
 	}
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {
-		return "", fieldError(field, "is %s, must be a string", kindOf(raw))
+		return "", FieldError(field, "is %s, must be a string", kindOf(raw))
 	}
 	return *s, nil
 }
@@ -105,30 +106,30 @@ func parseSizes(field string, raw json.RawMessage) ([]int, error) { return parse
 
 // parseInts reads a list of integers that are at least least.
 func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
-	list, ok := parseList(raw)
+	list, ok := ParseList(raw)
 	if !ok {
-		return nil, fieldError(field, "is %s, must be a list of integers", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a list of integers", kindOf(raw))
 	}
 	if len(list) > maxRank {
-		return nil, fieldError(field, "has %d dimensions, at most %d are supported", len(list), maxRank)
+		return nil, FieldError(field, "has %d dimensions, at most %d are supported", len(list), maxRank)
 	}
 	out := make([]int, len(list))
 	for i, r := range list {
 		n, ok := number.Int(r)
 		if !ok || n < least {
-			return nil, fieldError(fmt.Sprintf("%s[%d]", field, i), "is %s, must be an integer from %d to 2^%d-1", shorten(r), least, strconv.IntSize-1)
+			return nil, FieldError(fmt.Sprintf("%s[%d]", field, i), "is %s, must be an integer from %d to 2^%d-1", Shorten(r), least, strconv.IntSize-1)
 		}
 		out[i] = n
 	}
 	return out, nil
 }
 
-// parseAttributes reads the user attributes; absent and null mean none.
-func parseAttributes(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
-	if raw == nil || isNull(raw) {
+// ParseAttributes reads the user attributes; absent and null mean none.
+func ParseAttributes(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if raw == nil || IsNull(raw) {
 		return map[string]json.RawMessage{}, nil
 	}
-	return parseObject(field, raw)
+	return ParseObject(field, raw)
 }
 
 // extension names the choice for an extension point of Zarr v3: an object with name, configuration and
@@ -144,22 +145,22 @@ func parseExtension(field string, raw json.RawMessage) (extension, error) {
 		return extension{name: name}, err
 	}
 	if kindOf(raw) != "an object" {
-		return extension{}, fieldError(field, "is %s, must be an object with a name, or a name", kindOf(raw))
+		return extension{}, FieldError(field, "is %s, must be an object with a name, or a name", kindOf(raw))
 	}
-	m, err := parseObject(field, raw)
+	m, err := ParseObject(field, raw)
 	if err != nil {
 		return extension{}, err
 	}
 	nameRaw, ok := m["name"]
 	if !ok {
-		return extension{}, fieldError(field+".name", "missing")
+		return extension{}, FieldError(field+".name", "missing")
 	}
 	name, err := parseString(field+".name", nameRaw)
 	if err != nil {
 		return extension{}, err
 	}
 	e := extension{name: name}
-	if c, ok := m["configuration"]; ok && !isNull(c) {
+	if c, ok := m["configuration"]; ok && !IsNull(c) {
 		e.configuration = c
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -167,10 +168,10 @@ func parseExtension(field string, raw json.RawMessage) (extension, error) {
 		case "name", "configuration":
 		case "must_understand":
 			if b := string(m[k]); b != "true" && b != "false" {
-				return extension{}, fieldError(field+".must_understand", "is %s, must be true or false", shorten(m[k]))
+				return extension{}, FieldError(field+".must_understand", "is %s, must be true or false", Shorten(m[k]))
 			}
 		default:
-			return extension{}, fieldError(field+"."+shorten(json.RawMessage(k)), "unknown field (known: name, configuration, must_understand)")
+			return extension{}, FieldError(field+"."+Shorten(json.RawMessage(k)), "unknown field (known: name, configuration, must_understand)")
 		}
 	}
 	return e, nil
@@ -182,13 +183,13 @@ func (e extension) settings(field string, known ...string) (map[string]json.RawM
 		return map[string]json.RawMessage{}, nil
 	}
 	field += ".configuration"
-	m, err := parseObject(field, e.configuration)
+	m, err := ParseObject(field, e.configuration)
 	if err != nil {
 		return nil, err
 	}
 	for k := range m {
 		if !slices.Contains(known, k) {
-			return nil, fieldError(field+"."+shorten(json.RawMessage(k)), "unknown field (known: %v)", known)
+			return nil, FieldError(field+"."+Shorten(json.RawMessage(k)), "unknown field (known: %v)", known)
 		}
 	}
 	return m, nil

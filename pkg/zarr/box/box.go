@@ -1,4 +1,4 @@
-package zarr
+package box
 
 import (
 	"encoding/binary"
@@ -10,9 +10,9 @@ import (
 // A box is a part of a strided array: b starts at its first element, strides
 // are in bytes. Functions here trust their callers to have checked the sizes.
 
-// copyBox copies a box of elements between two strided layouts. It copies runs that are contiguous on both
+// Copy copies a box of elements between two strided layouts. It copies runs that are contiguous on both
 // sides (rows, planes or more) at once.
-func copyBox(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
+func Copy(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	// merge dimensions from the last one on while both sides stay contiguous
 	run, d := size, len(shape)-1
 	for ; d >= 0; d-- {
@@ -128,8 +128,8 @@ func interleaved(dst []byte, ds [2]int, src []byte, ss, n [2]int) bool {
 	return true
 }
 
-// fillBox sets all elements of a box.
-func fillBox(dst []byte, strides, shape []int, fill []byte) {
+// Fill sets all elements of a box.
+func Fill(dst []byte, strides, shape []int, fill []byte) {
 	run, d := len(fill), len(shape)-1
 	for ; d >= 0; d-- {
 		if shape[d] == 1 {
@@ -145,7 +145,7 @@ func fillBox(dst []byte, strides, shape []int, fill []byte) {
 
 func fillRuns(dst []byte, strides, shape []int, run int, fill []byte) {
 	if len(shape) == 0 {
-		fillRun(dst[:run], fill)
+		FillRun(dst[:run], fill)
 		return
 	}
 	for i := range shape[0] {
@@ -153,8 +153,8 @@ func fillRuns(dst []byte, strides, shape []int, run int, fill []byte) {
 	}
 }
 
-// fillRun repeats fill, by doubling what is there.
-func fillRun(dst, fill []byte) {
+// FillRun repeats fill, by doubling what is there.
+func FillRun(dst, fill []byte) {
 	if isZero(fill) {
 		clear(dst)
 		return
@@ -174,8 +174,8 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// isFill reports whether b consists of repetitions of fill.
-func isFill(b, fill []byte) bool {
+// IsFill reports whether b consists of repetitions of fill.
+func IsFill(b, fill []byte) bool {
 	if len(b) < len(fill) || string(b[:len(fill)]) != string(fill) {
 		return false
 	}
@@ -183,8 +183,8 @@ func isFill(b, fill []byte) bool {
 	return string(b[len(fill):]) == string(b[:len(b)-len(fill)])
 }
 
-// contiguous reports whether a box lies in C order without gaps.
-func contiguous(strides, shape []int, size int) bool {
+// Contiguous reports whether a box lies in C order without gaps.
+func Contiguous(strides, shape []int, size int) bool {
 	run := size
 	for d := len(shape) - 1; d >= 0; d-- {
 		if shape[d] != 1 && strides[d] != run {
@@ -195,5 +195,5 @@ func contiguous(strides, shape []int, size int) bool {
 	return true
 }
 
-// swapBytes reverses the bytes of each unit of 2, 4 or 8 bytes in place.
-func swapBytes(b []byte, unit int) { dtype.SwapBytes(b, b, unit) }
+// SwapBytes reverses the bytes of each unit of 2, 4 or 8 bytes in place.
+func SwapBytes(b []byte, unit int) { dtype.SwapBytes(b, b, unit) }

@@ -1,4 +1,4 @@
-package zarr
+package meta
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 // encoding/json, and then split by hand, which needs no second look at what is
 // skipped and no reflection. All values keep their text, without space around it.
 
-// parseDocument splits a metadata file, which must be one JSON object.
-func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// ParseDocument splits a metadata file, which must be one JSON object.
+func ParseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(raw) {
-		return nil, fieldError("", "not valid JSON: not UTF-8")
+		return nil, FieldError("", "not valid JSON: not UTF-8")
 	}
 	if !json.Valid(raw) {
 		var v any
@@ -22,15 +22,15 @@ func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		if err == nil {
 			err = errors.New("nested too deep")
 		}
-		return nil, fieldError("", "not valid JSON: %w", err)
+		return nil, FieldError("", "not valid JSON: %w", err)
 	}
-	return parseObject("", raw)
+	return ParseObject("", raw)
 }
 
-// quoteNonFinite quotes the bare words NaN, Infinity and -Infinity, which Python's json writes into
+// QuoteNonFinite quotes the bare words NaN, Infinity and -Infinity, which Python's json writes into
 // attributes (for example xarray's _FillValue) and no other parser accepts. It leaves valid documents
 // unchanged.
-func quoteNonFinite(raw []byte) []byte {
+func QuoteNonFinite(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) || json.Valid(raw) {
 		return raw
 	}
@@ -57,13 +57,13 @@ func quoteNonFinite(raw []byte) []byte {
 	return out
 }
 
-// parseObject splits an object of a valid document. Of members with the same name the last one counts, as in
+// ParseObject splits an object of a valid document. Of members with the same name the last one counts, as in
 // most parsers.
-func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+func ParseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
 	s := splitter{b: raw}
 	s.space()
 	if s.peek() != '{' {
-		return nil, fieldError(field, "is %s, must be a JSON object", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a JSON object", kindOf(raw))
 	}
 	m := make(map[string]json.RawMessage, 8)
 	for s.i++; ; s.i++ {
@@ -86,8 +86,8 @@ func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage,
 	}
 }
 
-// parseList splits a list of a valid document; ok is false if it is not a list.
-func parseList(raw json.RawMessage) (list []json.RawMessage, ok bool) {
+// ParseList splits a list of a valid document; ok is false if it is not a list.
+func ParseList(raw json.RawMessage) (list []json.RawMessage, ok bool) {
 	s := splitter{b: raw}
 	s.space()
 	if s.peek() != '[' {
