@@ -108,7 +108,7 @@ func filesPage() *page {
 			{"filecalls", "Small reads", "Random places in a cached file, by one caller: 100 ms mean 1 µs per read. The target is 2 µs, including the system call and the copy. Nothing is allocated, which a test checks."},
 		},
 		intro: func(*facts) string {
-			return "This page compares the speed of `pkg/gds` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method + firstText +
+			return "This page compares the speed of `pkg/filelayer` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method + firstText +
 				"Sampled sums of the data read, or of the file written, are compared between all programs. " +
 				"All memory lies on huge pages. For C and Go it begins at a page; for KvikIO it is numpy's, which begins 16 bytes into one; rows that say so use the same offset for strata. " +
 				"\"Direct\" bypasses the page cache (`O_DIRECT`), \"mapped\" uses `mmap`. Other rows use the defaults, except that strata's cold reads enable direct reads (`STRATA_DIRECT_IO=both`), which still take cached data from the page cache.\n\n" +
