@@ -28,7 +28,7 @@ func scalingPart() *part {
 func scalingTable(p printer, t group, f *facts, all []*outcome) {
 	var rows []*outcome
 	for _, o := range all {
-		if o.Group == t.name {
+		if o.Group == t.name && !strings.HasSuffix(o.Name, "/16-zstd") { // between its neighbours
 			rows = append(rows, o)
 		}
 	}
