@@ -1,6 +1,9 @@
 package main
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Sizes of the files in the cases of CZI, in tiles of 1024² pixels.
 const (
@@ -64,5 +67,8 @@ func cziPart() *part {
 		name: "czi", page: "benchmarks-slides.md", picture: "benchmarks-czi.svg",
 		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
 		groups: []group{{"tiles", "Tiles"}, {"mosaic", "Composing a plane"}, {"open", "Opening"}, {"import", "CZI to OME-Zarr"}},
+		hidden: func(o *outcome) bool {
+			return (o.Group == "mosaic" || o.Group == "tiles") && strings.HasSuffix(o.Name, "/1")
+		},
 	}
 }
