@@ -33,7 +33,7 @@ func Joined(t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Ima
 	}{{"at once", d, false, false}, {"later", d, true, false}, {"none", nil, true, false}, {"never", nil, false, true}, {"too little memory", little, true, false}} {
 		res := Small()
 		res.Meter = new(meter.Meter)
-		res.Coming = oct.NewComing(0, time.Minute)
+		res.Coming = oct.NewComing(0, 0, time.Minute)
 		settle := sync.OnceFunc(func() {
 			if c.device == nil {
 				res.Coming.Settle(nil)
