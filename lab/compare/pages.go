@@ -17,8 +17,8 @@ import (
 // group is a table of a page, in the region PART/GROUP.
 type group struct{ name, title string }
 
-// part is what one run measures. People write the page; the part fills the regions PART/targets, PART/summary, PART/about,
-// PART/machine and one for each group, and draws a plot.
+// part is what one run measures. People write the page; the part fills the regions PART/targets, PART/summary,
+// PART/about, PART/machine and one for each group, and draws a plot.
 type part struct {
 	name    string // of run.sh; its results are in NAME.jsonl
 	page    string // the document
@@ -45,8 +45,10 @@ func noise(o *outcome) bool { return strings.HasSuffix(o.Name, "-noise") }
 func arraysPart() *part {
 	return &part{
 		name: "arrays", page: "benchmarks-arrays.md", picture: "benchmarks-arrays.svg",
-		hidden: func(o *outcome) bool { return noise(o) || o.Group == "tiles" }, // the views of TIFF have a table
-		plot:   "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
+		hidden: func(o *outcome) bool { // what other pages show, too, or only writers of libraries ask
+			return noise(o) || o.Group == "tiles" || o.Group == "ome" || o.Name == "version"
+		},
+		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{{"stream", "Streaming reads"}, {"full", "Full reads into fresh memory"}, {"random", "Random boxes and planes"}, {"write", "Writes"},
 			{"start", "Opening and starting"}, {"tiles", "Tile loader"}, {"ome", "OME-Zarr writer"}},
 	}

@@ -2,11 +2,10 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"strata/pkg/gpu"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/oct/machine/volume"
 )
 
@@ -46,15 +45,10 @@ func (m *place) join(z, depth int, window []volume.Plane) ([]volume.Plane, error
 		return window, nil
 	}
 	mem, moved, err := volume.TakeOver(m.ctx, m.Memory, m.sources, &res, window)
-	var call *gpu.Error
-	switch {
-	case err == nil:
-		m.Memory, m.res = mem, &res
-		res.Decided("the GPU goes on at plane %d of %d", z, depth)
-		return moved, nil
-	case m.ctx.Err() != nil || errors.As(err, &call):
-		return window, err
+	if err != nil {
+		return window, transfer.Unjoined(m.ctx, &res, err)
 	}
-	res.Warnf("the GPU does not join the CPU: %v", err)
-	return window, nil
+	m.Memory, m.res = mem, &res
+	res.Decided("the GPU goes on at plane %d of %d", z, depth)
+	return moved, nil
 }

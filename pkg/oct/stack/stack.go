@@ -97,7 +97,7 @@ const (
 	WeightsAverage BlendWeights = "average"
 )
 
-// MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages/stack.md.
+// MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages/stack-overlap.md.
 func (s OverlapSearch) MinCorr() float64 {
 	if s == SearchCentre {
 		return 0.5
