@@ -8,8 +8,8 @@
 #                docs/benchmarks-arrays.md: arrays, remote (arrays behind HTTP and S3 servers), files (the
 #                file layer with host memory); for docs/benchmarks-slides.md: tiff, czi; for
 #                docs/benchmarks-scaling.md: scaling (the stages at 1 to 16 threads, with tiles of 1 to
-#                400 MB); zarr: the outputs of docs/bench-zarr.md and docs/bench-io.md. Default: all of
-#                these. Besides: large, inputs of 20 GB
+#                400 MB); zarr: the outputs of docs/bench-zarr.md. Default: all of these. Besides: large,
+#                inputs of 20 GB
 #   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
@@ -361,8 +361,6 @@ if wanted large; then lab/large.sh "$results/large.json"; fi
 if wanted zarr; then
   VIRTUAL_ENV=$(dirname "$(dirname "$(scripts/venv.sh build/venv tests/requirements.txt)")")
   export VIRTUAL_ENV
-  scripts/need.sh fio fio
-  page bench-io.md io
   if [ -n "$smoke" ]; then page bench-zarr.md zarr; else page bench-zarr.md zarr sweep.html docs/bench-zarr.png; fi
 fi
 [ -n "$only" ] || "$tools/compare" report -results "$results" -docs "$docs" -readme "$readme"

@@ -18,8 +18,8 @@ var tools = []string{"start", "view", "preview", "qc-report", "phantom", "zarr-t
 // longFlag matches a flag in a text.
 var longFlag = regexp.MustCompile(`(?:^|[\s(])--([a-z][a-z0-9_-]*)`)
 
-// TestStagePages fails for a stage without a page in docs/stages/, for a flag there that no program has, as lists of flags
-// spell it, and for a flag in an example that its program does not have.
+// TestStagePages fails for a stage without a page in docs/stages/. It fails for a flag there, in docs/tiles.md or in
+// docs/volumes.md that no program has, as lists of flags spell it, and for one in an example that its program does not have.
 func TestStagePages(t *testing.T) {
 	all := flags.Group("strata", "all programs", members)
 	all.Whole()
@@ -34,6 +34,7 @@ func TestStagePages(t *testing.T) {
 			t.Errorf("%s has no page %s", m.Name, page)
 		}
 	}
+	pages = append(pages, "../../docs/tiles.md", "../../docs/volumes.md")
 	named, examples := 0, 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)

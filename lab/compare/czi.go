@@ -67,6 +67,8 @@ func cziPart() *part {
 		name: "czi", page: "benchmarks-slides.md", picture: "benchmarks-czi.svg",
 		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
 		groups: []group{{"tiles", "Tiles"}, {"mosaic", "Composing a plane"}, {"open", "Opening"}, {"import", "CZI to OME-Zarr"}},
-		hidden: func(o *outcome) bool { return o.Group == "mosaic" && strings.HasSuffix(o.Name, "/1") },
+		hidden: func(o *outcome) bool {
+			return (o.Group == "mosaic" || o.Group == "tiles") && strings.HasSuffix(o.Name, "/1")
+		},
 	}
 }

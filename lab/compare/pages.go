@@ -17,8 +17,8 @@ import (
 // group is a table of a page, in the region PART/GROUP.
 type group struct{ name, title string }
 
-// part is what one run measures. People write the page; the part fills the regions PART/targets, PART/summary, PART/about,
-// PART/machine and one for each group, and draws a plot.
+// part is what one run measures. People write the page; the part fills the regions PART/targets, PART/summary,
+// PART/about, PART/machine and one for each group, and draws a plot.
 type part struct {
 	name    string // of run.sh; its results are in NAME.jsonl
 	page    string // the document
@@ -27,7 +27,7 @@ type part struct {
 	plotted []string
 	groups  []group
 	hidden  func(o *outcome) bool                                           // rows that the page lacks and the sheet has; nil: none
-	table   func(p printer, t group, f *facts, all []*outcome)              // nil: table
+	tables  func(f *facts, all []*outcome) map[string]string                // regions in place of those of the groups; nil: none
 	drawn   func(w io.Writer, all []*outcome)                               // nil: bars
 	more    func(all []*outcome, results string) (map[string]string, error) // regions besides
 }
@@ -44,7 +44,10 @@ func noise(o *outcome) bool { return strings.HasSuffix(o.Name, "-noise") }
 
 func arraysPart() *part {
 	return &part{
-		name: "arrays", page: "benchmarks-arrays.md", picture: "benchmarks-arrays.svg", hidden: noise,
+		name: "arrays", page: "benchmarks-arrays.md", picture: "benchmarks-arrays.svg",
+		hidden: func(o *outcome) bool { // what other pages show, too, or only writers of libraries ask
+			return noise(o) || o.Group == "tiles" || o.Group == "ome" || o.Name == "version"
+		},
 		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{{"stream", "Streaming reads"}, {"full", "Full reads into fresh memory"}, {"random", "Random boxes and planes"}, {"write", "Writes"},
 			{"start", "Opening and starting"}, {"tiles", "Tile loader"}, {"ome", "OME-Zarr writer"}},
@@ -53,7 +56,10 @@ func arraysPart() *part {
 
 func remotePart() *part {
 	return &part{
-		name: "remote", page: "benchmarks-arrays.md", picture: "benchmarks-remote.svg", hidden: noise,
+		name: "remote", page: "benchmarks-arrays.md", picture: "benchmarks-remote.svg",
+		hidden: func(o *outcome) bool {
+			return noise(o) || o.Group == "web" && !strings.Contains(o.Name, "/full/") && strings.HasSuffix(o.Name, "/raw")
+		},
 		plot: "Speed of strata and of other programs on arrays on servers", plotted: []string{"web", "s3", "s3far"},
 		groups: []group{{"web", "HTTP, 20 ms"}, {"s3", "S3, no latency"}, {"s3far", "S3, 20 ms"}},
 	}
@@ -62,7 +68,8 @@ func remotePart() *part {
 func filesPart() *part {
 	return &part{
 		name: "files", page: "benchmarks-arrays.md", picture: "benchmarks-files.svg",
-		plot: "Speed of the file layer, of C and of KvikIO", plotted: []string{"fileread", "filewrite", "filecalls"},
+		hidden: func(o *outcome) bool { return strings.HasSuffix(o.Name, "/unaligned") },
+		plot:   "Speed of the file layer, of C and of KvikIO", plotted: []string{"fileread", "filewrite", "filecalls"},
 		groups: []group{{"fileread", "Reads"}, {"filewrite", "Writes"}, {"filecalls", "Small reads"}},
 	}
 }
@@ -142,35 +149,25 @@ func (g *part) load(results string) (*facts, []*outcome, error) {
 func (g *part) regions(f *facts, all []*outcome, results string) (map[string]string, error) {
 	texts := map[string]string{}
 	text := func(name string, write func(p printer)) {
-		var b bytes.Buffer
-		if write(printTo(&b)); f == nil {
-			b.Reset()
+		var b strings.Builder
+		if f != nil {
+			write(printTo(&b))
 		}
 		texts[g.name+"/"+name] = b.String()
 	}
-	for _, t := range g.groups {
-		text(t.name, func(p printer) {
-			switch {
-			case f == nil:
-			case g.table != nil:
-				g.table(p, t, f, all)
-			default:
-				g.rowsOf(p, t, all)
-			}
-		})
+	if g.tables != nil {
+		maps.Copy(texts, g.tables(f, all))
+	} else {
+		for _, t := range g.groups {
+			text(t.name, func(p printer) { g.rowsOf(p, t, all) })
+		}
 	}
 	text("about", func(p printer) {
-		if f != nil && f.About == "" {
+		if p("%s", f.About); f.About == "" {
 			p("%s", crossed(f.Shape))
-		} else if f != nil {
-			p("%s", f.About)
 		}
 	})
-	text("machine", func(p printer) {
-		if f != nil {
-			machine(p, f)
-		}
-	})
+	text("machine", func(p printer) { machine(p, f) })
 	text("targets", func(p printer) { g.targets(p, all) })
 	text("summary", func(p printer) { p("%s", g.summary(all)) })
 	if f == nil {

@@ -82,12 +82,12 @@ func (g *part) groupTitle(name string) string {
 	return strings.ReplaceAll(g.groups[i].title, "`", "")
 }
 
-// rowsOf prints a group: for each case strata's time or speed, processor time and memory, and how it compares with each
-// other program.
+// rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it
+// compares with each other program.
 func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	var rows []*outcome
 	var others []string
-	inverse, written := map[string]bool{}, t.name == "write"
+	inverse := map[string]bool{}
 	for _, o := range all {
 		if o.Group != t.name || g.hidden != nil && g.hidden(o) {
 			continue
@@ -112,19 +112,23 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 		}
 		head = append(head, w)
 	}
-	head = append(head, "CPU s", "MiB (others)")
+	commands, written := rows[0].Unit == "s", t.name == "write" // a reader of arrays keeps both threads busy
+	if commands {
+		head = append(head, "CPU s")
+	}
+	head = append(head, "MiB (others)")
 	if written {
 		head = append(head, "MiB written (others)")
 	}
 	head = append(head, "spread, %")
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		p("| %s |\n", strings.Join(o.cells(others, inverse, written), " | "))
+		p("| %s |\n", strings.Join(o.cells(others, inverse, commands, written), " | "))
 	}
 }
 
 // cells returns the row of a case.
-func (o *outcome) cells(others []string, inverse map[string]bool, written bool) []string {
+func (o *outcome) cells(others []string, inverse map[string]bool, commands, written bool) []string {
 	s := o.median[strata]
 	memory := s.hwm>>10 > o.Memory && o.Memory > 0
 	cells := []string{strings.TrimSuffix(o.Label, ", structured"), number(o.speedOf(strata), o.Unit) + o.missed(strata, memory)}
@@ -142,7 +146,10 @@ func (o *outcome) cells(others []string, inverse map[string]bool, written bool) 
 		}
 	}
 	mebi := func(n int64) string { return mib(n >> 10) }
-	cells = append(cells, digits(s.cpu), o.beside(others, func(s summary) int64 { return s.hwm << 10 }, mebi))
+	if commands {
+		cells = append(cells, digits(s.cpu))
+	}
+	cells = append(cells, o.beside(others, func(s summary) int64 { return s.hwm << 10 }, mebi))
 	if memory {
 		cells[len(cells)-1] += " ✗"
 	}

@@ -17,28 +17,42 @@ func scalingPart() *part {
 	groups = append(groups, group{"read", "The whole array, by other programs, too"})
 	return &part{
 		name: "scaling", page: "benchmarks-scaling.md", picture: "benchmarks-scaling.svg",
-		plot: "Busy cores against threads, tiles of 105 MB as zstd:3", groups: groups, table: scalingTable, drawn: drawScaling,
+		plot: "Busy cores against threads, tiles of 105 MB as zstd:3", groups: groups, hidden: betweenSizes, tables: scalingTables, drawn: drawScaling,
 		more: func(all []*outcome, _ string) (map[string]string, error) {
 			return map[string]string{"scaling/busy": busyRange(all)}, nil
 		},
 	}
 }
 
-// scalingTable prints a group: a row for each case, a column for each number of threads that was measured.
-func scalingTable(p printer, t group, f *facts, all []*outcome) {
+// betweenSizes reports whether a case repeats what other sizes and zstd show: the page has the smallest chunks, the
+// standard ones and the largest.
+func betweenSizes(o *outcome) bool {
+	_, mosaic, _ := strings.Cut(o.Name, "/")
+	return mosaic == "16-zstd" || mosaic == "105-raw" || mosaic == "105-blosc"
+}
+
+// scalingTables returns the table of the stages, and that of other programs that read the same arrays.
+func scalingTables(f *facts, all []*outcome) map[string]string {
+	return map[string]string{
+		"scaling/stages": scalingTable(f, all, byDefault, func(o *outcome) bool { return o.Group != "read" }),
+		"scaling/read":   scalingTable(f, all, strata, func(o *outcome) bool { return o.Group == "read" }),
+	}
+}
+
+// scalingTable returns a row for each of the chosen cases, with a column for each number of threads that was measured
+// and one for each series beside ours.
+func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) bool) string {
 	var rows []*outcome
 	for _, o := range all {
-		if o.Group == t.name && !strings.HasSuffix(o.Name, "/16-zstd") { // between its neighbours
+		if chosen(o) && !betweenSizes(o) {
 			rows = append(rows, o)
 		}
 	}
 	if len(rows) == 0 {
-		return
+		return ""
 	}
-	ours := byDefault
-	if t.name == "read" {
-		ours = strata
-	}
+	var b strings.Builder
+	p := printTo(&b)
 	counts := slices.DeleteFunc(slices.Clone(threadCounts), func(n int) bool { return n > f.Cores })
 	top := counts[len(counts)-1]
 	var others []string
@@ -61,6 +75,9 @@ func scalingTable(p printer, t group, f *facts, all []*outcome) {
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
 		cells := []string{o.Label}
+		if ours == byDefault {
+			cells[0] = "`" + o.Group + "`, " + o.Label
+		}
 		for _, n := range counts {
 			cells = append(cells, o.scalingTime(threaded(ours, n)))
 		}
@@ -76,13 +93,14 @@ func scalingTable(p printer, t group, f *facts, all []*outcome) {
 		cells = append(cells, busyCell, efficiencyCell, mib(s.hwm))
 		spread := 0.0
 		for _, other := range others {
-			cells = append(cells, o.besideOurs(who, threaded(other, top), t.name == "read"))
+			cells = append(cells, o.besideOurs(who, threaded(other, top), ours == strata))
 		}
 		for _, s := range o.median {
 			spread = max(spread, s.spread)
 		}
 		p("| %s |\n", strings.Join(append(cells, fmt.Sprintf("%.0f", 100*spread)), " | "))
 	}
+	return b.String()
 }
 
 // scalingTime returns the cell of a program's time, marked if a goal of seconds is missed.
@@ -115,7 +133,8 @@ func (o *outcome) besideOurs(ours, other string, program bool) string {
 // mib formats KiB as MiB.
 func mib(kib int64) string { return fmt.Sprintf("%.0f", float64(kib)/1024) }
 
-// busyRange returns how many cores the stages keep busy with the most threads: range and median over stages and mosaics.
+// busyRange returns how many cores the stages keep busy with the most threads: range and median over stages and
+// mosaics.
 func busyRange(all []*outcome) string {
 	var cores []float64
 	top := 0

@@ -30,9 +30,9 @@ var (
 // Rows and columns of the page; the sheets have all.
 var (
 	shownLevels = []string{"1", "2", "3", "9"}
-	shownData   = []string{"image 128³ float32", "image 128³ float32, 0…4095", "image 128×128×64 float64", "image 128³ uint16", "noise 128³ float32", "phantom float32", "phantom uint16",
-		"phantom float32, shuffled", "image uint16, shuffled", "phantom uint16, shuffled", "text", "json"}
-	shownFrames = []string{"image 64³ float32", "noise 64³ float32", "image 64³ uint16", "image float32, shuffled", "image uint16, shuffled", "text", "json"}
+	shownData   = []string{"image 128³ float32", "image 128³ float32, 0…4095", "image 128³ uint16", "noise 128³ float32", "phantom float32", "phantom uint16",
+		"image uint16, shuffled", "phantom uint16, shuffled", "text", "json"}
+	shownFrames = []string{"image 64³ float32", "image 64³ uint16", "image float32, shuffled", "image uint16, shuffled", "text", "json"}
 )
 
 func (s *sheet) path(dir string) string { return filepath.Join(dir, s.file) }
@@ -75,8 +75,8 @@ func render(from, to string) error {
 	return regions.Write(filepath.Join(from, page), filepath.Join(to, page), map[string]string{"levels": table, "decoding": decodingTable(decoding)})
 }
 
-// levelsTable returns a row for each set of data, with a cell for each level: stored bytes over raw ones and MB/s, and beside
-// libzstd's the size and the speed.
+// levelsTable returns a row for each set of data, with a cell for each level: stored bytes over raw ones and MB/s,
+// and beside libzstd's the size and the speed.
 func levelsTable(rows [][]string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| | level %s |\n|---|%s\n", strings.Join(shownLevels, " | "), strings.Repeat("---:|", len(shownLevels)))
