@@ -16,12 +16,14 @@ import (
 type Side[T any] struct {
 	Plan *Plan
 	Do   func(w Worker, piece T)
-	Free func() // releases what the side holds, after the work; nil: nothing
+	Next func() (T, bool) // takes a device's next piece from those that nobody has taken; nil: the one that the host would take
+	Free func()           // releases what the side holds, after the work; nil: nothing
 }
 
 // RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]). The
 // device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is free. join
-// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave.
+// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave. next and
+// the side's Next are not called concurrently.
 //
 // A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that the
 // host would have done before.
@@ -38,7 +40,7 @@ func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (
 	if err != nil {
 		return err
 	}
-	q := &sharedWork[T]{next: next, all: pieces, left: pieces, workers: workers, began: time.Now(), first: res.Coming.First, alone: res.Coming.Alone}
+	q := &sharedWork[T]{next: next, all: pieces, left: pieces, workers: host.Plan.atMost(workers), began: time.Now(), first: res.Coming.First, alone: res.Coming.Alone}
 	g, ctx := work.WithContext(ctx)
 	over, end := context.WithCancel(ctx)
 	g.Go(func() error {
@@ -74,7 +76,7 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 		if err != nil {
 			return err
 		}
-		q.joined(workers * transfer.MostSlots)
+		q.joined(side.Plan.atMost(workers)*transfer.MostSlots, side.Next)
 		return Run(ctx, side.Plan, q.byDevice, side.Do)
 	}()
 	var call *gpu.Error
@@ -89,28 +91,30 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 type sharedWork[T any] struct {
 	mu      sync.Mutex
 	next    func() (T, bool)
-	all     int           // pieces
-	left    int           // of them, that nobody has taken
-	began   time.Time     // the host
-	workers int           // of the host, at most: each has a piece in hand
-	alone   time.Duration // that the host is expected to take for all
-	host    int           // pieces that it has taken
-	first   time.Duration // that the first pieces may take on the device
-	since   time.Time     // when the device joined
-	most    int           // pieces that it has in hand at a time
-	device  int           // pieces that it has taken
+	last    func() (T, bool) // of the device; nil: next
+	all     int              // pieces
+	left    int              // of them, that nobody has taken
+	began   time.Time        // the host
+	workers int              // of the host, at most: each has a piece in hand
+	alone   time.Duration    // that the host is expected to take for all
+	host    int              // pieces that it has taken
+	first   time.Duration    // that the first pieces may take on the device
+	since   time.Time        // when the device joined
+	most    int              // pieces that it has in hand at a time
+	device  int              // pieces that it has taken
 }
 
-func (q *sharedWork[T]) joined(most int) {
+// joined says that a device has joined, which has so many pieces in hand at most and takes them by last, unless that is nil.
+func (q *sharedWork[T]) joined(most int, last func() (T, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.since, q.most = time.Now(), most
+	q.since, q.most, q.last = time.Now(), most, last
 }
 
 func (q *sharedWork[T]) byHost() (T, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.take(&q.host)
+	return q.take(q.next, &q.host)
 }
 
 func (q *sharedWork[T]) byDevice() (piece T, ok bool) {
@@ -119,11 +123,14 @@ func (q *sharedWork[T]) byDevice() (piece T, ok bool) {
 	if q.withoutDevice() < q.latency() {
 		return piece, false
 	}
-	return q.take(&q.device)
+	if q.last != nil {
+		return q.take(q.last, &q.device)
+	}
+	return q.take(q.next, &q.device)
 }
 
-func (q *sharedWork[T]) take(by *int) (piece T, ok bool) {
-	if piece, ok = q.next(); ok {
+func (q *sharedWork[T]) take(next func() (T, bool), by *int) (piece T, ok bool) {
+	if piece, ok = next(); ok {
 		q.left--
 		*by++
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
@@ -19,7 +20,13 @@ import (
 // too little memory. It compares what comes of it with what the host makes alone.
 func Joined(t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error)) {
 	t.Helper()
-	in, _ := Made(t, []int{11, 150, 210}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, Uneven[uint16])
+	JoinedOf[uint16](t, run)
+}
+
+// JoinedOf is [Joined] with voxels of a type.
+func JoinedOf[T dtype.Element](t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error)) {
+	t.Helper()
+	in, _ := Made(t, []int{11, 150, 210}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, Uneven[T])
 	d, little := Device(t, 64<<20), Device(t, 4<<10)
 	image, found, err := run(in, Small())
 	if err != nil {
