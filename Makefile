@@ -152,7 +152,7 @@ demo-scan: ## a slide scan of a phantom, from CZI to a volume whose tiles fit
 demo-tiles: ## TIFF tiles that tifffile writes, from a folder of files to a stitched image
 	@scripts/demo-tiles.sh
 
-bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's table
+bench: build ## peers and us in one run; writes docs/benchmarks* and README's table
 	@lab/run.sh
 
 interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and the other way round

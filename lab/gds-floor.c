@@ -1,5 +1,5 @@
 /* floor: what C makes of one file, with as many threads and in as large pieces
- * as it is told; the yardstick for docs/benchmarks-files.md.
+ * as it is told; the yardstick for docs/benchmarks-arrays.md.
  *
  *   floor OP FILE BYTES THREADS PIECE REPS COLD SYNC SHIFT
  *

@@ -14,7 +14,7 @@ rm -rf "$data/mosaic.zarr" # what an earlier run kept
 
 smaller() {
   if [ -n "${BENCH_SMOKE:-}" ]; then
-    sed -e 's/--size [0-9]*MiB/--size 1MiB --reps 1/' -e 's/--width [0-9]* --height [0-9]*/--width 700 --height 600/' -e 's/--tile 1,[0-9]*,[0-9]*/--tile 1,64,64/' -e 's/256,256,256/32,32,32/g' -e 's/64,64,64/16,16,16/g' -e 's/classic/classic --chunks 32,32,32/'
+    sed -e 's/--size [0-9]*MiB/--size 1MiB --reps 1/' -e 's/--width [0-9]* --height [0-9]*/--width 700 --height 600/' -e 's/--tile 1,[0-9]*,[0-9]*/--tile 1,64,64/' -e 's/256,256,256/32,32,32/g' -e 's/64,64,64/16,16,16/g'
   else
     cat
   fi

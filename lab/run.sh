@@ -3,15 +3,13 @@
 # builds first. Each part stores what it measured in lab/results; at the end all pages
 # and README's tables are written from there. lab/README.md says how peers come here.
 #
-#   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
-#                programs (docs/benchmarks.md); scaling: the stages at 1 to 16 threads, with tiles of
-#                1 to 400 MB (docs/benchmarks-scaling.md); workflow: those from raw frames to an aligned
-#                volume (docs/benchmarks-workflow.md); chain: the workflow, a table of the same
-#                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
-#                (docs/benchmarks-remote.md); files: the file layer with host memory
-#                (docs/benchmarks-files.md); tiff: TIFF files (docs/benchmarks-tiff.md);
-#                czi: CZI files (docs/benchmarks-czi.md); zarr: the outputs of docs/bench-zarr.md and docs/bench-io.md. Default: all of these.
-#                Besides: large, inputs of 20 GB
+#   PARTS        for docs/benchmarks.md: stages, workflow (the programs from raw frames to an aligned
+#                volume), chain and many (the whole workflow; need Nextflow); for
+#                docs/benchmarks-arrays.md: arrays, remote (arrays behind HTTP and S3 servers), files (the
+#                file layer with host memory); for docs/benchmarks-slides.md: tiff, czi; for
+#                docs/benchmarks-scaling.md: scaling (the stages at 1 to 16 threads, with tiles of 1 to
+#                400 MB); zarr: the outputs of docs/bench-zarr.md. Default: all of these. Besides: large,
+#                inputs of 20 GB
 #   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
@@ -363,8 +361,6 @@ if wanted large; then lab/large.sh "$results/large.json"; fi
 if wanted zarr; then
   VIRTUAL_ENV=$(dirname "$(dirname "$(scripts/venv.sh build/venv tests/requirements.txt)")")
   export VIRTUAL_ENV
-  scripts/need.sh fio fio
-  page bench-io.md io
   if [ -n "$smoke" ]; then page bench-zarr.md zarr; else page bench-zarr.md zarr sweep.html docs/bench-zarr.png; fi
 fi
 [ -n "$only" ] || "$tools/compare" report -results "$results" -docs "$docs" -readme "$readme"

@@ -103,7 +103,7 @@ commit=$(git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/n
 export CGO_ENABLED=0
 cp -P bin/{strata,aip,resample,focal,crop,stitch,stack,phantom,doctor} "$pack/bin/"
 go build -trimpath -ldflags "-s -w -X main.commit=$commit" -o "$pack/" ./tests/gpuverify
-for package in pkg/gpu/{kernels,cufile,nvcomp,nvml} pkg/gds pkg/zarr/zarrgpu/{pack,unpack}; do
+for package in pkg/gpu/{kernels,cufile,nvcomp,nvml} pkg/filelayer pkg/zarr/zarrgpu/{pack,unpack}; do
   go test -c -trimpath -ldflags '-s -w' -o "$pack/$(basename "$package").test" "./$package"
 done
 "$pack/gpuverify" -shim pkg/gpu/driver.go >build/gpu-verify-apart/shim.c

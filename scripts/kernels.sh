@@ -2,8 +2,9 @@
 # usage: kernels.sh [check]   (make kernels, make kernels-check)
 # Compiles pkg/gpu/kernels/*.cu to PTX in build/kernels, assembles it with the oldest and the newest CUDA
 # that we promise, without spills and local memory, and lists the resources that kernels need in
-# docs/gpu-kernels.md, whose sections below the table it keeps. What ships is packed into pkg/gpu/kernels/code: the PTX of all kernels, and their machine
-# code for one device of each major version. check: compares both with what git has instead.
+# docs/gpu-kernels.csv and docs/gpu-kernels.md, whose sections below the table it keeps. What ships is packed into
+# pkg/gpu/kernels/code: the PTX of all kernels, and their machine code for one device of each major version. check:
+# compares both with what git has instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=${1:-write}
@@ -49,38 +50,38 @@ done
 for arch in 70 80 90; do "$site/nvidia/cuda_nvcc/bin/ptxas" -arch=sm_$arch "$out/code/ptx" -o "$out/code/sm_$arch"; done
 for arch in 100 120; do "$site/nvidia/cu13/bin/ptxas" -arch=sm_$arch "$out/code/ptx" -o "$out/code/sm_$arch"; done
 CGO_ENABLED=0 "${GO:-go}" build -o "$out/kernelpack" ./tests/kernelpack
-# A row for the kernels of one name, whatever their type: the most that one of them takes.
+# A row for the kernels of one name, whatever their type: the most that one of them takes. The page has those that take more
+# than 40 registers or shared memory.
+echo 'file,kernel,types,sm_70,sm_80,sm_90,sm_120,shared' >"$out/gpu-kernels.csv"
+awk -v OFS=, '{
+    sub(/_[uif](8|16|32|64)$/, "", $2)
+    k = $1 OFS $2
+    if (!seen[k, $3]++) if (!known[k]++) names[++n] = k
+    types[k, $3]++
+    if ($4 > most[k, $3]) most[k, $3] = $4
+    if ($5 > shared[k]) shared[k] = $5
+  }
+  END { for (i = 1; i <= n; i++) { k = names[i]; print k, types[k, 70], most[k, 70], most[k, 80], most[k, 90], most[k, 120], shared[k] + 0 } }' "$out/used" >>"$out/gpu-kernels.csv"
 {
   cat <<'END'
-# Resources of GPU kernels
+# GPU kernels
 
-The table lists the registers per thread and the shared memory per block (in bytes) of each kernel. Registers are those reported by the assemblers of
-CUDA 12.0 (sm_70, sm_80, sm_90) and 13.5 (sm_120), the maximum over all element types. No kernel spills registers or uses local memory: the assemblers
-are run such that either is an error. `make kernels` writes the table, keeping what is below it, and `make kernels-check` verifies it.
+What does each kernel take of a GPU, and which are slower than a copy? No kernel spills registers or uses local memory:
+either is an error of the assemblers. This table has the kernels that take more than 40 registers per thread or shared
+memory (bytes per block), the maximum over element types, as the assemblers of CUDA 12.0 (sm_70, sm_80, sm_90) and 13.5
+(sm_120) report them; [gpu-kernels.csv](gpu-kernels.csv) has all. `make kernels` writes both and keeps the sections
+below; `make kernels-check` compares them.
 
-| file | kernel | types | sm_70 | sm_80 | sm_90 | sm_120 | shared |
-|---|---|--:|--:|--:|--:|--:|--:|
+| file | kernel | sm_70 | sm_80 | sm_90 | sm_120 | shared |
+|---|---|--:|--:|--:|--:|--:|
 END
-  awk '{
-      kind = sub(/_[uif](8|16|32|64)$/, "", $2)
-      k = $1 " | `" $2 "`"
-      if (!seen[k, $3]++) if (!known[k]++) names[++n] = k
-      types[k, $3]++
-      if ($4 > most[k, $3]) most[k, $3] = $4
-      if ($5 > shared[k]) shared[k] = $5
-    }
-    END {
-      for (i = 1; i <= n; i++) {
-        k = names[i]
-        printf "| %s | %d | %d | %d | %d | %d | %d |\n", k, types[k, 70], most[k, 70], most[k, 80], most[k, 90], most[k, 120], shared[k]
-      }
-    }' "$out/used"
+  awk -F, 'NR > 1 && ($4 > 40 || $5 > 40 || $6 > 40 || $7 > 40 || $8 > 0) { printf "| %s | `%s` | %d | %d | %d | %d | %d |\n", $1, $2, $4, $5, $6, $7, $8 }' "$out/gpu-kernels.csv"
   echo
   sed -n '/^## /,$p' docs/gpu-kernels.md # written by hand
 } >"$out/gpu-kernels.md"
 
 if [ "$mode" = write ]; then
-  cp "$out/gpu-kernels.md" docs/
+  cp "$out/gpu-kernels.md" "$out/gpu-kernels.csv" docs/
   rm -f pkg/gpu/kernels/code/*.zst
   for code in "$out"/code/*; do "$out/kernelpack" "$code" "pkg/gpu/kernels/code/$(basename "$code").zst"; done
   exit
@@ -89,5 +90,7 @@ stale() { echo "$*: run make kernels" >&2; exit 1; }
 for code in "$out"/code/*; do
   "$out/kernelpack" -check "$code" "pkg/gpu/kernels/code/$(basename "$code").zst" || stale "pkg/gpu/kernels/code is not what the sources compile to"
 done
-cmp -s docs/gpu-kernels.md "$out/gpu-kernels.md" || { diff docs/gpu-kernels.md "$out/gpu-kernels.md" >&2; stale "docs/gpu-kernels.md is not what the assemblers say"; }
+for list in gpu-kernels.csv gpu-kernels.md; do
+  cmp -s "docs/$list" "$out/$list" || { diff "docs/$list" "$out/$list" >&2; stale "docs/$list is not what the assemblers say"; }
+done
 echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: the packed PTX, the machine code and docs/gpu-kernels.md are those of the sources"

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,15 +57,13 @@ func TestChainRecord(t *testing.T) {
 	if c.Slices != 2 || c.Shell != 30 || c.Rounds != 3 || c.CPU == "" || c.Date == "" {
 		t.Errorf("record %+v lacks what was given, or the machine", c)
 	}
-	var page strings.Builder
-	chainTable(func(format string, args ...any) { fmt.Fprintf(&page, format, args...) }, "The chain", &c)
+	page := chainTable([]*chainRun{&c})
 	for _, want := range []string{
-		"processed 2 slices (Nextflow 1)", "**70.0 s** from", "two. ", "the median of 3 rounds",
-		"The tasks took 65.0 s, which 2 cores could do in 32.5 s: **the engine costs 37.5 s**, 9.38 s per task",
-		"For 6.5 s of that no task", "take **30.0 s**", "| resample | 2 | 3.50 s | 1.50 s | 2.00 s |", "| all | 4 | 65.0 s |",
+		"| 2 | 4 | 70.0 | 30.0 | 65.0 | 1.75 | 37.5 (9.38) | 6.50 | resample 1.50, report 0.25, stack 0.00 |\n",
+		"- 2 slices: two; Nextflow 1, 2 cores of ", ", median of 3 rounds.\n",
 	} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page lacks %q:\n%s", want, page.String())
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Sizes of the files in the cases of CZI, in tiles of 1024² pixels.
 const (
@@ -59,22 +62,13 @@ func (p *plan) cziCases() ([]toolRun, []unit) {
 	return runs, units
 }
 
-func cziPage() *page {
-	return &page{
-		part: "czi", file: "benchmarks-czi.md", title: "Benchmarks of CZI files",
+func cziPart() *part {
+	return &part{
+		name: "czi", page: "benchmarks-slides.md", picture: "benchmarks-czi.svg",
 		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
-		groups: []group{
-			{"tiles", "Tiles", "Opening the file and reading each tile of level 0 into reused memory: 400 tiles of 1024² 16-bit pixels, or 100 for JPEG XR. pylibCZIrw reads the regions that the tiles cover. czifile cannot decode zstd."},
-			{"mosaic", "Composing a plane", "Opening the file and composing the same 400 tiles in fresh memory, 20480² pixels."},
-			{"open", "Opening", "Reading the file's directory and the position of each tile."},
-			{"import", "CZI to OME-Zarr", "Whole commands, from start to end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (lab/czi-omezarr.py) with the same blosc-zstd:1 chunks. bioio-conversion is their command line."},
+		groups: []group{{"tiles", "Tiles"}, {"mosaic", "Composing a plane"}, {"open", "Opening"}, {"import", "CZI to OME-Zarr"}},
+		hidden: func(o *outcome) bool {
+			return (o.Group == "mosaic" || o.Group == "tiles") && strings.HasSuffix(o.Name, "/1")
 		},
-		intro: func(f *facts) string {
-			return "This page compares strata's speed at reading CZI files and converting them to OME-Zarr with that of other programs. Inputs are in the page cache. bench-czi alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
-				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. With 2 threads the other programs are called from a pool of two Python threads. " +
-				"Outside the measurement, the pixels of up to 64 tiles and of the whole plane and the tiles' positions are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
-		},
-		commands: "PARTS=czi make bench                   # this page\nBENCH_ONLY=zstd1 PARTS=czi make bench    # some cases, no report\n",
-		programs: "strata's [bench-czi](bench-czi.md), `zarr-tool info` and `import`, and cmd/internal/benchczi/peers.py (Python)",
 	}
 }

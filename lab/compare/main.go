@@ -75,7 +75,7 @@ func dispatch(ctx context.Context, args []string) error {
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		return errors.Join(writePages(*results, *pages, *docs), writeReadme(*results, *readme))
+		return errors.Join(writePages(*results, *pages, *docs, os.Stderr), writeReadme(*results, *readme))
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }

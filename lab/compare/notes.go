@@ -2,51 +2,43 @@ package main
 
 import (
 	"fmt"
-	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// notes are what people wrote about cases that miss a target, by the name of the case. They stand in the page, beside
-// the case, or in a comment while the case reaches its targets, and are carried over when the page is written anew.
-type notes map[string]string
+// noteMark stands before the text in which people explain missed targets: it names a part and, as patterns, its cases.
+var noteMark = regexp.MustCompile(`<!-- note: (\w+): ([^>]*) -->`)
 
-var (
-	shownNote  = regexp.MustCompile(`(?m)^- .*<!-- note: (\S+) -->(.*)$`)
-	hiddenNote = regexp.MustCompile(`(?m)^note: (\S+): (.*)$`)
-)
-
-// readNotes finds the notes of a page.
-func readNotes(page string) notes {
-	n := notes{}
-	for _, form := range []*regexp.Regexp{shownNote, hiddenNote} {
-		for _, m := range form.FindAllStringSubmatch(page, -1) {
-			if text := strings.TrimSpace(m[2]); text != "" {
-				n[m[1]] = text
-			}
+// unexplained lists the missed targets of a part that no note of its page explains, and notes of which no target is
+// missed.
+func (g *part) unexplained(page string, all []*outcome) (faults []string) {
+	var patterns []string
+	for _, m := range noteMark.FindAllStringSubmatch(page, -1) {
+		if m[1] == g.name {
+			patterns = append(patterns, strings.Fields(m[2])...)
 		}
 	}
-	return n
-}
-
-// take returns the note of a case as it stands in the list of missed targets, and removes it.
-func (n notes) take(name string) string {
-	text := n[name]
-	delete(n, name)
-	return fmt.Sprintf("<!-- note: %s -->%s", name, text)
-}
-
-// rest returns the comment with the notes that were not taken.
-func (n notes) rest() string {
-	if len(n) == 0 {
-		return ""
+	used := map[string]bool{}
+	for _, o := range all {
+		if !slices.ContainsFunc(o.verdicts(), func(v verdict) bool { return !v.reached }) {
+			continue
+		}
+		explained := false
+		for _, p := range patterns {
+			if ok, _ := path.Match(p, o.Name); ok {
+				explained, used[p] = true, true
+			}
+		}
+		if !explained {
+			faults = append(faults, fmt.Sprintf("no note explains why %s misses a target: write <!-- note: %s: %s --> before the reason", o.Name, g.name, o.Name))
+		}
 	}
-	var b strings.Builder
-	b.WriteString("<!-- Notes of cases that reach their targets:\n")
-	for _, name := range slices.Sorted(maps.Keys(n)) {
-		fmt.Fprintf(&b, "note: %s: %s\n", name, n[name])
+	for _, p := range patterns {
+		if !used[p] {
+			faults = append(faults, fmt.Sprintf("the note of %s: %s explains nothing: all of its targets are reached", g.name, p))
+		}
 	}
-	b.WriteString("-->\n\n")
-	return b.String()
+	return faults
 }

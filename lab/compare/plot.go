@@ -30,7 +30,7 @@ const (
 
 // draw draws the plot of a page: for each case, a bar for each program, with its speed relative to the fastest of
 // them and the number beside it. Longer is faster.
-func (g *page) draw(w io.Writer, all []*outcome) {
+func (g *part) draw(w io.Writer, all []*outcome) {
 	var columns [2]int // height so far
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }

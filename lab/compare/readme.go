@@ -21,7 +21,7 @@ var readmeStages = []readmeCase{
 
 // writeReadme writes the table of README and the costs below it, each between its markers, from the results of a folder.
 func writeReadme(results, file string) error {
-	machine, all, err := stagesPage().load(results)
+	machine, all, err := stagesPart().load(results)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func writeReadme(results, file string) error {
 
 // feltInReadme prints the two costs that a user feels most: how soon there is a first result, and how long the whole chain takes.
 func feltInReadme(p printer, results string) error {
-	_, arrays, err := arraysPage().load(results)
+	_, arrays, err := arraysPart().load(results)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -16,39 +17,64 @@ func printTo(w io.Writer) printer {
 
 // machine prints the conditions that the numbers depend on.
 func machine(p printer, f *facts) {
-	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| other programs | %s |\n",
-		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Versions)
 	changed := ""
 	if f.Changed != "" {
 		changed = " and " + f.Changed + " changed source files"
 	}
-	p("| written to | %s |\n| commit | %s%s |\n| date | %s |\n| load before the run | %s |\n\n", f.Out, f.Commit, changed, f.Date, f.Load)
+	p("%s, %d cores, %.1f GiB; %s, %s; %s; written to %s; commit %s%s, %s, load before %s. %s.",
+		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Out, f.Commit, changed, f.Date, f.Load, f.Versions)
 }
 
-// shortfalls counts the targets of a page and names the missed ones, with the notes of their cases.
-func (g *page) shortfalls(p printer, all []*outcome, n notes) {
+// targets counts the targets of a part, and names the missed ones in rows that the page lacks.
+func (g *part) targets(p printer, all []*outcome) {
 	stated, missed := 0, 0
-	var text strings.Builder
+	var elsewhere []string
 	for _, o := range all {
-		var words []string
 		for _, v := range o.verdicts() {
-			if stated++; !v.reached {
-				missed++
-				words = append(words, v.got+", wanted "+v.want)
+			if stated++; v.reached {
+				continue
+			}
+			if missed++; g.hidden != nil && g.hidden(o) && !slices.Contains(elsewhere, o.Name) {
+				elsewhere = append(elsewhere, o.Name)
 			}
 		}
-		if words != nil {
-			fmt.Fprintf(&text, "- **%s: %s** (%s). %s\n", g.groupTitle(o.Group), strings.ReplaceAll(o.Label, "`", ""), strings.Join(words, "; "), n.take(o.Name))
-		}
 	}
-	p("## Targets\n\n%d of %d are reached.", stated-missed, stated)
-	if missed > 0 {
-		p(" These are not:\n\n%s", text.String())
+	p("%d of %d targets are reached; ✗ marks the others.", stated-missed, stated)
+	if elsewhere != nil {
+		p(" Of the rows that only [the sheet](%s) has, these miss one: %s.", sheet, strings.Join(elsewhere, ", "))
 	}
-	p("\n%s", n.rest())
 }
 
-func (g *page) groupTitle(name string) string {
+// yardsticks are contestants that are no program a user could take instead, or strata's own other ways.
+var yardsticks = []string{strata, ioAlone, preadvPlaced, preadvAlone, tilesAlone, "level 0 alone", "array alone"}
+
+// summary returns how many times as fast as each other program strata is: range and median over the cases, of programs
+// that have several.
+func (g *part) summary(all []*outcome) string {
+	const fewest = 5
+	times := map[string][]float64{}
+	var others []string
+	for _, o := range all {
+		for _, w := range o.who {
+			own, _, _ := strings.Cut(w, ", ")
+			if r := o.times(w); r > 0 && !slices.Contains(yardsticks, own) && (w != inC || o.Group != "start") {
+				if times[w] == nil {
+					others = append(others, w)
+				}
+				times[w] = append(times[w], r)
+			}
+		}
+	}
+	var texts []string
+	for _, w := range others {
+		if t := slices.Sorted(slices.Values(times[w])); len(t) >= fewest {
+			texts = append(texts, fmt.Sprintf("%s to %s times as fast as %s (median %s)", digits(t[0]), digits(t[len(t)-1]), w, digits(median(t))))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (g *part) groupTitle(name string) string {
 	i := slices.IndexFunc(g.groups, func(t group) bool { return t.name == name })
 	if i < 0 {
 		return name
@@ -56,110 +82,144 @@ func (g *page) groupTitle(name string) string {
 	return strings.ReplaceAll(g.groups[i].title, "`", "")
 }
 
-// table prints a group: for each program of each case its wall and processor time, memory and disk space, and how
-// strata compares with it.
-func table(p printer, t group, all []*outcome) {
+// rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it
+// compares with each other program.
+func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	var rows []*outcome
-	first, written := false, false
+	var others []string
+	inverse := map[string]bool{}
 	for _, o := range all {
-		if o.Group != t.name {
+		if o.Group != t.name || g.hidden != nil && g.hidden(o) {
 			continue
 		}
 		rows = append(rows, o)
-		for _, s := range o.median {
-			first, written = first || s.first > 0, written || s.stored > 0
+		for _, w := range o.who {
+			if w != strata && !slices.Contains(others, w) {
+				others = append(others, w)
+			}
+		}
+		for _, v := range o.verdicts() {
+			inverse[v.who] = inverse[v.who] || v.inverse
 		}
 	}
 	if len(rows) == 0 {
 		return
 	}
-	p("## %s\n\n", t.title)
-	if t.text != "" {
-		p("%s\n\n", t.text)
-	}
-	columns := func(label, who, speed, first1, cpu, memory, stored, times, target string) {
-		cells := []string{label, who, speed}
-		if first {
-			cells = append(cells, first1)
+	head := []string{"", strata}
+	for _, w := range others {
+		if inverse[w] {
+			w = "÷ " + w
 		}
-		cells = append(cells, cpu, memory)
-		if written {
-			cells = append(cells, stored)
-		}
-		p("| %s |\n", strings.Join(append(cells, times, target), " | "))
+		head = append(head, w)
 	}
-	wall := "time"
-	if strings.HasSuffix(rows[0].Unit, "/s") {
-		wall = "speed"
+	commands, written := rows[0].Unit == "s", t.name == "write" // a reader of arrays keeps both threads busy
+	if commands {
+		head = append(head, "CPU s")
 	}
-	columns("", "", wall, "first", "processor", "resident", "written", "strata is", "target")
-	columns("---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---")
+	head = append(head, "MiB (others)")
+	if written {
+		head = append(head, "MiB written (others)")
+	}
+	head = append(head, "spread, %")
+	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		label := o.Label
-		if o.Input > 0 {
-			label += ", " + sizeText(o.Input) + " stored"
-		}
-		verdicts := o.verdicts()
-		for _, w := range o.who {
-			s := o.median[w]
-			if s.failed != "" {
-				columns(label, w, "fails", "", "", "", "", "", "")
-				label = ""
-				continue
-			}
-			var targets []string
-			times := o.compared(w)
-			for _, v := range verdicts {
-				if v.who == w {
-					targets = append(targets, v.want+" "+mark(v.reached))
-				}
-				if v.who == w && v.inverse {
-					times = v.got
-				}
-			}
-			columns(label, w, number(o.speed(s.seconds, s), o.Unit), o.firstCell(s), milli(s.cpu), sizeText(s.hwm<<10), sizeText(s.stored), times, strings.Join(targets, ", "))
-			label = ""
-		}
-	}
-	rounds(p, rows)
-}
-
-// rounds describes how often the programs ran, and how much their runs vary.
-func rounds(p printer, rows []*outcome) {
-	lo, hi, spread := 1<<30, 0, []float64{}
-	for _, o := range rows {
-		for _, s := range o.median {
-			if s.failed == "" {
-				lo, hi, spread = min(lo, s.rounds), max(hi, s.rounds), append(spread, s.spread)
-			}
-		}
-	}
-	if len(spread) > 0 {
-		count := fmt.Sprint(lo)
-		if hi > lo {
-			count += fmt.Sprintf(" to %d", hi)
-		}
-		p("\n%s rounds; a program's slowest and fastest rounds differ by %.0f %% (median).\n\n", count, 100*median(spread))
+		p("| %s |\n", strings.Join(o.cells(others, inverse, commands, written), " | "))
 	}
 }
 
-func (o *outcome) firstCell(s summary) string {
-	if s.first == 0 {
-		return ""
+// cells returns the row of a case.
+func (o *outcome) cells(others []string, inverse map[string]bool, commands, written bool) []string {
+	s := o.median[strata]
+	memory := s.hwm>>10 > o.Memory && o.Memory > 0
+	cells := []string{strings.TrimSuffix(o.Label, ", structured"), number(o.speedOf(strata), o.Unit) + o.missed(strata, memory)}
+	for _, w := range others {
+		r := o.times(w)
+		switch {
+		case o.median[w].failed != "":
+			cells = append(cells, "fails")
+		case r == 0:
+			cells = append(cells, "")
+		case inverse[w]:
+			cells = append(cells, digits(1/r)+o.missed(w, false))
+		default:
+			cells = append(cells, digits(r)+"×"+o.missed(w, false))
+		}
 	}
-	return number(o.speed(s.first, s), o.Unit)
+	mebi := func(n int64) string { return mib(n >> 10) }
+	if commands {
+		cells = append(cells, digits(s.cpu))
+	}
+	cells = append(cells, o.beside(others, func(s summary) int64 { return s.hwm << 10 }, mebi))
+	if memory {
+		cells[len(cells)-1] += " ✗"
+	}
+	if written {
+		cells = append(cells, o.beside(others, func(s summary) int64 { return s.stored }, mebi))
+	}
+	return append(cells, o.spreads(others))
 }
 
-// compared returns strata's speed in multiples of another's, as a cell.
-func (o *outcome) compared(who string) string {
-	r := o.times(who)
-	if who == strata || r == 0 {
-		return ""
+// spreads returns the cell of strata's spread and, in brackets, the largest of the others', both in percent.
+func (o *outcome) spreads(others []string) string {
+	text, largest := fmt.Sprintf("%.0f", 100*o.median[strata].spread), -1.0
+	for _, w := range others {
+		if s := o.median[w]; s.failed == "" && s.rounds > 0 {
+			largest = max(largest, s.spread)
+		}
 	}
-	return fmt.Sprintf("%.2f × as fast", r)
+	if largest < 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (%.0f)", text, 100*largest)
 }
 
-func mark(ok bool) string { return map[bool]string{true: "✓", false: "✗"}[ok] }
+// missed returns the mark of a program's cell in which a target is missed; memory has a cell of its own.
+func (o *outcome) missed(who string, memory bool) string {
+	n := 0
+	for _, v := range o.verdicts() {
+		if v.who == who && !v.reached {
+			n++
+		}
+	}
+	if memory {
+		n--
+	}
+	if n > 0 {
+		return " ✗"
+	}
+	return ""
+}
+
+// beside formats a property of strata and, in brackets, the range of the others'.
+func (o *outcome) beside(others []string, of func(summary) int64, format func(int64) string) string {
+	lo, hi := int64(math.MaxInt64), int64(0)
+	for _, w := range others {
+		if n := of(o.median[w]); n > 0 {
+			lo, hi = min(lo, n), max(hi, n)
+		}
+	}
+	text := format(of(o.median[strata]))
+	switch {
+	case hi == 0:
+		return text
+	case format(lo) == format(hi):
+		return text + " (" + format(lo) + ")"
+	}
+	return text + " (" + format(lo) + "–" + format(hi) + ")"
+}
+
+// digits formats a number with three digits.
+func digits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.1 || v == 0:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
 
 // sizeText formats bytes as MiB, or "" for none.
 func sizeText(n int64) string {
@@ -170,14 +230,6 @@ func sizeText(n int64) string {
 		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 	}
 	return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
-}
-
-// milli formats seconds, short ones as milliseconds.
-func milli(s float64) string {
-	if s < 0.1 {
-		return number(s*1e3, "ms")
-	}
-	return number(s, "s")
 }
 
 // number formats a number with about three digits, and the unit.

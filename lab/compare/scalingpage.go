@@ -9,69 +9,164 @@ import (
 	"strings"
 )
 
-func scalingPage() *page {
+func scalingPart() *part {
 	groups := []group{}
 	for _, s := range scalingStages {
-		groups = append(groups, group{s.name, "`" + strings.Join(append([]string{s.name}, s.args...), " ") + "`", ""})
+		groups = append(groups, group{s.name, strings.Join(append([]string{s.name}, s.args...), " ")})
 	}
-	groups = append(groups, group{"read", "The whole array, by other programs, too", "The array of a mosaic into fresh memory. Each program is given the same number of threads and repeats the read once in the same process; the second time counts. " +
-		"A chunk of one zstd frame is decoded by one thread in every program."})
-	return &page{
-		part: "scaling", file: "benchmarks-scaling.md", title: "Benchmarks of scaling",
-		plot: "Busy cores against threads, tiles of 105 MB as zstd:3", groups: groups, table: scalingTable, drawn: drawScaling,
-		intro: func(f *facts) string {
-			return "This page measures how the stages use the threads they are given (`--threads`), on mosaics whose tiles are one chunk each, and how other programs do that read the same arrays. Inputs are in the page cache. " +
-				"Each measurement is a new process. " + rounded +
-				"\n\n" + f.About + " Each cell has the time and, in brackets, the difference between the slowest and the fastest round; **busy cores** (processor time over wall time) and **efficiency** (speed in multiples of one thread's, over the number of threads); " +
-				"the peak resident memory and, where the run record states it, the number of workers that computed at a time. Numbers of threads above the machine's processors are not measured; a stage *fails* where it refuses to begin because a tile needs more memory than `--mem` grants (lab/results has its message). " +
-				"The default memory is measured with all numbers of threads, " + asCode(smallMem) + " with two and more and chunks of 105 and 400 MB, " + asCode(largeMem) + " with the most threads. The codecs are compared at 105 MB, the sizes with zstd:3. " + asCode(smallMem) +
-				" may have 256 MiB more resident: the program itself, and memory that files are mapped to."
+	groups = append(groups, group{"read", "The whole array, by other programs, too"})
+	return &part{
+		name: "scaling", page: "benchmarks-scaling.md", picture: "benchmarks-scaling.svg",
+		plot: "Busy cores against threads, tiles of 105 MB as zstd:3", groups: groups, hidden: betweenSizes, tables: scalingTables, drawn: drawScaling,
+		more: func(all []*outcome, _ string) (map[string]string, error) {
+			return map[string]string{"scaling/busy": busyRange(all)}, nil
 		},
-		commands: "PARTS=scaling make bench              # this page\nBENCH_ONLY=focal/105 PARTS=scaling make bench   # some cases, no report\n" +
-			"BENCH_ROUNDS=1 PARTS=scaling make bench   # one round of every case: where 16 processors take long with one thread\n",
-		programs: "the stages themselves, lab/arrays (strata's reading), lab/peers.py (Python) and lab/zarrs (Rust)",
 	}
 }
 
-// scalingTable prints a group: a row for each series of each case, a column for each number of threads.
-func scalingTable(p printer, t group, f *facts, all []*outcome) {
+// betweenSizes reports whether a case repeats what other sizes and zstd show: the page has the smallest chunks, the
+// standard ones and the largest.
+func betweenSizes(o *outcome) bool {
+	_, mosaic, _ := strings.Cut(o.Name, "/")
+	return mosaic == "16-zstd" || mosaic == "105-raw" || mosaic == "105-blosc"
+}
+
+// scalingTables returns the table of the stages, and that of other programs that read the same arrays.
+func scalingTables(f *facts, all []*outcome) map[string]string {
+	return map[string]string{
+		"scaling/stages": scalingTable(f, all, byDefault, func(o *outcome) bool { return o.Group != "read" }),
+		"scaling/read":   scalingTable(f, all, strata, func(o *outcome) bool { return o.Group == "read" }),
+	}
+}
+
+// scalingTable returns a row for each of the chosen cases, with a column for each number of threads that was measured
+// and one for each series beside ours.
+func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) bool) string {
 	var rows []*outcome
 	for _, o := range all {
-		if o.Group == t.name {
+		if chosen(o) && !betweenSizes(o) {
 			rows = append(rows, o)
 		}
 	}
 	if len(rows) == 0 {
-		return
+		return ""
 	}
-	p("## %s\n\n", t.title)
-	if t.text != "" {
-		p("%s\n\n", t.text)
-	}
-	p("| | |")
-	for _, n := range threadCounts {
-		p(" %s |", strings.TrimPrefix(threaded("", n), ", "))
-	}
-	p(" targets |\n|---|---|%s---|\n", strings.Repeat("---:|", len(threadCounts)))
+	var b strings.Builder
+	p := printTo(&b)
+	counts := slices.DeleteFunc(slices.Clone(threadCounts), func(n int) bool { return n > f.Cores })
+	top := counts[len(counts)-1]
+	var others []string
 	for _, o := range rows {
-		label := fmt.Sprintf("%s, %s stored", o.Label, sizeText(o.Input))
-		verdicts := o.verdicts()
-		for _, series := range o.series() {
-			p("| %s | %s |", label, asCode(series))
-			label = ""
-			for _, n := range threadCounts {
-				p(" %s |", o.scalingCell(threaded(series, n), n > f.Cores))
+		for _, s := range o.series() {
+			if s != ours && !slices.Contains(others, s) {
+				others = append(others, s)
 			}
-			var targets []string
-			for _, v := range verdicts {
-				if of, _ := seriesOf(v.who); of == series {
-					targets = append(targets, v.want+" "+mark(v.reached))
-				}
-			}
-			p(" %s |\n", strings.Join(targets, "<br>"))
 		}
 	}
-	rounds(p, rows)
+	head := []string{""}
+	for _, n := range counts {
+		head = append(head, strings.TrimPrefix(threaded("", n), ", "))
+	}
+	head = append(head, "busy cores", "efficiency, %", "MiB")
+	for _, s := range others {
+		head = append(head, asCode(s))
+	}
+	head = append(head, "spread, %")
+	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
+	for _, o := range rows {
+		cells := []string{o.Label}
+		if ours == byDefault {
+			cells[0] = "`" + o.Group + "`, " + o.Label
+		}
+		for _, n := range counts {
+			cells = append(cells, o.scalingTime(threaded(ours, n)))
+		}
+		who := threaded(ours, top)
+		s := o.median[who]
+		busyCell, efficiencyCell := "", ""
+		if s.seconds > 0 {
+			busyCell = digits(s.busyCores()) + o.missedIn(threaded(ours, 2), busy)
+			if e := o.efficiency(who); e > 0 {
+				efficiencyCell = fmt.Sprintf("%.0f", 100*e) + o.missedIn(threaded(ours, 16), efficiency)
+			}
+		}
+		cells = append(cells, busyCell, efficiencyCell, mib(s.hwm))
+		spread := 0.0
+		for _, other := range others {
+			cells = append(cells, o.besideOurs(who, threaded(other, top), ours == strata))
+		}
+		for _, s := range o.median {
+			spread = max(spread, s.spread)
+		}
+		p("| %s |\n", strings.Join(append(cells, fmt.Sprintf("%.0f", 100*spread)), " | "))
+	}
+	return b.String()
+}
+
+// scalingTime returns the cell of a program's time, marked if a goal of seconds is missed.
+func (o *outcome) scalingTime(who string) string {
+	s := o.median[who]
+	switch {
+	case s.failed != "":
+		return "fails"
+	case s.seconds == 0:
+		return ""
+	}
+	return number(s.seconds, "s") + o.missedIn(who, absolute)
+}
+
+// besideOurs returns the cell of another program: our speed in multiples of its own. Of a series with other memory it
+// returns the time in multiples of ours, and the peak.
+func (o *outcome) besideOurs(ours, other string, program bool) string {
+	s, r := o.median[other], o.ratio(ours, other)
+	switch {
+	case s.failed != "":
+		return "fails" + o.missedIn(other, resident)
+	case r == 0:
+		return ""
+	case program:
+		return digits(r) + "×"
+	}
+	return fmt.Sprintf("%s, %s%s", digits(r), mib(s.hwm), o.missedIn(other, resident)+o.missedIn(ours, other))
+}
+
+// mib formats KiB as MiB.
+func mib(kib int64) string { return fmt.Sprintf("%.0f", float64(kib)/1024) }
+
+// busyRange returns how many cores the stages keep busy with the most threads: range and median over stages and
+// mosaics.
+func busyRange(all []*outcome) string {
+	var cores []float64
+	top := 0
+	for _, o := range all {
+		for _, w := range o.who {
+			if series, n := seriesOf(w); series == byDefault {
+				top = max(top, n)
+			}
+		}
+	}
+	for _, o := range all {
+		if s := o.median[threaded(byDefault, top)]; s.seconds > 0 {
+			cores = append(cores, s.busyCores())
+		}
+	}
+	if cores == nil {
+		return ""
+	}
+	slices.Sort(cores)
+	return fmt.Sprintf("%s to %s cores busy with %d threads (median %s)", digits(cores[0]), digits(cores[len(cores)-1]), top, digits(median(cores)))
+}
+
+// missedIn returns a mark if a program misses a target of that kind.
+func (o *outcome) missedIn(who, against string) string {
+	for _, t := range o.Targets {
+		if t.Who == who && t.Against == against {
+			if v, measured := o.verdictOn(t); measured && !v.reached {
+				return " ✗"
+			}
+		}
+	}
+	return ""
 }
 
 // asCode marks a series that is a flag as code.
@@ -93,37 +188,13 @@ func (o *outcome) series() []string {
 	return all
 }
 
-func (o *outcome) scalingCell(who string, tooMany bool) string {
-	s := o.median[who]
-	switch {
-	case s.failed != "":
-		return "fails"
-	case s.seconds == 0 && tooMany:
-		return "not measured"
-	case s.seconds == 0:
-		return ""
-	}
-	cell := fmt.Sprintf("%s (%.0f %%)<br>%.2f cores", number(s.seconds, "s"), 100*s.spread, s.busyCores())
-	if _, n := seriesOf(who); n > 1 && o.efficiency(who) > 0 {
-		cell += fmt.Sprintf(", %.0f %%", 100*o.efficiency(who))
-	}
-	cell += "<br>" + sizeText(s.hwm<<10)
-	switch {
-	case s.workers == 1:
-		cell += ", 1 worker"
-	case s.workers > 1:
-		cell += fmt.Sprintf(", %d workers", s.workers)
-	}
-	return cell
-}
-
 // drawScaling draws a panel for each group: busy cores against threads of every series, both in powers of two, beside
 // the diagonal of threads that are all busy.
 func drawScaling(w io.Writer, all []*outcome) {
 	const width, height, step = 320, 250, 40 // of a panel; pixels per power of two
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
-	g := scalingPage()
+	g := scalingPart()
 	var legends []string
 	rows := 0
 	for i, t := range g.groups {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,93 +72,109 @@ func readJSON[T any](path string) (*T, error) {
 	return v, nil
 }
 
-func stagesPage() *page {
-	return &page{
-		part: "stages", file: "benchmarks.md", title: "Benchmarks",
+func stagesPart() *part {
+	return &part{
+		name: "stages", page: "benchmarks.md", picture: "benchmarks.svg",
 		plot: "Speed of the stages, of their input and output alone, and of other programs", plotted: []string{"stage"},
-		groups: []group{
-			{"stage", "Stages", "**I/O alone** reads and decodes the same input (`focal`: twice, as required; `crop`: all of it for the percentile, then the planes searched and those kept), then encodes and writes the stage's output and pyramid from memory. It uses strata's code and the same threads, and computes nothing. " +
-				"Targets against it are upper limits on the ratio of times. **Python** calls the same operators as libraries (lab/stages.py): zarr-python, numpy, scipy.ndimage, scikit-image, basicpy, on two threads where they release the interpreter lock; it writes no pyramid. **linumpy**, if available, runs its own programs. All are whole processes."},
-			{"start", "Start of a process", "Compared with an empty C program."},
+		groups: []group{{"stage", "Stages"}, {"start", "Start of a process"}},
+		hidden: func(o *outcome) bool { // what no other program read, or is data of the laboratory; all programs start alike
+			_, kind, _ := strings.Cut(o.Name, "/")
+			return kind == "blosc" || kind == "structured" || kind == "noise" || o.Group == "start" && kind != "aip" && kind != "stack"
 		},
-		intro: func(f *facts) string {
-			return "This page compares the speed of the stages with that of their input and output alone, of the same operators called from Python and, if available, of linumpy. Each stage runs as a whole command. [benchmarks-workflow.md](benchmarks-workflow.md) does the same for the programs from raw frames to an aligned volume, [benchmarks-scaling.md](benchmarks-scaling.md) measures the stages at 1 to 16 threads. " +
-				"Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have their own pages; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. Inputs are in the page cache. " +
-				method + "\n\n" + f.About + " " + kindsElsewhere + " Outputs are blosc-zstd:1 with their pyramids, the default."
-		},
-		more: func(p printer, all []*outcome, results string) error {
-			differences(p, all)
-			large, err := readJSON[largeRun](filepath.Join(results, "large.json"))
-			if err != nil {
-				return err
-			}
-			for _, run := range []struct{ file, title string }{{"chain.json", "The chain"}, {"many.json", "A hundred small slices"}} {
-				c, err := readJSON[chainRun](filepath.Join(results, run.file))
+		more: func(all []*outcome, results string) (map[string]string, error) {
+			texts := map[string]string{"stages/differences": differences(all), "chain": "", "large": ""}
+			var runs []*chainRun
+			for _, name := range []string{"chain", "many"} {
+				c, err := readJSON[chainRun](filepath.Join(results, name+".json"))
 				if err != nil {
-					return err
+					return nil, err
 				}
 				if c != nil {
-					chainTable(p, run.title, c)
+					runs = append(runs, c)
 				}
 			}
-			if large != nil {
-				largeTable(p, large)
+			if runs != nil {
+				texts["chain"] = chainTable(runs)
 			}
-			return nil
+			large, err := readJSON[largeRun](filepath.Join(results, "large.json"))
+			if err == nil && large != nil {
+				texts["large"] = largeTable(large)
+			}
+			return texts, err
 		},
-		commands: "make bench                            # all parts but large: every figure of the pages and of README\n" +
-			"PARTS=stages make bench               # this page\nPARTS=stages make bench LINUMPY=DIR   # with linumpy beside the stages (lab/README.md)\n" +
-			"PARTS=chain,many make bench           # the tables of the chain (need Nextflow and Java)\nPARTS=large make bench                # the table of the large input (35 GB of disk, a quarter of an hour)\n" +
-			"BENCH_ONLY=resample/ PARTS=stages make bench   # some cases, no report\n",
-		programs: "lab/arrays (I/O alone), lab/stages.py (Python) and lab/floor.c (C)",
 	}
 }
 
-// differences prints how far level 0 of other programs' results differs from strata's.
-func differences(p printer, all []*outcome) {
-	head := "## Differences between results\n\nDifferences between level 0 of strata's result and of another program's result on the same input. *Far* is the share of voxels that differ by more than a thousandth of the largest value.\n\n" +
-		"| | compared with | largest | mean | largest value | far |\n|---|---|---:|---:|---:|---:|\n"
+// differences returns a table of the share of level 0 in which other programs' results differ from strata's: of each
+// stage, that of the worst input.
+func differences(all []*outcome) string {
+	type key struct{ stage, who string }
+	var stages, others []string
+	worst := map[key]string{}
+	far := map[key]float64{}
 	for _, o := range all {
+		stage, _, _ := strings.Cut(o.Name, "/")
 		for _, d := range o.diffs {
-			p("%s", head)
-			head = ""
-			if d.Shapes != nil {
-				p("| %s | %s | shapes %v | | | |\n", o.Label, d.Who, d.Shapes)
-				continue
+			if !slices.Contains(stages, stage) {
+				stages = append(stages, stage)
 			}
-			p("| %s | %s | %.2g | %.2g | %.4g | %.2g %% |\n", o.Label, d.Who, d.Max, d.Mean, d.Range, 100*d.Far)
+			if !slices.Contains(others, d.Who) {
+				others = append(others, d.Who)
+			}
+			k := key{stage, d.Who}
+			switch {
+			case d.Shapes != nil:
+				worst[k] = "other shape, " + crossed(d.Shapes[1])
+				far[k] = 2
+			case worst[k] == "" || d.Far > far[k]:
+				worst[k], far[k] = fmt.Sprintf("%.2g %%", 100*d.Far), d.Far
+			}
 		}
 	}
-	if head == "" {
+	if stages == nil {
+		return ""
+	}
+	var b strings.Builder
+	p := printTo(&b)
+	p("| | %s |\n|---|%s\n", strings.Join(others, " | "), strings.Repeat("---:|", len(others)))
+	for _, s := range stages {
+		p("| `%s` |", s)
+		for _, w := range others {
+			p(" %s |", worst[key{s, w}])
+		}
 		p("\n")
 	}
+	return b.String()
 }
 
-func chainTable(p printer, title string, c *chainRun) {
-	var busy float64
-	tasks, rounds := 0, "one round"
-	if c.Rounds > 1 {
-		rounds = fmt.Sprintf("the median of %d rounds", c.Rounds)
+// chainTable returns a table of runs of the whole workflow.
+func chainTable(runs []*chainRun) string {
+	var b strings.Builder
+	p := printTo(&b)
+	p("| slices | tasks | Nextflow s | shell s | tasks' s | of which programs | engine s (per task) | idle s | longest programs, s |\n|---|%s---|\n", strings.Repeat("---:|", 7))
+	for _, c := range runs {
+		var busy, tool float64
+		tasks := 0
+		for _, s := range c.Stages {
+			busy, tool, tasks = busy+s.Busy, tool+s.Tool, tasks+s.Tasks
+		}
+		longest := slices.SortedStableFunc(slices.Values(c.Stages), func(a, b chainStep) int { return cmp.Compare(b.Tool, a.Tool) })
+		var names []string
+		for _, s := range longest[:min(3, len(longest))] {
+			names = append(names, fmt.Sprintf("%s %s", s.Name, digits(s.Tool)))
+		}
+		p("| %d | %d | %s | %s | %s | %s | %s (%s) | %s | %s |\n", c.Slices, tasks, digits(c.Wall), digits(c.Shell), digits(busy), digits(tool),
+			digits(c.Overhead), digits(c.Overhead/float64(max(1, tasks))), digits(c.Idle), strings.Join(names, ", "))
 	}
-	for _, s := range c.Stages {
-		busy, tasks = busy+s.Busy, tasks+s.Tasks
+	p("\n")
+	for _, c := range runs {
+		rounds := "one round"
+		if c.Rounds > 1 {
+			rounds = fmt.Sprintf("median of %d rounds", c.Rounds)
+		}
+		p("- %d slices: %s; %s, %d cores of %s, commit %s, %s, load before %s, %s.\n", c.Slices, c.Input, c.Engine, c.Cores, c.CPU, c.Commit, c.Date, c.Load, rounds)
 	}
-	p("## %s\n\nThe whole workflow processed %d slices (%s), one core per task: %s. It took **%.1f s** from Nextflow's start to its end on %d cores (%s; commit %s, %s, load before %s; %s). ",
-		title, c.Slices, c.Engine, c.Input, c.Wall, c.Cores, c.CPU, c.Commit, c.Date, c.Load, rounds)
-	p("The tasks took %.1f s, which %d cores could do in %.1f s: **the engine costs %.1f s**, %.2f s per task, for starting, submitting, monitoring and publishing, and for the core that idles while only one task runs. ",
-		busy, c.Cores, c.Wall-c.Overhead, c.Overhead, c.Overhead/float64(max(1, tasks)))
-	p("For %.1f s of that no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and produce the same bytes.", c.Idle, c.Cores, c.Shell)
-	if n := int64(max(1, tasks)); c.Forks > 0 {
-		p(" With the engine, %d processes were started for each task (its wrapper's shells and tools, and threads), and %d pages first touched.", c.Forks/n, c.Faults/n)
-	}
-	p("\n\n")
-	p("| | tasks | task time | of which programs | shell and Nextflow's wrapper |\n|---|---:|---:|---:|---:|\n")
-	var tool float64
-	for _, s := range c.Stages {
-		p("| %s | %d | %s | %s | %s |\n", s.Name, s.Tasks, number(s.Busy, "s"), number(s.Tool, "s"), number(max(0, s.Busy-s.Tool), "s"))
-		tool += s.Tool
-	}
-	p("| all | %d | %s | %s | %s |\n\n", tasks, number(busy, "s"), number(tool, "s"), number(max(0, busy-tool), "s"))
+	return b.String()
 }
 
 // targets reports whether the memory of a stage stays within its target.
@@ -202,12 +219,15 @@ func (l *largeRun) growth() map[string]growth {
 	return all
 }
 
-func largeTable(p printer, l *largeRun) {
+// largeTable returns a table of the stages on an input that memory does not hold.
+func largeTable(l *largeRun) string {
+	var b strings.Builder
+	p := printTo(&b)
 	p("## A large input\n\n`make bench PARTS=large`, one run: %s (commit %s, %s). The input does not fit into the page cache, so times include the disk.\n\n", l.Input, l.Commit, l.Date)
 	l.targets(p)
 	p("| | input | wall | processor | resident |\n|---|---:|---:|---:|---:|\n")
 	for _, r := range l.Runs {
 		p("| %s | %.1f GB | %s | %s | %d MiB |\n", r.Stage, r.GB, number(r.Wall, "s"), number(r.CPU, "s"), r.HWM>>10)
 	}
-	p("\n")
+	return b.String()
 }

@@ -96,26 +96,13 @@ func (r *runner) tiff(ctx context.Context, p *plan, turbo string) error {
 	return r.toolRuns(ctx, p, p.tiffRuns(turbo), p.importUnits())
 }
 
-func tiffPage() *page {
-	return &page{
-		part: "tiff", file: "benchmarks-tiff.md", title: "Benchmarks of TIFF files",
+func tiffPart() *part {
+	return &part{
+		name: "tiff", page: "benchmarks-slides.md", picture: "benchmarks-tiff.svg",
 		plot: "Speed of strata and of other programs on the same TIFF files", plotted: []string{"level", "codecs", "copy"},
-		groups: []group{
-			{"level", "A whole level", "13210×9960 RGB pixels, uncompressed in tiles of 512², into one image in fresh memory. *" + preadvPlaced + "* is the system call alone, which puts each row of a tile directly in its place in such an image; *" + preadvAlone +
-				"* reads the same bytes into reused buffers and makes no image. OpenSlide returns RGBA."},
-			{"regions", "Regions", "At random (seeded) places of the same level, one after another, with the file opened once. Times cover all regions."},
-			{"codecs", "Compressed tiles", "8192×6144 RGB pixels in tiles of 512². LZW, Deflate and Zstd use the horizontal predictor; tifffile decodes with imagecodecs."},
-			{"copy", "TIFF to Zarr", "The whole level into an array with chunks of the same size, one file per chunk. *tifffile + …* reads the level and then writes it, as their users do; strata works tile by tile."},
-			{"import", "TIFF to OME-Zarr", "Whole commands, from start to end, that convert a pyramid to a multi-resolution image."},
-			{"views", "Halo views", "A 16-bit grey image in uncompressed tiles of 1024², streamed as views by two threads with a cache of 10 MiB (bench-tile); speeds count the views' pixels. *" + tilesAlone +
-				"* loads the tiles without making views. *tiles in a cache (C++)* is bench-tile's program over libtiff. FastLoader is a C++ library; a small program reads its tiles with pread."},
+		groups: []group{{"level", "A whole level"}, {"regions", "Regions"}, {"codecs", "Compressed tiles"}, {"copy", "TIFF to Zarr"}, {"import", "TIFF to OME-Zarr"}, {"views", "Halo views"}},
+		hidden: func(o *outcome) bool {
+			return (o.Group == "level" || o.Group == "regions" || o.Group == "codecs") && strings.HasSuffix(o.Name, "/1")
 		},
-		intro: func(f *facts) string {
-			return "This page compares strata's speed at reading TIFF files and converting them to Zarr with that of other programs. Inputs are in the page cache. bench-tiff alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
-				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Each program gets the same number of threads, except OpenSlide, which takes none. " +
-				"Outside the measurement, checksums over samples of the data read are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
-		},
-		commands: "PARTS=tiff make bench                 # this page\nBENCH_ONLY=level PARTS=tiff make bench   # some cases, no report\n",
-		programs: "strata's [bench-tiff](bench-tiff.md), [bench-tile](bench-tile.md) and `zarr-tool import`, and cmd/internal/benchtiff/peers.py (Python)",
 	}
 }

@@ -123,31 +123,18 @@ func (p *plan) processUnit(c *processCase, size string) (*unit, error) {
 	return u, nil
 }
 
-func workflowPage() *page {
+func workflowPart() *part {
 	var groups []group
 	var plotted []string
 	for _, s := range processSizes {
-		text := ""
-		if groups == nil {
-			text = "**I/O alone** reads and decodes what the program needs of its input (`mosaic`: raw frames; `flatfield`: the mosaic three times, since every round of the estimate needs all tiles; `interpolate`: a tenth of the planes), " +
-				"then encodes and writes the same output from memory. It uses strata's code and the same threads, and computes nothing. `shifts estimate` reads only text. " +
-				"Targets against it are upper limits on the ratio of times. **linumpy** runs its own programs, once where they take minutes. All are whole processes."
-		}
-		groups, plotted = append(groups, group{s.name, s.label, text}), append(plotted, s.name)
+		groups, plotted = append(groups, group{s.name, s.label}), append(plotted, s.name)
 	}
-	return &page{
-		part: "workflow", file: "benchmarks-workflow.md", title: "Benchmarks of the workflow's processes",
-		plot: "Speed of the workflow's processes, of their input and output alone, and of linumpy's programs", plotted: plotted, groups: groups,
-		intro: func(f *facts) string {
-			return "This page compares the speed of the programs from raw frames to an aligned volume with that of their input and output alone and, if available, of linumpy's programs. " +
-				"[Benchmarks](benchmarks.md) has the stages between them and the whole chain, [scale.md](scale.md) what they cost per GB. Inputs are in the page cache. " + method + "\n\n" + f.About
+	return &part{
+		name: "workflow", page: "benchmarks.md", picture: "benchmarks-workflow.svg", groups: groups, plotted: plotted,
+		plot:   "Speed of the workflow's processes, of their input and output alone, and of linumpy's programs",
+		hidden: func(o *outcome) bool { return o.Group != "large" },
+		more: func(all []*outcome, _ string) (map[string]string, error) {
+			return map[string]string{"workflow/differences": differences(all)}, nil
 		},
-		more: func(p printer, all []*outcome, _ string) error {
-			differences(p, all)
-			return nil
-		},
-		commands: "PARTS=workflow make bench LINUMPY=DIR          # this page (lab/README.md says what DIR is); without LINUMPY, without that column\n" +
-			"BENCH_ONLY=register/ PARTS=workflow make bench   # some cases, no report\n",
-		programs: "lab/arrays (I/O alone)",
 	}
 }

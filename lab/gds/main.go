@@ -1,4 +1,4 @@
-// Command gds measures the file layer, pkg/gds, with host memory:
+// Command gds measures the file layer, pkg/filelayer, with host memory:
 //
 //	gds OP FILE BYTES THREADS PIECE REPS COLD SYNC SHIFT
 //
@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/mem"
 	"strata/pkg/settings"
 	"strata/pkg/work"
@@ -45,7 +45,7 @@ type task struct {
 	cold, sync    bool
 	shift         int
 	memory        []byte
-	pool          *gds.Pool
+	pool          *filelayer.Pool
 }
 
 const calls = 100_000
@@ -116,7 +116,7 @@ func (t *task) measure() error {
 	s.DirectRead = t.op == "direct"
 	s.DirectWrite = t.op != "write-cached"
 	var err error
-	if t.pool, err = gds.NewPool(nil, s, nil); err != nil {
+	if t.pool, err = filelayer.NewPool(nil, s, nil); err != nil {
 		return err
 	}
 	var seconds, cpu []float64
@@ -184,7 +184,7 @@ func (t *task) once(ctx context.Context) (err error) {
 	if strings.HasPrefix(t.op, "write") {
 		mode = "w"
 	}
-	flag, err := gds.Flags(mode)
+	flag, err := filelayer.Flags(mode)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (t *task) once(ctx context.Context) (err error) {
 }
 
 func (t *task) mapped(ctx context.Context) error {
-	m, err := gds.OpenMap(t.file, 0, 0)
+	m, err := filelayer.OpenMap(t.file, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func drop(path string) error {
 		return err
 	}
 	defer f.Close()
-	return gds.DropCached(f, 0, 0)
+	return filelayer.DropCached(f, 0, 0)
 }
 
 func processor() float64 {

@@ -135,16 +135,6 @@ func measured(stages []stage, in input) map[string]string {
 	factor := terabyte / float64(in.raw)
 	compute := total.cpu * factor / cores
 	traffic := float64(total.read+total.written) * factor
-	var storage strings.Builder
-	storage.WriteString("| storage | reading and writing | the chain takes | limited by |\n|---|---:|---:|---|\n")
-	for _, speed := range []float64{0.2, 0.5, 1, 2, 5} {
-		s := traffic / (speed * 1e9)
-		bound := "the cores"
-		if s > compute {
-			bound = "storage"
-		}
-		fmt.Fprintf(&storage, "| %g GB/s | %s | %s | %s |\n", speed, hours(s), hours(max(s, compute)), bound)
-	}
 	return map[string]string{
 		"input":    fmt.Sprintf("%.1f GB of raw frames of a virtual specimen (`phantom`), %s", gb, in.about),
 		"machine":  fmt.Sprintf("%d slices on %s", in.slices, runs.Machine()),
@@ -152,8 +142,7 @@ func measured(stages []stage, in input) map[string]string {
 		"resident": fmt.Sprintf("%d MiB", total.resident>>20),
 		"model": fmt.Sprintf("- %.2f s per GB on %d cores of the same speed: **%s**;\n- %.1f TB read and written in all: storage that moves %.2f GB/s keeps up with the cores.\n",
 			total.cpu/gb, cores, hours(compute), traffic/1e12, traffic/compute/1e9),
-		"storage": storage.String(),
-		"slices":  fmt.Sprintf("%.0f slices", float64(in.slices)*factor),
+		"slices": fmt.Sprintf("%.0f slices", float64(in.slices)*factor),
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"strata/pkg/zarr/codec/enzstd"
@@ -11,14 +10,13 @@ import (
 	"strata/pkg/zarr/codec/unzstd"
 )
 
-// compareDecoders prints the speeds at which libzstd and strata decode the frames that each of them makes of the sets at one level.
-// Both decode into the same memory, alternately, and the least processor time of each counts.
-func compareDecoders(w io.Writer, z *libzstd, sets []enzstdtest.Set, level, reps int) error {
+// compareDecoders returns the speeds at which libzstd and strata decode the frames that each of them makes of the
+// sets at one level. Both decode into the same memory, alternately, and the least processor time of each counts.
+func compareDecoders(z *libzstd, sets []enzstdtest.Set, level, reps int) (rows [][]string, err error) {
 	var (
 		e enzstd.Encoder
 		d unzstd.Decoder
 	)
-	fmt.Fprintf(w, "libzstd %s, level %d\n\n| data | frames of | stored / raw | libzstd MB/s | strata MB/s | strata / libzstd |\n|---|---|---:|---:|---:|---:|\n", z.version(), level)
 	seen := map[string]bool{}
 	for _, s := range sets {
 		if seen[s.Name] {
@@ -34,16 +32,17 @@ func compareDecoders(w io.Writer, z *libzstd, sets []enzstdtest.Set, level, reps
 			}
 			t, err := timeDecoders(z, &d, decoded, frame, s.Bytes, reps)
 			if err != nil {
-				return fmt.Errorf("%s, frame of %s: %w", s.Name, maker, err)
+				return nil, fmt.Errorf("%s, frame of %s: %w", s.Name, maker, err)
 			}
 			n := float64(len(s.Bytes))
-			fmt.Fprintf(w, "| %s | %s | %.3f | %.0f | %.0f | %.2f |\n", s.Name, maker, float64(len(frame))/n, n/t[0]/1e6, n/t[1]/1e6, t[0]/t[1])
+			rows = append(rows, []string{s.Name, maker, fmt.Sprintf("%.3f", float64(len(frame))/n), fmt.Sprintf("%.0f", n/t[0]/1e6), fmt.Sprintf("%.0f", n/t[1]/1e6), fmt.Sprintf("%.2f", t[0]/t[1])})
 		}
 	}
-	return nil
+	return rows, nil
 }
 
-// timeDecoders returns the least processor times of libzstd and of d, in seconds. Small frames are decoded several times in a row.
+// timeDecoders returns the least processor times of libzstd and of d, in seconds. Small frames are decoded several
+// times in a row.
 func timeDecoders(z *libzstd, d *unzstd.Decoder, decoded, frame, want []byte, reps int) (least [2]float64, err error) {
 	times := max(1, 4<<20/len(want))
 	decoders := []func() error{

@@ -16,7 +16,7 @@
 //
 // If the file system cannot exchange two names, a folder being replaced is missing for a moment. If the
 // process dies just then, the next run that writes into the same folder, on any host, restores the old one,
-// and package sibling finds it for readers. This is safe even if the process is alive: it looks again.
+// and package hiddenname finds it for readers. This is safe even if the process is alive: it looks again.
 //
 // Two processes with the same output never mix: each writes under its own name. The first to complete is put
 // in place. The second gets [ErrExists] from its Commit or, if it may overwrite, replaces the first.
@@ -36,7 +36,7 @@ import (
 	"strings"
 	"syscall"
 
-	"strata/pkg/sibling"
+	"strata/pkg/hiddenname"
 )
 
 // Errors caused by the caller's choice of paths, for errors.Is. All other errors come from the file system.
@@ -79,7 +79,7 @@ type Options struct {
 type Group struct {
 	opt    Options
 	ops    operations
-	self   sibling.Process
+	self   hiddenname.Process
 	inputs []input
 	extra  []input // files that something else writes
 	outs   []*Output
@@ -201,7 +201,7 @@ func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
 		opt.Warn = func(string, ...any) {}
 	}
-	return &Group{opt: opt, ops: operations{renameNew, exchange, os.Rename}, self: sibling.Self()}
+	return &Group{opt: opt, ops: operations{renameNew, exchange, os.Rename}, self: hiddenname.Self()}
 }
 
 // Input declares a file or folder that the run reads: no output may be equal
@@ -291,7 +291,7 @@ func (g *Group) start(o *Output) (*Output, error) {
 		return nil, err
 	}
 	o.work = filepath.Join(filepath.Dir(o.final), g.self.Name(filepath.Base(o.final), token()))
-	o.aside = o.work + sibling.AsideSuffix
+	o.aside = o.work + hiddenname.AsideSuffix
 	if err := o.create(); err != nil {
 		g.dropParents()
 		return nil, fmt.Errorf("output %s: cannot write into folder %s: %w", o.path, filepath.Dir(o.final), cause(err))

@@ -9,24 +9,24 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/sibling"
+	"strata/pkg/hiddenname"
 )
 
 // clean puts back what other processes had set aside in the output's folder and did
 // not replace, and removes the remains of dead ones.
 func (g *Group) clean(o *Output) {
 	dir, base := filepath.Split(o.final)
-	all, err := sibling.List(dir)
+	all, err := hiddenname.List(dir)
 	if err != nil {
 		return // a folder that can be written to need not be readable
 	}
-	seen := g.putBack(dir, base, sibling.KeptOf(all))
+	seen := g.putBack(dir, base, hiddenname.KeptOf(all))
 	for _, h := range all {
 		path := filepath.Join(dir, h.Name)
-		needed, known := seen[strings.TrimSuffix(h.Name, sibling.AsideSuffix)]
+		needed, known := seen[strings.TrimSuffix(h.Name, hiddenname.AsideSuffix)]
 		switch {
 		case needed:
-		case g.self.State(h.Writer) == sibling.Dead:
+		case g.self.State(h.Writer) == hiddenname.Dead:
 			g.remove(path)
 		case known:
 		case h.Of(base) && !h.Aside && (h.Writer.Host != g.self.Host || h.Writer.PID != g.self.PID) && recent(path):
@@ -39,10 +39,10 @@ func (g *Group) clean(o *Output) {
 // live. One that lives unknown to us finds the name taken and replaces it once more.
 // What comes back are the siblings that it dealt with: true for those that must stay
 // for a later try.
-func (g *Group) putBack(dir, base string, kept []sibling.Hidden) map[string]bool {
+func (g *Group) putBack(dir, base string, kept []hiddenname.Hidden) map[string]bool {
 	seen := map[string]bool{}
 	for _, h := range kept {
-		twin := strings.TrimSuffix(h.Name, sibling.AsideSuffix)
+		twin := strings.TrimSuffix(h.Name, hiddenname.AsideSuffix)
 		name := h.Base
 		if h.Of(base) {
 			name = base // h has perhaps only its beginning
@@ -56,7 +56,7 @@ func (g *Group) putBack(dir, base string, kept []sibling.Hidden) map[string]bool
 			continue
 		}
 		seen[twin] = false
-		if g.self.State(h.Writer) != sibling.Alive && (name == base || !h.Cut()) {
+		if g.self.State(h.Writer) != hiddenname.Alive && (name == base || !h.Cut()) {
 			err := g.ops.renameNew(path, final)
 			if err == nil {
 				g.opt.Warn("%s was put back: process %d on %s died while it replaced it", final, h.Writer.PID, h.Writer.Host)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"strata/pkg/sibling"
+	"strata/pkg/hiddenname"
 )
 
 // dieVariable makes the process replace "image" in that folder, in steps, and kill
@@ -79,7 +79,7 @@ func TestKilledBetweenRenames(t *testing.T) {
 			}
 			killed++
 			at := image
-			if k := sibling.Find(image); k != nil {
+			if k := hiddenname.Find(image); k != nil {
 				kept++
 				at = k.Path
 			}
@@ -186,7 +186,7 @@ func TestStranded(t *testing.T) {
 	if err := g.Commit(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "the old one lies at ") {
 		t.Errorf("error %v", err)
 	}
-	if k := sibling.Find(image); k == nil || read(filepath.Join(k.Path, "old")) != "old chunk" {
+	if k := hiddenname.Find(image); k == nil || read(filepath.Join(k.Path, "old")) != "old chunk" {
 		t.Fatalf("found %+v", k)
 	}
 	next := NewGroup(Options{})
@@ -202,21 +202,21 @@ func TestStranded(t *testing.T) {
 
 // Remains of dead processes of this host go; all others stay.
 func TestRemains(t *testing.T) {
-	me := sibling.Self()
+	me := hiddenname.Self()
 	if me.Start == "0" || me.Namespace == "0" {
 		t.Skip("the system does not tell when a process started")
 	}
 	const nobody = 1 << 30 // above the largest process id
 	for _, c := range []struct {
 		name  string
-		id    sibling.Process
+		id    hiddenname.Process
 		stays bool
 	}{
-		{"dead", sibling.Process{Host: me.Host, PID: nobody, Start: "abc", Namespace: me.Namespace}, false},
-		{"its id is reused", sibling.Process{Host: me.Host, PID: me.PID, Start: "1", Namespace: me.Namespace}, false},
+		{"dead", hiddenname.Process{Host: me.Host, PID: nobody, Start: "abc", Namespace: me.Namespace}, false},
+		{"its id is reused", hiddenname.Process{Host: me.Host, PID: me.PID, Start: "1", Namespace: me.Namespace}, false},
 		{"alive", me, true},
-		{"another host", sibling.Process{Host: "elsewhere-1", PID: nobody, Start: "abc", Namespace: me.Namespace}, true},
-		{"another container", sibling.Process{Host: me.Host, PID: nobody, Start: "abc", Namespace: "1"}, true},
+		{"another host", hiddenname.Process{Host: "elsewhere-1", PID: nobody, Start: "abc", Namespace: me.Namespace}, true},
+		{"another container", hiddenname.Process{Host: me.Host, PID: nobody, Start: "abc", Namespace: "1"}, true},
 	} {
 		dir := t.TempDir()
 		for _, base := range []string{"image", "other"} {
@@ -241,10 +241,10 @@ func TestRemains(t *testing.T) {
 // An old output whose successor got the name and was removed by hand is not brought
 // back: its removal may have been interrupted half way.
 func TestRubbishStaysAway(t *testing.T) {
-	me := sibling.Self()
-	dead := sibling.Process{Host: me.Host, PID: 1 << 30, Start: "abc", Namespace: me.Namespace}
+	me := hiddenname.Self()
+	dead := hiddenname.Process{Host: me.Host, PID: 1 << 30, Start: "abc", Namespace: me.Namespace}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, dead.Name("image", "xyz")+sibling.AsideSuffix, "half"), "of a chunk")
+	write(t, filepath.Join(dir, dead.Name("image", "xyz")+hiddenname.AsideSuffix, "half"), "of a chunk")
 	g := NewGroup(Options{})
 	if _, err := g.Folder(filepath.Join(dir, "image"), nil); err != nil {
 		t.Error(err)

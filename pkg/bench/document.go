@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Format names the version of a document's JSON. Additional fields make a new version.
@@ -96,7 +96,7 @@ func (d *Document) WriteJSON(w io.Writer) error {
 // ReadJSON reads a document. Text that is not such a document, has another format or impossible values gives
 // an error that names the place.
 func ReadJSON(r io.Reader) (*Document, error) {
-	text, err := document.All(r, "results")
+	text, err := smallfile.All(r, "results")
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 
 // jsonError returns a JSON error in one line, with the line number in the text.
 func jsonError(text []byte, err error) string {
-	offset := document.JSONOffset(err)
+	offset := smallfile.JSONOffset(err)
 	what := strings.TrimPrefix(err.Error(), "json: ")
 	if offset < 0 || offset > int64(len(text)) {
 		return what

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"strata/pkg/page"
 	"strata/pkg/units"
+	"strata/pkg/webpage"
 )
 
 //go:embed page.html
@@ -20,7 +20,7 @@ var pageHTML string
 var pageCSS string
 
 // pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
-var pageTemplate = sync.OnceValue(func() *template.Template { return page.Template(pageHTML, nil) })
+var pageTemplate = sync.OnceValue(func() *template.Template { return webpage.Template(pageHTML, nil) })
 
 // view holds the content of the page.
 type view struct {
@@ -39,7 +39,7 @@ type fact struct{ Name, Value string }
 // section is one group of results.
 type section struct {
 	ID, Name, Same string
-	Plots          []*page.Plot
+	Plots          []*webpage.Plot
 	Heads          []head
 	Rows           [][]cell
 	Text           []string
@@ -136,7 +136,7 @@ func (d *Document) view() *view {
 	if len(s.Places) > 0 {
 		place = s.Places[0].Path
 	}
-	v := &view{Title: d.Tool, Tool: d.Tool, Version: d.Version, Command: d.Command, CSS: page.CSS + template.CSS(pageCSS), Advice: d.Advice, Facts: s.facts()}
+	v := &view{Title: d.Tool, Tool: d.Tool, Version: d.Version, Command: d.Command, CSS: webpage.CSS + template.CSS(pageCSS), Advice: d.Advice, Facts: s.facts()}
 	if place != "" {
 		v.Title += ": " + place
 	}
@@ -237,7 +237,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 	for _, d := range c.Differ {
 		v.Advice = append(v.Advice, "the machines differ in "+d)
 	}
-	v.Key = []figure{{"B faster", fmt.Sprint(faster), page.Plural(faster, "case")}, {"B slower", fmt.Sprint(slower), page.Plural(slower, "case")}, {"Within noise", fmt.Sprint(noise), "repeats overlap"}}
+	v.Key = []figure{{"B faster", fmt.Sprint(faster), webpage.Plural(faster, "case")}, {"B slower", fmt.Sprint(slower), webpage.Plural(slower, "case")}, {"Within noise", fmt.Sprint(noise), "repeats overlap"}}
 	s := &section{ID: "ratios", Name: "Ratios"}
 	s.table(c.rows())
 	for _, only := range []struct {

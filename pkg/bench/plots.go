@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 const (
@@ -17,15 +17,15 @@ const (
 
 // plots returns the plots of a group: bars, or lines along an axis that has three numbers or more. A plot
 // that would be too full is split into several, one for each value of an axis.
-func (g *group) plots() []*page.Plot {
-	var out []*page.Plot
+func (g *group) plots() []*webpage.Plot {
+	var out []*webpage.Plot
 	for _, part := range g.scales() {
 		out = append(out, part.draw()...)
 	}
 	return out
 }
 
-func (g *group) draw() []*page.Plot {
+func (g *group) draw() []*webpage.Plot {
 	if x := g.along(); x != "" {
 		if lines := g.lines(x); len(lines) <= mostLines {
 			return drop(g.chart(x, lines).Plot(g.caption("")))
@@ -37,7 +37,7 @@ func (g *group) draw() []*page.Plot {
 		if name == g.along() {
 			continue
 		}
-		var out []*page.Plot
+		var out []*webpage.Plot
 		for _, part := range g.split(name) {
 			out = append(out, part.draw()...)
 		}
@@ -46,11 +46,11 @@ func (g *group) draw() []*page.Plot {
 	return drop(g.bars().Plot(g.caption("")))
 }
 
-func drop(p *page.Plot) []*page.Plot {
+func drop(p *webpage.Plot) []*webpage.Plot {
 	if p == nil {
 		return nil
 	}
-	return []*page.Plot{p}
+	return []*webpage.Plot{p}
 }
 
 // farApart is the minimum ratio of the rates of two parts of a group that do not fit into one plot.
@@ -166,8 +166,8 @@ func (g *group) lines(x string) [][]Result {
 	return out
 }
 
-func (g *group) chart(x string, lines [][]Result) *page.Chart {
-	c := &page.Chart{Title: g.name + " along " + x, XLabel: x, YLabel: "GiB/s", Zero: true}
+func (g *group) chart(x string, lines [][]Result) *webpage.Chart {
+	c := &webpage.Chart{Title: g.name + " along " + x, XLabel: x, YLabel: "GiB/s", Zero: true}
 	for _, r := range g.results {
 		if v := r.Axes.Get(x); !slices.Contains(c.Names, v) {
 			c.Names = append(c.Names, v)
@@ -185,15 +185,15 @@ func (g *group) chart(x string, lines [][]Result) *page.Chart {
 		return 0
 	})
 	for _, line := range lines {
-		s := page.Series{Name: g.label(line[0], x), Joined: true}
+		s := webpage.Series{Name: g.label(line[0], x), Joined: true}
 		if len(g.who) > 1 || s.Name == "" {
 			s.Name = strings.Join(dropEmpty(line[0].Who, s.Name), ": ")
 		}
 		for _, r := range line {
 			low, high := r.Rates()
-			s.Points = append(s.Points, page.Point{X: float64(slices.Index(c.Names, r.Axes.Get(x))), Y: r.Rate() / (1 << 30), Tip: s.Name + ", " + tip(r), Low: low / (1 << 30), High: high / (1 << 30)})
+			s.Points = append(s.Points, webpage.Point{X: float64(slices.Index(c.Names, r.Axes.Get(x))), Y: r.Rate() / (1 << 30), Tip: s.Name + ", " + tip(r), Low: low / (1 << 30), High: high / (1 << 30)})
 		}
-		slices.SortStableFunc(s.Points, func(a, b page.Point) int { return int(a.X - b.X) })
+		slices.SortStableFunc(s.Points, func(a, b webpage.Point) int { return int(a.X - b.X) })
 		c.Series = append(c.Series, s)
 	}
 	return c
@@ -211,8 +211,8 @@ func tip(r Result) string {
 }
 
 // bars returns a row for each case, with a bar for each program.
-func (g *group) bars() *page.Bars {
-	b := &page.Bars{Title: g.name, Label: "GiB/s", Series: g.who}
+func (g *group) bars() *webpage.Bars {
+	b := &webpage.Bars{Title: g.name, Label: "GiB/s", Series: g.who}
 	by := map[string]int{}
 	for _, r := range g.results {
 		name := g.label(r)
@@ -220,19 +220,19 @@ func (g *group) bars() *page.Bars {
 		if !ok {
 			i = len(b.Rows)
 			by[name] = i
-			row := page.Row{Name: name, Bars: make([]page.Bar, len(g.who))}
+			row := webpage.Row{Name: name, Bars: make([]webpage.Bar, len(g.who))}
 			if row.Name == "" && len(g.who) == 1 {
 				row.Name = r.Who
 			}
 			for k := range row.Bars {
-				row.Bars[k].Value = page.None()
+				row.Bars[k].Value = webpage.None()
 			}
 			b.Rows = append(b.Rows, row)
 		}
-		bar := page.Bar{Value: page.None(), Text: r.Reason}
+		bar := webpage.Bar{Value: webpage.None(), Text: r.Reason}
 		if r.Measured() {
 			low, high := r.Rates()
-			bar = page.Bar{Value: r.Rate() / (1 << 30), Low: low / (1 << 30), High: high / (1 << 30), Text: GiBs(r.Rate()), Tip: r.Who + ", " + tip(r)}
+			bar = webpage.Bar{Value: r.Rate() / (1 << 30), Low: low / (1 << 30), High: high / (1 << 30), Text: GiBs(r.Rate()), Tip: r.Who + ", " + tip(r)}
 		}
 		b.Rows[i].Bars[slices.Index(g.who, r.Who)] = bar
 	}

@@ -8,17 +8,17 @@ import (
 	"io"
 	"time"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Read reads the metrics of a step as strata or linumpy wrote them. Python's NaN and Infinity become null. name is the file's name in
 // errors, which begin with it and the line.
 func Read(r io.Reader, name string) (*Step, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err
 	}
-	b = document.Nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
+	b = smallfile.Nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	var raw struct {
 		Name     *string         `json:"step_name"`
 		Time     string          `json:"timestamp"`
@@ -28,7 +28,7 @@ func Read(r io.Reader, name string) (*Step, error) {
 		Errors   []string        `json:"errors"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, document.JSONError(name, b, err)
+		return nil, smallfile.JSONError(name, b, err)
 	}
 	if raw.Name == nil {
 		return nil, fmt.Errorf("%s: no step_name: want the metrics of a step of the workflow", name)

@@ -36,6 +36,16 @@ func (c *Coming) Known() <-chan struct{} {
 	return c.known
 }
 
+// Late reports whether the CPU, which has done a part of some work in the given time, will have done all of it before the device
+// would have done its first pieces. Before it has done any, it is taken to be as fast as expected.
+func (c *Coming) Late(done, all int, took time.Duration) bool {
+	whole := float64(c.Alone)
+	if done > 0 {
+		whole = float64(took) * float64(all) / float64(done)
+	}
+	return whole*float64(all-done) < float64(c.First)*float64(all)
+}
+
 // WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
 // after [Coming.Known] has been closed.
 func (r Resources) WithDevice() (Resources, bool) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/trial"
 	"strata/pkg/meter"
@@ -26,7 +26,7 @@ type Resources struct {
 	Device   *gpu.Device          // device that computes; nil: the CPU
 	Coming   *Coming              // a device that may join the CPU; nil: none, or Device is there
 	Backend  string               // how chunks reach the device, in the syntax of the flag --backend; "": auto
-	Files    *gds.Pool            // reads and writes files on the device, directly if possible; may be nil
+	Files    *filelayer.Pool      // reads and writes files on the device, directly if possible; may be nil
 	Ways     *zarrgpu.Counts      // counts how data reached the device; may be nil
 	Trials   *trial.Book          // measures whether the device or the host decodes and encodes faster; nil: the device does it if it can
 	Meter    *meter.Meter         // may be nil

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"strata/pkg/document"
-	"strata/pkg/page"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
+	"strata/pkg/webpage"
 )
 
 // BadSlice is a slice that slices assess found faulty, or too unlike its neighbours.
@@ -57,7 +57,7 @@ func (r *Report) loadBad(ctx context.Context, list []found) error {
 }
 
 func readSlices(ctx context.Context, path string) (*registration.SliceTable, error) {
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ var faultNames = map[string]string{
 
 // badTable lists the bad slices.
 func (r *Report) badTable() *table {
-	t := &table{File: "bad-slices.csv", Caption: page.Plural(len(r.Bad), "slice") + " that slices assess found faulty, by what figures, and what was done.", Columns: columnsOf("Slice", "Fault", "Figures", "What was done")}
+	t := &table{File: "bad-slices.csv", Caption: webpage.Plural(len(r.Bad), "slice") + " that slices assess found faulty, by what figures, and what was done.", Columns: columnsOf("Slice", "Fault", "Figures", "What was done")}
 	for _, b := range r.Bad {
 		t.Rows = append(t.Rows, []cell{whole(b.ID), text(faultName(b)), text(or(b.Figures, "–")), text(r.done(b))})
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/document"
-	"strata/pkg/page"
+	"strata/pkg/smallfile"
+	"strata/pkg/webpage"
 )
 
 // Comparison is what stitch compare says of two stitchings of a slice; nil is what is not known.
@@ -147,13 +147,13 @@ func (r *Report) loadDiagnostic(ctx context.Context, f found, mem int64) error {
 		r.Diagnosed = append(r.Diagnosed, p)
 		return nil
 	}
-	b, err := document.Read(ctx, f.path)
+	b, err := smallfile.Read(ctx, f.path)
 	if err != nil {
 		return err
 	}
 	if title := analyses[base]; title != "" {
 		d := Diagnosis{Title: title}
-		if err := json.Unmarshal(document.Nullify(b), &d); err != nil {
+		if err := json.Unmarshal(smallfile.Nullify(b), &d); err != nil {
 			return fmt.Errorf("%s: %w", f.path, plainJSON(err, f.path))
 		}
 		if len(d.Findings) == 0 {
@@ -163,7 +163,7 @@ func (r *Report) loadDiagnostic(ctx context.Context, f found, mem int64) error {
 		return nil
 	}
 	c := Comparison{Name: folder}
-	if err := json.Unmarshal(document.Nullify(b), &c); err != nil {
+	if err := json.Unmarshal(smallfile.Nullify(b), &c); err != nil {
 		return fmt.Errorf("%s: %w", f.path, plainJSON(err, f.path))
 	}
 	if c.Pixels == 0 {
@@ -216,7 +216,7 @@ func (c *Comparison) line() string {
 		out += fmt.Sprintf(": correlation %.3f", *v)
 	}
 	if m := c.Moved; m != nil {
-		out += fmt.Sprintf(", tiles moved by %s px on average and %s px at most", page.Short(m.MeanPX), page.Short(m.MostPX))
+		out += fmt.Sprintf(", tiles moved by %s px on average and %s px at most", webpage.Short(m.MeanPX), webpage.Short(m.MostPX))
 	}
 	return out
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/document"
 	"strata/pkg/pattern"
+	"strata/pkg/smallfile"
 )
 
 // MissingSlice is a slice that the workflow gave up.
@@ -31,7 +31,7 @@ type Task struct {
 // tsv reads tab-separated values with a header that has the needed columns; each
 // is called with a row's fields by name.
 func tsv(r io.Reader, name string, needed []string, each func(line int, get func(string) string) error) error {
-	b, err := document.Lines(r, name)
+	b, err := smallfile.Lines(r, name)
 	if err != nil {
 		return err
 	}

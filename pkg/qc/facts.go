@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Facts holds the plain values of a JSON file: those of its top-level object, and those of nested objects as
@@ -35,7 +35,7 @@ const maxFacts = 24
 // loadFacts reads JSON files; sum puts those of a known form in other words.
 func (r *Report) loadFacts(ctx context.Context, list []found, to *[]*Facts, suffix string, sum func(*Facts, []byte) bool) error {
 	for _, f := range list {
-		b, err := document.Read(ctx, f.path)
+		b, err := smallfile.Read(ctx, f.path)
 		var facts *Facts
 		if err == nil {
 			if facts, err = parseFacts(b, f.path); err == nil {
@@ -194,7 +194,7 @@ func lineAt(b []byte, offset int64) int {
 func plainJSON(err error, path string) error {
 	var syntax *json.SyntaxError
 	var file *fs.PathError
-	var lost *document.LostError
+	var lost *smallfile.LostError
 	switch {
 	case errors.As(err, &lost):
 		return errors.New(lost.Cause())

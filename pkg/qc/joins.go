@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/page"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 )
 
 // join is where a slice meets the one before it.
@@ -35,7 +35,7 @@ func (r *Report) registered(m registration.Match) bool {
 // measured reports whether a correlation in stack's tables was measured: 0 stands for none, and so does 1 for registered pairs in the tables of
 // linumpy and of stack up to version 0.10.
 func measured(correlation float64, registered bool) bool {
-	return page.Finite(correlation) && correlation != 0 && !(registered && correlation == 1)
+	return webpage.Finite(correlation) && correlation != 0 && !(registered && correlation == 1)
 }
 
 // joins returns the joins of the stack, by the matches or, where there are none, by the decisions.
@@ -112,24 +112,24 @@ func (r *Report) verdict(all []*Notice) verdict {
 		measured := slices.ContainsFunc(joins, func(j join) bool { return j.Measured })
 		switch {
 		case doubtful > 0:
-			parts = append(parts, fmt.Sprintf("%s, %d uncertain", page.Plural(len(joins), "join"), doubtful))
+			parts = append(parts, fmt.Sprintf("%s, %d uncertain", webpage.Plural(len(joins), "join"), doubtful))
 			v.Grade, v.Word = "warning", "Check"
 		case !measured:
-			parts = append(parts, page.Plural(len(joins), "join")+", not measured")
+			parts = append(parts, webpage.Plural(len(joins), "join")+", not measured")
 		default:
-			parts = append(parts, page.Plural(len(joins), "join")+", none uncertain")
+			parts = append(parts, webpage.Plural(len(joins), "join")+", none uncertain")
 		}
 	}
 	if n := len(r.missing()); n > 0 {
-		parts = append(parts, page.Plural(n, "slice")+" missing")
+		parts = append(parts, webpage.Plural(n, "slice")+" missing")
 		v.Grade, v.Word = "warning", "Check"
 	}
 	if n := count["warning"]; n > 0 {
-		parts = append(parts, page.Plural(n, "warning"))
+		parts = append(parts, webpage.Plural(n, "warning"))
 		v.Grade, v.Word = "warning", "Check"
 	}
 	if n := count["error"]; n > 0 {
-		parts = append(parts, page.Plural(n, "error"))
+		parts = append(parts, webpage.Plural(n, "error"))
 		v.Grade, v.Word = "error", "Failed"
 	}
 	if v.Text = strings.Join(parts, " · "); v.Text == "" {
@@ -161,7 +161,7 @@ func voxelOf(d record.Dataset) (v [3]float64, ok bool) {
 		return v, false
 	}
 	copy(v[:], d.VoxelSize)
-	return v, page.Finite(v[0]) && v[0] > 0
+	return v, webpage.Finite(v[0]) && v[0] > 0
 }
 
 // depth writes a number of planes along z of a program's images as a length in µm, or in planes where the records do
@@ -179,7 +179,7 @@ func (r *Report) depth(tool string) depth {
 }
 
 // of returns so many planes as they are shown, with the unit.
-func (d depth) of(planes float64) string { return page.Short(planes*d.um) + " " + d.unit }
+func (d depth) of(planes float64) string { return webpage.Short(planes*d.um) + " " + d.unit }
 
 // cell returns so many planes as a table has them; the unit stands at the head of the column.
-func (d depth) cell(planes float64) cell { return number(planes*d.um, page.Short(planes*d.um)) }
+func (d depth) cell(planes float64) cell { return number(planes*d.um, webpage.Short(planes*d.um)) }

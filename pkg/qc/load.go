@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 )
 
 // Load reads the files named in the sources and those found in their folders. It draws pictures of maps with
@@ -198,7 +198,7 @@ func readTable[T any](ctx context.Context, r *Report, list []found, to *T, parse
 	for _, other := range list[1:] {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s: not used, %s is", other.path, f.path))
 	}
-	file, err := document.Open(ctx, f.path)
+	file, err := smallfile.Open(ctx, f.path)
 	if err == nil {
 		defer file.Close()
 		*to, err = parse(file, f.path)

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 // MapSet holds focal's maps of one slice.
@@ -222,7 +222,7 @@ func (r *Report) FirstMaps() []*MapSet {
 func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.
-func (r *Report) mapPlots() (plots []*page.Plot) {
+func (r *Report) mapPlots() (plots []*webpage.Plot) {
 	unit := r.depth("focal").unit
 	for _, k := range []struct {
 		kind, title, label, caption string

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strconv"
 
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 // MultiQC is a file for MultiQC, which gathers the reports of many tools and runs in one page: custom content, as its
@@ -49,7 +49,7 @@ func (m *MultiQC) header(key, title, form, suffix, description string) {
 
 // set fills in a value; one that JSON has no form for is left out.
 func (m *MultiQC) set(row, key string, value any) {
-	if f, ok := value.(float64); ok && !page.Finite(f) {
+	if f, ok := value.(float64); ok && !webpage.Finite(f) {
 		return
 	}
 	if m.Data == nil {

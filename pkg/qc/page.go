@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"strata/pkg/page"
 	"strata/pkg/pattern"
+	"strata/pkg/webpage"
 )
 
 //go:embed page.html
@@ -24,8 +24,8 @@ var pageCSS string
 
 // pageTemplate parses the page when it is first needed: other programs of the same binary start without it.
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return page.Template(pageHTML, template.FuncMap{
-		"seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "barLabel": barLabel, "do": commands,
+	return webpage.Template(pageHTML, template.FuncMap{
+		"seconds": webpage.Seconds, "short": webpage.Short, "plural": webpage.Plural, "barLabel": barLabel, "do": commands,
 	})
 })
 
@@ -41,15 +41,15 @@ type view struct {
 	Phases    []phaseKey
 	Timeline  template.HTML
 	Engine    *Engine
-	Shift     []*page.Plot
+	Shift     []*webpage.Plot
 	Pairs     *table
-	Match     []*page.Plot
+	Match     []*webpage.Plot
 	Joins     *table
 	Decisions *table
 	BadSlices *table
 	Tables    []*table
-	Depths    []*page.Plot
-	Curves    []*page.Plot
+	Depths    []*webpage.Plot
+	Curves    []*webpage.Plot
 	Steps     []*stepGroup
 	Records   *table
 	Sections  []section
@@ -117,7 +117,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func (r *Report) view() *view {
 	notices := r.notices()
-	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
+	v := &view{Report: r, CSS: webpage.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
 		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(), BadSlices: r.badTable(),
 		Tables: r.factTables(), Steps: r.stepGroups(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
 	for i, name := range phaseNames {
@@ -126,7 +126,7 @@ func (r *Report) view() *view {
 	if len(r.Runs) > 1 {
 		v.Timeline = r.timeline()
 	}
-	for _, p := range []*page.Plot{
+	for _, p := range []*webpage.Plot{
 		perSlice(r.Stitch, "Difference of tiles at their seams", "difference, %", "%", "Difference of neighbouring tiles where they overlap, mean and worst seam of each slice.", seamMean, seamWorst),
 		perSlice(r.Crop, "Depth of the tissue interface", "depth, µm", "µm", "Depth of the tissue interface below the first plane of each slice.", cropDepth),
 	} {
@@ -244,7 +244,7 @@ func (r *Report) keyFigures() (out []keyFigure) {
 		add("Volume", fmt.Sprintf("%d × %d × %d", s[0], s[1], s[2]), d.DType+", z × y × x voxels")
 		if v, ok := voxelOf(*d); ok {
 			um := func(i int) string { return strconv.FormatFloat(math.Round(float64(s[i])*v[i]), 'f', 0, 64) }
-			add("Volume, µm", um(0)+" × "+um(1)+" × "+um(2), fmt.Sprintf("voxels of %s × %s × %s µm", page.Short(v[0]), page.Short(v[1]), page.Short(v[2])))
+			add("Volume, µm", um(0)+" × "+um(1)+" × "+um(2), fmt.Sprintf("voxels of %s × %s × %s µm", webpage.Short(v[0]), webpage.Short(v[1]), webpage.Short(v[2])))
 		}
 	}
 	if len(r.Runs) == 0 {
@@ -262,12 +262,12 @@ func (r *Report) keyFigures() (out []keyFigure) {
 		}
 	}
 	_, length := extent(r.Runs)
-	add("Wall time", page.Seconds(length), "first start to last end")
-	add("Program time", page.Seconds(busy), "sum of "+page.Plural(len(r.Runs), "run"))
-	add("Read", page.Size(read), "from storage")
-	add("Written", page.Size(written), "to storage")
+	add("Wall time", webpage.Seconds(length), "first start to last end")
+	add("Program time", webpage.Seconds(busy), "sum of "+webpage.Plural(len(r.Runs), "run"))
+	add("Read", webpage.Size(read), "from storage")
+	add("Written", webpage.Size(written), "to storage")
 	if peak > 0 {
-		add("Peak memory", page.Size(peak), "resident, "+peakTool)
+		add("Peak memory", webpage.Size(peak), "resident, "+peakTool)
 	}
 	return out
 }
@@ -292,7 +292,7 @@ func (s *Stage) MBs() string {
 	if !s.HasThroughput {
 		return "–"
 	}
-	return page.Short(s.Throughput / 1e6)
+	return webpage.Short(s.Throughput / 1e6)
 }
 
 // Times returns the engine's numbers for display.
@@ -307,9 +307,9 @@ func (e *Engine) Times() []keyFigure {
 	}
 	return []keyFigure{
 		{"Tasks", strconv.Itoa(e.Tasks), fmt.Sprintf("%d from the cache, %d attempts failed", e.Cached, e.Failed)},
-		{"Engine, whole run", page.Seconds(e.Span.Seconds()), "first submission to last completion"},
-		{"Some task running", page.Seconds(e.Busy.Seconds()), share},
-		{"Beside the tasks", page.Seconds(each.Seconds()), "per task: queue, staging, publishing"},
+		{"Engine, whole run", webpage.Seconds(e.Span.Seconds()), "first submission to last completion"},
+		{"Some task running", webpage.Seconds(e.Busy.Seconds()), share},
+		{"Beside the tasks", webpage.Seconds(each.Seconds()), "per task: queue, staging, publishing"},
 	}
 }
 

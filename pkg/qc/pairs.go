@@ -14,7 +14,7 @@ import (
 	"strata/pkg/colormap"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/oct/stitch/affine"
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 // PairMap is a drawing of the tiles of a slice and of their pairs, coloured by their residual.
@@ -58,10 +58,10 @@ func (f *Facts) agrees(s *stitch.Result) {
 		return
 	}
 	f.set("Pairs used", fmt.Sprintf("%d of %d", a.Votes, a.Compared))
-	note := fmt.Sprintf("%d of %s used", a.Votes, page.Plural(a.Compared, "pair"))
+	note := fmt.Sprintf("%d of %s used", a.Votes, webpage.Plural(a.Compared, "pair"))
 	if a.Spread > 0 {
 		f.number("Spread, px", a.Spread)
-		note += ", spread " + page.Short(a.Spread) + " px"
+		note += ", spread " + webpage.Short(a.Spread) + " px"
 	}
 	if a.Rules == affine.RulesReference {
 		f.set("Estimated", affine.ByReference)
@@ -157,7 +157,7 @@ func tipOf(p *stitch.TilePair) string {
 	case !p.Used:
 		tip += p.Reason + ", "
 	}
-	return tip + "residual " + page.Short(*p.Residual) + " px, correlation " + page.Short(p.Correlation)
+	return tip + "residual " + webpage.Short(*p.Residual) + " px, correlation " + webpage.Short(p.Correlation)
 }
 
 // A line has the colour of the class of its residual, or is unused where that says nothing.
@@ -221,7 +221,7 @@ func signStyle(class string, size int) string {
 	if class == "halo" {
 		width = 5
 	}
-	return fmt.Sprintf(`class="%s" stroke-width="%s"`, class, page.Num(width*float64(size)))
+	return fmt.Sprintf(`class="%s" stroke-width="%s"`, class, webpage.Num(width*float64(size)))
 }
 
 // pairPath gathers what has one look: that with a tooltip one by one, the rest in a single path.

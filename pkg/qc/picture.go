@@ -24,8 +24,8 @@ import (
 	"golang.org/x/image/draw"
 	"golang.org/x/sync/semaphore"
 
-	"strata/pkg/document"
 	"strata/pkg/oct"
+	"strata/pkg/smallfile"
 	"strata/pkg/work"
 )
 
@@ -76,7 +76,7 @@ const maxFile = 4 << 20
 
 // readPNG checks that a file is a complete picture.
 func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
-	opened, err := document.Open(ctx, path)
+	opened, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -30,9 +30,9 @@ import (
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/oct/stitch/canvas"
-	"strata/pkg/page"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 	"strata/pkg/zarr/store"
 )
 
@@ -722,12 +722,12 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for v, want := range map[float64]string{0.0123: "12 ms", 1.234: "1.23 s", 99.9: "99.9 s", 100: "1 min 40 s", 3601: "1 h 0 min", -1: "–"} {
-		if got := page.Seconds(v); got != want {
+		if got := webpage.Seconds(v); got != want {
 			t.Errorf("%v s: %q, want %q", v, got, want)
 		}
 	}
 	for v, want := range map[int64]string{0: "0 B", 999: "999 B", 1023: "0.999 KiB", 1 << 20: "1 MiB", 5 << 40: "5 TiB", -1: "–"} {
-		if got := page.Size(v); got != want {
+		if got := webpage.Size(v); got != want {
 			t.Errorf("%d bytes: %q, want %q", v, got, want)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/document"
-	"strata/pkg/page"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
+	"strata/pkg/webpage"
 )
 
 // asRecorded leaves out of the tables of shifts those that were found and are copies of a repaired one, such as the copy that the workflow
@@ -69,7 +69,7 @@ func readPlot(ctx context.Context, path string, mem int64) (*Picture, error) {
 
 // readSVG reads a drawing, which must have a size in pixels and be well-formed to its end.
 func readSVG(ctx context.Context, path string) (*Picture, error) {
-	b, err := document.Read(ctx, path)
+	b, err := smallfile.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -127,24 +127,24 @@ func (r *Report) repairs() (out []repaired) {
 }
 
 // pairSeries returns shifts in µm over the moving slices, x and y; ringed marks some of them.
-func pairSeries(suffix, tip string, joined bool, pairs []registration.PairShift, ringed func(i int) bool) []page.Series {
-	out := []page.Series{{Name: "x" + suffix, Joined: joined}, {Name: "y" + suffix, Joined: joined}}
+func pairSeries(suffix, tip string, joined bool, pairs []registration.PairShift, ringed func(i int) bool) []webpage.Series {
+	out := []webpage.Series{{Name: "x" + suffix, Joined: joined}, {Name: "y" + suffix, Joined: joined}}
 	for i, p := range pairs {
-		text := fmt.Sprintf("slices %d–%d: %sx %s µm, y %s µm", p.Fixed, p.Moving, tip, page.Short(p.X*1000), page.Short(p.Y*1000))
+		text := fmt.Sprintf("slices %d–%d: %sx %s µm, y %s µm", p.Fixed, p.Moving, tip, webpage.Short(p.X*1000), webpage.Short(p.Y*1000))
 		for d, mm := range [2]float64{p.X, p.Y} {
-			out[d].Points = append(out[d].Points, page.Point{X: float64(p.Moving), Y: mm * 1000, Tip: text, Bad: ringed != nil && ringed(i)})
+			out[d].Points = append(out[d].Points, webpage.Point{X: float64(p.Moving), Y: mm * 1000, Tip: text, Bad: ringed != nil && ringed(i)})
 		}
 	}
 	return out
 }
 
 // driftSeries returns places of slices in µm, x and y.
-func driftSeries(suffix, tip string, ids []int, at map[int][2]float64) []page.Series {
-	out := []page.Series{{Name: "x" + suffix, Joined: true}, {Name: "y" + suffix, Joined: true}}
+func driftSeries(suffix, tip string, ids []int, at map[int][2]float64) []webpage.Series {
+	out := []webpage.Series{{Name: "x" + suffix, Joined: true}, {Name: "y" + suffix, Joined: true}}
 	for _, id := range ids {
-		text := fmt.Sprintf("slice %d: %sx %s µm, y %s µm", id, tip, page.Short(at[id][0]*1000), page.Short(at[id][1]*1000))
+		text := fmt.Sprintf("slice %d: %sx %s µm, y %s µm", id, tip, webpage.Short(at[id][0]*1000), webpage.Short(at[id][1]*1000))
 		for d, mm := range at[id] {
-			out[d].Points = append(out[d].Points, page.Point{X: float64(id), Y: mm * 1000, Tip: text})
+			out[d].Points = append(out[d].Points, webpage.Point{X: float64(id), Y: mm * 1000, Tip: text})
 		}
 	}
 	return out
@@ -153,12 +153,12 @@ func driftSeries(suffix, tip string, ids []int, at map[int][2]float64) []page.Se
 const shiftTitle = "Shift of each slice against the one before it"
 
 // shiftPlots returns the shifts of each pair and where they add up to, as recorded and as repaired.
-func (r *Report) shiftPlots() (plots []*page.Plot) {
+func (r *Report) shiftPlots() (plots []*webpage.Plot) {
 	if r.Shifts == nil {
 		return nil
 	}
-	add := func(title, label, caption string, series []page.Series) {
-		if p := (&page.Chart{Title: title, XLabel: "slice", YLabel: label, Whole: true, Series: series}).Plot(caption); p != nil {
+	add := func(title, label, caption string, series []webpage.Series) {
+		if p := (&webpage.Chart{Title: title, XLabel: "slice", YLabel: label, Whole: true, Series: series}).Plot(caption); p != nil {
 			plots = append(plots, p)
 		}
 	}
@@ -179,7 +179,7 @@ func (r *Report) shiftPlots() (plots []*page.Plot) {
 	if r.unrecorded {
 		caption = "Motor shift of each slice against the one before it, as repaired; the table of the recorded shifts is not among the results."
 	}
-	var pictures []page.Series
+	var pictures []webpage.Series
 	if len(r.Found) > 0 {
 		var pairs []registration.PairShift
 		for _, s := range r.Found {

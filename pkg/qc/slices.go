@@ -9,8 +9,8 @@ import (
 
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/stitch"
-	"strata/pkg/page"
 	"strata/pkg/pattern"
+	"strata/pkg/webpage"
 )
 
 // What stitch and crop leave behind is shown in words and numbers that a person
@@ -29,7 +29,7 @@ func (f *Facts) stitched(b []byte) bool {
 	if pixel[0] <= 0 || pixel[1] <= 0 { // of a file that does not say
 		pixel, unit = [2]float64{1, 1}, "px"
 	}
-	f.set("Slice, "+unit, page.Short(float64(s.Size[0])*pixel[0])+" × "+page.Short(float64(s.Size[1])*pixel[1]))
+	f.set("Slice, "+unit, webpage.Short(float64(s.Size[0])*pixel[0])+" × "+webpage.Short(float64(s.Size[1])*pixel[1]))
 	f.set("Blending", string(s.Blending))
 	residual, empty := 0.0, 0
 	for _, t := range s.Tiles {
@@ -45,7 +45,7 @@ func (f *Facts) stitched(b []byte) bool {
 	f.number("Largest residual, "+unit, residual)
 	sum, weight, worst, least := 0.0, 0.0, 0.0, 1.0
 	for _, p := range s.Seams {
-		if p.Voxels <= 0 || !page.Finite(p.Relative) {
+		if p.Voxels <= 0 || !webpage.Finite(p.Relative) {
 			continue
 		}
 		sum += p.Relative * float64(p.Voxels)
@@ -53,8 +53,8 @@ func (f *Facts) stitched(b []byte) bool {
 		worst, least = max(worst, p.Relative), min(least, p.Correlation)
 	}
 	if weight > 0 {
-		f.set(seamMean, page.Short(100*sum/weight)+" %")
-		f.set(seamWorst, page.Short(100*worst)+" %")
+		f.set(seamMean, webpage.Short(100*sum/weight)+" %")
+		f.set(seamWorst, webpage.Short(100*worst)+" %")
 		f.number("Lowest seam correlation", least)
 		f.plot = map[string]float64{seamMean: 100 * sum / weight, seamWorst: 100 * worst}
 	}
@@ -81,7 +81,7 @@ func (f *Facts) cropped(b []byte) bool {
 	f.set("Planes kept", fmt.Sprintf("%d of %d", c.Kept, c.InputPlanes))
 	f.set("Planes padded", strconv.Itoa(c.Padded))
 	f.set("Planes missing", strconv.Itoa(c.Missing))
-	if c.Found && page.Finite(c.InterfaceUM) {
+	if c.Found && webpage.Finite(c.InterfaceUM) {
 		f.plot = map[string]float64{cropDepth: c.InterfaceUM}
 	}
 	return true
@@ -98,7 +98,7 @@ func yesNo(b bool, yes, no string) string {
 
 func (f *Facts) clear() { f.Fields, f.Values = nil, map[string]string{} }
 
-func (f *Facts) number(name string, v float64) { f.set(name, page.Short(v)) }
+func (f *Facts) number(name string, v float64) { f.set(name, webpage.Short(v)) }
 
 // apart returns the files with numbers in common forms, and the others.
 func apart(all []*Facts) (known, others []*Facts) {
@@ -116,11 +116,11 @@ var sliceName = pattern.Lazy(`z(\d{1,6})`)
 
 // perSlice plots values against the number in the slices' names; nil where fewer
 // than two have one.
-func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string) *page.Plot {
-	c := &page.Chart{Title: title, XLabel: "slice", YLabel: yLabel, Whole: true, Zero: true}
+func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string) *webpage.Plot {
+	c := &webpage.Chart{Title: title, XLabel: "slice", YLabel: yLabel, Whole: true, Zero: true}
 	ids := map[int]bool{}
 	for _, name := range names {
-		s := page.Series{Name: name, Joined: true}
+		s := webpage.Series{Name: name, Joined: true}
 		for _, f := range all {
 			m := sliceName().FindStringSubmatch(f.Name)
 			v, ok := f.plot[name]
@@ -132,9 +132,9 @@ func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string
 				continue
 			}
 			ids[id] = true
-			s.Points = append(s.Points, page.Point{X: float64(id), Y: v, Tip: fmt.Sprintf("%s: %s %s", f.Name, page.Short(v), unit)})
+			s.Points = append(s.Points, webpage.Point{X: float64(id), Y: v, Tip: fmt.Sprintf("%s: %s %s", f.Name, webpage.Short(v), unit)})
 		}
-		slices.SortStableFunc(s.Points, func(a, b page.Point) int { return int(a.X - b.X) })
+		slices.SortStableFunc(s.Points, func(a, b webpage.Point) int { return int(a.X - b.X) })
 		c.Series = append(c.Series, s)
 	}
 	if len(ids) < 2 {

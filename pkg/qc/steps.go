@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/metrics"
-	"strata/pkg/page"
+	"strata/pkg/smallfile"
+	"strata/pkg/webpage"
 )
 
 // StepFile holds the metrics of a step of the workflow on one slice, pair or volume, as strata or linumpy wrote them.
@@ -35,7 +35,7 @@ const metricsEnding = "_metrics.json"
 // loadSteps reads files of metrics.
 func (r *Report) loadSteps(ctx context.Context, list []found) error {
 	for _, f := range list {
-		b, err := document.Read(ctx, f.path)
+		b, err := smallfile.Read(ctx, f.path)
 		if err == nil {
 			var s *metrics.Step
 			if s, err = metrics.Read(bytes.NewReader(b), f.path); err == nil {
@@ -87,7 +87,7 @@ func sliceOf(name string) int {
 type stepGroup struct {
 	Title, Counts string
 	Status        metrics.Status
-	Plots         []*page.Plot
+	Plots         []*webpage.Plot
 	Table         *table
 }
 
@@ -171,8 +171,8 @@ func numbersOf(files []StepFile) (names []string) {
 }
 
 // stepPlot draws a metric over the slices; nil where fewer than three have it, or all are the same.
-func stepPlot(files []StepFile, name string) *page.Plot {
-	s := page.Series{Name: name, Joined: true}
+func stepPlot(files []StepFile, name string) *webpage.Plot {
+	s := webpage.Series{Name: name, Joined: true}
 	description, unit, differ := "", "", false
 	for _, f := range files {
 		m, ok := f.Metric(name)
@@ -182,7 +182,7 @@ func stepPlot(files []StepFile, name string) *page.Plot {
 			continue
 		}
 		description, unit = m.Description, m.Unit
-		s.Points = append(s.Points, page.Point{X: float64(id), Y: v, Tip: fmt.Sprintf("%s: %s", f.Name, page.Short(v)), Bad: m.Status == metrics.Error || m.Status == metrics.Warning})
+		s.Points = append(s.Points, webpage.Point{X: float64(id), Y: v, Tip: fmt.Sprintf("%s: %s", f.Name, webpage.Short(v)), Bad: m.Status == metrics.Error || m.Status == metrics.Warning})
 		differ = differ || v != s.Points[0].Y
 	}
 	if len(s.Points) < 3 || !differ {
@@ -192,7 +192,7 @@ func stepPlot(files []StepFile, name string) *page.Plot {
 	if unit != "" {
 		label += ", " + unit
 	}
-	c := &page.Chart{Title: stepTitle(name), XLabel: "slice", YLabel: label, Whole: true, Series: []page.Series{s}}
+	c := &webpage.Chart{Title: stepTitle(name), XLabel: "slice", YLabel: label, Whole: true, Series: []webpage.Series{s}}
 	if description == "" {
 		description = stepTitle(name)
 	}
@@ -216,7 +216,7 @@ func stepTable(name string, files []StepFile, columns []string) *table {
 				continue
 			}
 			values[i] = append(values[i], v)
-			e := number(v, page.Short(v))
+			e := number(v, webpage.Short(v))
 			if m.Status == metrics.Error || m.Status == metrics.Warning {
 				e.Bad = string(m.Status)
 			}
@@ -235,7 +235,7 @@ func stepTable(name string, files []StepFile, columns []string) *table {
 				if len(v) == 0 {
 					row = append(row, text("–"))
 				} else {
-					row = append(row, number(of.get(v), page.Short(of.get(v))))
+					row = append(row, number(of.get(v), webpage.Short(of.get(v))))
 				}
 			}
 			t.Rows = append(t.Rows, row)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/page"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 )
 
 func pairName(fixed, moving int) string { return fmt.Sprintf("%d–%d", fixed, moving) }
@@ -102,14 +102,14 @@ func stageTable(all []*Stage) *table {
 		if s.Failed > 0 {
 			runs.Bad = fmt.Sprintf("(%d failed)", s.Failed)
 		}
-		longest := number(s.Longest, page.Seconds(s.Longest))
+		longest := number(s.Longest, webpage.Seconds(s.Longest))
 		longest.Tip = s.LongestName
 		spent := text("–")
 		if parts := s.parts(); len(parts) > 0 {
 			spent = cell{Parts: parts, Value: barLabel(parts)}
 		}
-		t.Rows = append(t.Rows, []cell{text(s.Tool), runs, number(s.Wall, page.Seconds(s.Wall)), number(s.Median, page.Seconds(s.Median)), longest,
-			text(s.MBs()), number(float64(s.Read), page.Size(s.Read)), number(float64(s.Written), page.Size(s.Written)), number(float64(s.Peak), page.Size(s.Peak)), spent})
+		t.Rows = append(t.Rows, []cell{text(s.Tool), runs, number(s.Wall, webpage.Seconds(s.Wall)), number(s.Median, webpage.Seconds(s.Median)), longest,
+			text(s.MBs()), number(float64(s.Read), webpage.Size(s.Read)), number(float64(s.Written), webpage.Size(s.Written)), number(float64(s.Peak), webpage.Size(s.Peak)), spent})
 	}
 	return t.orNone()
 }
@@ -123,9 +123,9 @@ func (r *Report) runTable() *table {
 		for _, a := range run.Arguments {
 			args = append(args, a.String())
 		}
-		t.Rows = append(t.Rows, []cell{text(run.Name), text(strings.TrimSpace(run.Tool + " " + run.Command)), number(run.WallSeconds, page.Seconds(run.WallSeconds)), whole(run.Threads),
-			number(float64(run.PeakResidentBytes), page.Size(run.PeakResidentBytes)), number(float64(run.BytesRead), page.Size(run.BytesRead)),
-			number(float64(run.BytesWritten), page.Size(run.BytesWritten)), whole(run.ExitCode), {Text: strings.Join(args, " "), Code: true}})
+		t.Rows = append(t.Rows, []cell{text(run.Name), text(strings.TrimSpace(run.Tool + " " + run.Command)), number(run.WallSeconds, webpage.Seconds(run.WallSeconds)), whole(run.Threads),
+			number(float64(run.PeakResidentBytes), webpage.Size(run.PeakResidentBytes)), number(float64(run.BytesRead), webpage.Size(run.BytesRead)),
+			number(float64(run.BytesWritten), webpage.Size(run.BytesWritten)), whole(run.ExitCode), {Text: strings.Join(args, " "), Code: true}})
 	}
 	return t.orNone()
 }

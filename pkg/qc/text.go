@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 // WriteText writes the report as text: the verdict, messages, bad slices, metrics of steps and times, without tables and pictures.
@@ -73,7 +73,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if all := stages(r.Runs); len(all) > 0 {
 		heading("Stages")
 		for _, s := range all {
-			line("  %-16s %s, %s", s.Tool, page.Plural(s.Runs, "run"), page.Seconds(s.Wall))
+			line("  %-16s %s, %s", s.Tool, webpage.Plural(s.Runs, "run"), webpage.Seconds(s.Wall))
 		}
 	}
 	return out.Flush()

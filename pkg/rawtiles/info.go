@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Info is the settings of a tile.
@@ -51,7 +51,7 @@ var axialKeys = []string{"axial_resolution", "z_resolution", "axial_res", "dz"}
 // Info reads info.txt of the tile.
 func (t Tile) Info(ctx context.Context) (Info, error) {
 	path := filepath.Join(t.Path, "info.txt")
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return Info{}, err
 	}
@@ -62,7 +62,7 @@ func (t Tile) Info(ctx context.Context) (Info, error) {
 // ReadInfo parses an info.txt: lines of the form "key: value", in any order. nx, ny, n_extra, top_z, bottom_z, width and
 // height are needed, and unknown keys are not looked at. name is used in errors.
 func ReadInfo(r io.Reader, name string) (Info, error) {
-	text, err := document.Lines(r, name)
+	text, err := smallfile.Lines(r, name)
 	if err != nil {
 		return Info{}, err
 	}

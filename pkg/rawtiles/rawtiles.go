@@ -26,8 +26,8 @@ import (
 	"slices"
 	"strconv"
 
-	"strata/pkg/document"
 	"strata/pkg/pattern"
+	"strata/pkg/smallfile"
 )
 
 // Slice is the tiles of a slice, ordered by x and then y.
@@ -151,7 +151,7 @@ func (w *walk) folder(path string) error {
 			}
 			info, err := os.Stat(inside)
 			if _, tile, _ := ParseName(inside); tile && err != nil {
-				return document.Cause(inside, err)
+				return smallfile.Cause(inside, err)
 			}
 			if err != nil || !info.IsDir() {
 				continue

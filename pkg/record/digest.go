@@ -14,7 +14,7 @@ import (
 	"os"
 	"slices"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // File is a file, or a folder of files, that a run wrote together with an image.
@@ -83,7 +83,7 @@ func digest(ctx context.Context, path string, content func(io.Reader, string) (i
 }
 
 func addFile(ctx context.Context, h hash.Hash, path string, content func(io.Reader, string) (io.Reader, error)) error {
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func settled(r io.Reader, name string) (io.Reader, error) {
 	if begin, err := buffered.Peek(len(metricsBegin)); err != nil || string(begin) != metricsBegin {
 		return buffered, nil // reading on has the error again
 	}
-	text, err := document.All(buffered, name)
+	text, err := smallfile.All(buffered, name)
 	if err != nil {
 		return nil, err
 	}

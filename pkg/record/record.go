@@ -18,9 +18,9 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/atomic"
-	"strata/pkg/document"
 	"strata/pkg/host"
 	"strata/pkg/meter"
+	"strata/pkg/smallfile"
 	"strata/pkg/zarr/store"
 )
 
@@ -295,7 +295,7 @@ func redacted(texts []string) []string {
 
 // Read parses a record file. It ignores unknown fields, which later versions may add.
 func Read(ctx context.Context, path string) (*Record, error) {
-	text, err := document.Read(ctx, path)
+	text, err := smallfile.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/filter"
 	"strata/pkg/filter/bspline"
 	"strata/pkg/pattern"
+	"strata/pkg/smallfile"
 )
 
 // Pair holds the pairwise registration of one slice against the slice before it, from a folder. Missing parts
@@ -65,7 +65,7 @@ func OpenFolder(path string) (*Folder, error) {
 	for _, e := range entries {
 		info, err := os.Stat(filepath.Join(path, e.Name()))
 		if err != nil && sliceNumber().MatchString(e.Name()) {
-			if lost := document.Lost(filepath.Join(path, e.Name())); lost != nil {
+			if lost := smallfile.Lost(filepath.Join(path, e.Name())); lost != nil {
 				return nil, lost
 			}
 		}
@@ -197,8 +197,8 @@ func (p *Pair) stranger(ctx context.Context, path string) string {
 	if !named {
 		return fmt.Sprintf("%s: %s does not name it: it may belong to another registration", path, MetricsName)
 	}
-	content, err := document.Read(ctx, path)
-	if err == nil && document.Digest(content) != digest {
+	content, err := smallfile.Read(ctx, path)
+	if err == nil && smallfile.Digest(content) != digest {
 		return fmt.Sprintf("%s: is not the file that %s describes: it was changed, or belongs to another registration", path, MetricsName)
 	}
 	return "" // what cannot be read is an error elsewhere
@@ -231,7 +231,7 @@ func (p *Pair) file(usual, part, extension string) (string, error) {
 }
 
 func open(ctx context.Context, path string, read func(io.Reader) error) error {
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return err
 	}

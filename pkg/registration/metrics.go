@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Metrics holds the quality metrics of a pairwise registration (pairwise_registration_metrics.json). A
@@ -41,11 +41,11 @@ const rounding = 1e-3
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.
 func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err
 	}
-	b = document.Nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
+	b = smallfile.Nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	type number struct {
 		Value *float64 `json:"value"`
 	}
@@ -65,7 +65,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, document.JSONError(name, b, err)
+		return nil, smallfile.JSONError(name, b, err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
 	for _, f := range []struct {
@@ -93,7 +93,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 			continue
 		}
 		if *f.to = *f.from.Value; math.Abs(*f.to) > f.most*(1+rounding) {
-			return nil, fmt.Errorf("%s:%d: metrics.%s is %g, want a number from %g to %g", name, document.JSONLine(b, "metrics", f.key, "value"), f.key, *f.to, -f.most, f.most)
+			return nil, fmt.Errorf("%s:%d: metrics.%s is %g, want a number from %g to %g", name, smallfile.JSONLine(b, "metrics", f.key, "value"), f.key, *f.to, -f.most, f.most)
 		}
 	}
 	if m.Correlation == 0 {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Offsets gives a plane of a slice and the plane of the slice before it that it lies on.
@@ -16,7 +16,7 @@ type Offsets struct {
 // ReadOffsets reads a file with two whole numbers, fixed_z and moving_z, on one or two lines. Lines that
 // begin with # are comments.
 func ReadOffsets(r io.Reader, name string) (o Offsets, err error) {
-	b, err := document.Lines(r, name)
+	b, err := smallfile.Lines(r, name)
 	if err != nil {
 		return o, err
 	}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/filter"
+	"strata/pkg/smallfile"
 )
 
 // placementKind marks files of placements.
@@ -66,20 +66,20 @@ func (p *Placement) Slice() (id int, ok bool) {
 
 // ReadPlacement reads a placement. name is the file's name in errors, which begin with it.
 func ReadPlacement(r io.Reader, name string) (*Placement, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err
 	}
 	p := new(Placement)
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err := d.Decode(p); err != nil {
-		return nil, document.JSONError(name, b, err)
+		return nil, smallfile.JSONError(name, b, err)
 	}
 	if p.Kind != placementKind {
 		return nil, fmt.Errorf("%s: kind is %.40q, want %q, as view saves it", name, p.Kind, placementKind)
 	}
 	t := p.Placed
-	at := func(key string) string { return fmt.Sprintf("%s:%d", name, document.JSONLine(b, "transform", key)) }
+	at := func(key string) string { return fmt.Sprintf("%s:%d", name, smallfile.JSONLine(b, "transform", key)) }
 	for _, v := range []struct {
 		key string
 		px  float64

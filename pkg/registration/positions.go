@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // TilePositions holds the stage positions that a microscope recorded for the tiles of a mosaic grid.
@@ -48,7 +48,7 @@ type positionsFile struct {
 // impossible numbers, and a file without tiles are errors, which begin with file and line. name is the file's
 // name in errors.
 func ReadTilePositions(r io.Reader, name string) (*TilePositions, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,25 +72,25 @@ func (p *TilePositions) readJSON(b []byte) error {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	var f positionsFile
 	if err := json.Unmarshal(b, &f); err != nil {
-		return document.JSONError(p.Name, b, err)
+		return smallfile.JSONError(p.Name, b, err)
 	}
 	if f.Grid != nil {
 		p.Grid = *f.Grid
 		if !(min(p.Grid[0], p.Grid[1]) > 0 && max(p.Grid[0], p.Grid[1]) <= mostTile) {
-			return fmt.Errorf("%s:%d: tiles is %v, want rows and columns of the mosaic grid", p.Name, document.JSONLine(b, "tiles"), p.Grid)
+			return fmt.Errorf("%s:%d: tiles is %v, want rows and columns of the mosaic grid", p.Name, smallfile.JSONLine(b, "tiles"), p.Grid)
 		}
 	}
 	scale := [2]float64{1, 1}
 	if v := f.Voxel; v != nil {
 		if !(min(v[0], v[1]) > 0 && max(v[0], v[1]) < 1e9) {
-			return fmt.Errorf("%s:%d: voxel_um is %v, want two positive numbers", p.Name, document.JSONLine(b, "voxel_um"), *v)
+			return fmt.Errorf("%s:%d: voxel_um is %v, want two positive numbers", p.Name, smallfile.JSONLine(b, "voxel_um"), *v)
 		}
 		scale = *v
 	}
 	seen := map[[2]int]bool{}
 	bad := func(i int, format string, args ...any) error {
 		keys := append([]string{"positions"}, slices.Repeat([]string{"tile"}, i+1)...)
-		return fmt.Errorf("%s:%d: positions[%d]: %w", p.Name, document.JSONLine(b, keys...), i, fmt.Errorf(format, args...))
+		return fmt.Errorf("%s:%d: positions[%d]: %w", p.Name, smallfile.JSONLine(b, keys...), i, fmt.Errorf(format, args...))
 	}
 	for i, e := range f.Tiles {
 		at := e.Micrometres

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"strata/pkg/address"
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // table reads a CSV file with a header row by column names.
@@ -48,7 +48,7 @@ func openKept(r io.Reader, name string, needed ...string) (*table, error) {
 // openTable reads the header. It must have the needed columns, in any order,
 // each once; others are not looked at.
 func openTable(r io.Reader, name string, needed ...string) (*table, error) {
-	b, err := document.Lines(r, name)
+	b, err := smallfile.Lines(r, name)
 	if err != nil {
 		return nil, err
 	}

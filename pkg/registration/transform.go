@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/filter"
+	"strata/pkg/smallfile"
 )
 
 // ReadTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0") as a rigid transform in the
@@ -72,7 +72,7 @@ type tfm struct {
 
 // readTFM reads an ITK transform file with one transform or more.
 func readTFM(r io.Reader, name string) (*tfm, error) {
-	b, err := document.Lines(r, name)
+	b, err := smallfile.Lines(r, name)
 	if err != nil {
 		return nil, err
 	}

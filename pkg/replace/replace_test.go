@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/hiddenname"
 	"strata/pkg/host"
-	"strata/pkg/sibling"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -86,14 +86,14 @@ func put(t *testing.T, dir, name string) {
 
 // What a Zarr image has may be replaced; anything else is named.
 func TestHierarchy(t *testing.T) {
-	gone := sibling.Self()
+	gone := hiddenname.Self()
 	gone.PID = 1 << 30
 	for _, format := range []int{2, 3} {
 		for _, separator := range []string{"/", "."} {
 			chunk := map[string]string{"2/": "0/9/9", "2.": "0/9.9", "3/": "0/c/9/9", "3.": "0/c.9.9"}[fmt.Sprint(format, separator)]
 			for _, extra := range []string{"", ".DS_Store", "0/._0", "more/.nfs0001", "Thumbs.db", ".zmetadata", gone.Name("x", "abc"),
 				"photos/", "notes.txt", "0/notes.txt", "0/2024/", "more/2/", "labels/", "labels/zarr.json", "tables/.zgroup", "0/zarr.json.bak",
-				chunk, "0/c/0/x", "0/0x/0/0", "link -> 0", "0/link -> /etc/passwd", "c/0/0", ".git/", "0/-1.0", "0/00/0", sibling.Self().Name("x", "abc")} {
+				chunk, "0/c/0/x", "0/0x/0/0", "link -> 0", "0/link -> /etc/passwd", "c/0/0", ".git/", "0/-1.0", "0/00/0", hiddenname.Self().Name("x", "abc")} {
 				t.Run(fmt.Sprint(format, separator, extra), func(t *testing.T) {
 					dir := image(t, format, separator, "")
 					allowed := extra == "" || store.Litter(filepath.Base(extra)) || strings.HasSuffix(extra, "abc") && !strings.Contains(extra, fmt.Sprintf("-%d-", os.Getpid()))

@@ -16,8 +16,8 @@ import (
 	"slices"
 
 	"strata/pkg/atomic"
+	"strata/pkg/hiddenname"
 	"strata/pkg/host"
-	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )
 
@@ -116,6 +116,6 @@ func typeName(e fs.DirEntry) string {
 
 // dead reports whether a name is that of a file which a run of strata wrote that is no longer alive.
 func dead(name string) bool {
-	h, ok := sibling.Parse(name)
-	return ok && sibling.Self().State(h.Writer) == sibling.Dead
+	h, ok := hiddenname.Parse(name)
+	return ok && hiddenname.Self().State(h.Writer) == hiddenname.Dead
 }

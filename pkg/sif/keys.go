@@ -9,7 +9,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // ErrKey is wrapped by errors about key rings.
@@ -19,7 +19,7 @@ var ErrKey = errors.New("key ring")
 func ReadKeys(ctx context.Context, paths ...string) (openpgp.EntityList, error) {
 	var all openpgp.EntityList
 	for _, path := range paths {
-		text, err := document.Read(ctx, path)
+		text, err := smallfile.Read(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/colormap"
 	"strata/pkg/mem"
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
@@ -164,7 +164,7 @@ func (v *Viewer) handler() http.Handler {
 	m.Handle("GET /", http.FileServerFS(files))
 	m.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write([]byte(page.CSS))
+		_, _ = w.Write([]byte(webpage.CSS))
 	})
 	m.Handle("GET /api/view", v.answer(v.list))
 	m.Handle("GET /api/images/{id}", v.answer(v.describe))

@@ -5,25 +5,25 @@ import (
 	"math"
 
 	"strata/pkg/zarr/codec"
-	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/virtual"
 )
 
 // axes returns the dimensions of the array: what there is more than one of, and z, y, x.
-func (v *Volume) axes() (axes []shown.Axis) {
+func (v *Volume) axes() (axes []virtual.Axis) {
 	if v.Times > 1 {
-		axes = append(axes, shown.Along('t', "t", v.Times, 1))
+		axes = append(axes, virtual.Along('t', "t", v.Times, 1))
 	}
 	if v.Channels > 1 {
 		per := 1
 		if v.Together {
 			per = v.Channels
 		}
-		axes = append(axes, shown.Along('c', "c", v.Channels, per))
+		axes = append(axes, virtual.Along('c', "c", v.Channels, per))
 	}
 	if !v.Flat {
-		axes = append(axes, shown.Along('z', "z", v.Depth, 1))
+		axes = append(axes, virtual.Along('z', "z", v.Depth, 1))
 	}
-	return append(axes, shown.Along('y', "y", v.Height, v.Height), shown.Along('x', "x", v.Width, v.Width))
+	return append(axes, virtual.Along('y', "y", v.Height, v.Height), virtual.Along('x', "x", v.Width, v.Width))
 }
 
 // decoded reports whether the store decodes chunks: others are as they lie in the file.
@@ -35,16 +35,16 @@ func (v *Volume) arrayDocument() ([]byte, error) {
 	var codecs []any
 	switch {
 	case t.Size() == 1:
-		codecs = append(codecs, shown.Object("bytes", nil))
+		codecs = append(codecs, virtual.Object("bytes", nil))
 	case big:
-		codecs = append(codecs, shown.Object("bytes", map[string]any{"endian": "big"}))
+		codecs = append(codecs, virtual.Object("bytes", map[string]any{"endian": "big"}))
 	default:
-		codecs = append(codecs, shown.Object("bytes", map[string]any{"endian": "little"}))
+		codecs = append(codecs, virtual.Object("bytes", map[string]any{"endian": "little"}))
 	}
 	if v.decoded() {
-		codecs = append(codecs, shown.Object(codec.OfStoreName, map[string]any{"encoding": "raw"}))
+		codecs = append(codecs, virtual.Object(codec.OfStoreName, map[string]any{"encoding": "raw"}))
 	}
-	return shown.ArrayDocument(v.axes(), t, codecs)
+	return virtual.ArrayDocument(v.axes(), t, codecs)
 }
 
 // imageDocument returns the zarr.json of the group. The image's translation is that of the affine where its axes run along those of

@@ -9,8 +9,8 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/zarr"
-	"strata/pkg/zarr/shown"
 	"strata/pkg/zarr/store"
+	"strata/pkg/zarr/virtual"
 )
 
 // Store shows a volume as an OME-Zarr image.
@@ -58,20 +58,20 @@ func (s *Store) Location(key string) string { return store.Join(s.where, key) }
 // List lists the group.
 func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	if prefix != "" {
-		return nil, shown.Absent(s.Location(prefix))
+		return nil, virtual.Absent(s.Location(prefix))
 	}
-	return shown.Entries(1, nil), nil
+	return virtual.Entries(1, nil), nil
 }
 
 // document returns a metadata document.
-func (s *Store) document(key string) (shown.Document, error) {
+func (s *Store) document(key string) (virtual.Document, error) {
 	switch key {
 	case "zarr.json":
 		return s.volume.imageDocument()
 	case "0/zarr.json":
 		return s.volume.arrayDocument()
 	}
-	return nil, shown.Absent(s.Location(key))
+	return nil, virtual.Absent(s.Location(key))
 }
 
 // place returns where a chunk lies in the file; ok is false if key is of no chunk.
@@ -81,7 +81,7 @@ func (s *Store) place(key string) (off, bytes int64, ok bool) {
 		return 0, 0, false
 	}
 	axes := s.volume.axes()
-	index, ok := shown.Index(axes, rest)
+	index, ok := virtual.Index(axes, rest)
 	if !ok {
 		return 0, 0, false
 	}

@@ -14,7 +14,7 @@ import (
 
 // bare are the goroutines that may start elsewhere, by the file and how they start, with the reason.
 var bare = map[string]string{
-	"pkg/gds/pool.go: go":                   "a thread of the file layer; reads of inputs are guarded in File.fill",
+	"pkg/filelayer/pool.go: go":             "a thread of the file layer; reads of inputs are guarded in File.fill",
 	"pkg/gpu/thread.go: go":                 "hands panics to the caller of do",
 	"pkg/cli/run/supervise.go: go":          "waits for signals that the supervisor passes on",
 	"pkg/cli/run/supervise.go: wg.Go":       "passes signals on to the worker",

@@ -203,13 +203,13 @@ func TestRawChunksCostOneRequest(t *testing.T) {
 	}
 	_, a = openFar(t, dir, nil, 4)
 	part := make([]byte, 64*256*32)
-	err = a.Read(context.Background(), Region{[]int{0, 0, 0}, []int{64, 256, 32}}, part)
+	err = a.Read(context.Background(), Region{Start: []int{0, 0, 0}, Shape: []int{64, 256, 32}}, part)
 	var fe *FormatError
 	if !errors.As(err, &fe) || !strings.Contains(err.Error(), "524287 bytes stored, a chunk of [64 256 32] uint8 has 524288") {
 		t.Errorf("a chunk that is too short: %v", err)
 	}
 	for range 2 {
-		if err := a.Read(context.Background(), Region{[]int{0, 0, 32}, []int{64, 256, 32}}, part); err != nil || !bytes.Equal(part, bytes.Repeat([]byte{9}, len(part))) {
+		if err := a.Read(context.Background(), Region{Start: []int{0, 0, 32}, Shape: []int{64, 256, 32}}, part); err != nil || !bytes.Equal(part, bytes.Repeat([]byte{9}, len(part))) {
 			t.Errorf("a chunk that is missing: %v", err)
 		}
 	}

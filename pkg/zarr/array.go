@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -18,7 +20,7 @@ import (
 type Array struct {
 	st   store.Store
 	path string
-	meta *metadata
+	meta *meta.Array
 	opts options
 	*shared
 }
@@ -34,9 +36,9 @@ type shared struct {
 	documents
 }
 
-func newArray(st store.Store, path string, md *metadata, opts options) *Array {
+func newArray(st store.Store, path string, md *meta.Array, opts options) *Array {
 	return &Array{st: st, path: path, meta: md, opts: opts,
-		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), far: requests(st), documents: documents{attributes: md.attributes, document: md.document}}}
+		shared: &shared{objects: &objectCache{}, unit: md.Pipeline.Unit(), far: requests(st), documents: documents{attributes: md.Attributes, document: md.Document}}}
 }
 
 // With returns the same array with other options. Both share one cache of open files.
@@ -61,77 +63,77 @@ func (a *Array) Location() string { return a.st.Location(a.path) }
 func (a *Array) Store() store.Store { return a.st }
 
 // Format returns the Zarr format, 2 or 3.
-func (a *Array) Format() int { return a.meta.format }
+func (a *Array) Format() int { return a.meta.Format }
 
 // Shape returns the number of elements along each dimension.
-func (a *Array) Shape() []int { return slices.Clone(a.meta.shape) }
+func (a *Array) Shape() []int { return slices.Clone(a.meta.Shape) }
 
 // Bounds returns the region that covers all elements.
 func (a *Array) Bounds() Region {
-	return Region{Start: make([]int, len(a.meta.shape)), Shape: a.Shape()}
+	return Region{Start: make([]int, len(a.meta.Shape)), Shape: a.Shape()}
 }
 
 // Chunks returns the shape of a chunk in elements; for a sharded array, that of an inner chunk.
 func (a *Array) Chunks() []int {
-	p := a.meta.pipe
-	if p.shard == nil {
-		return slices.Clone(p.shape)
+	p := a.meta.Pipeline
+	if p.Shard == nil {
+		return slices.Clone(p.Shape)
 	}
-	return slices.Clone(p.unpermuted(p.shard.inner.shape))
+	return slices.Clone(p.Unpermuted(p.Shard.Inner.Shape))
 }
 
 // Shard returns the shape of a shard in elements, or nil if the array is not sharded.
 func (a *Array) Shard() []int {
-	if a.meta.pipe.shard == nil {
+	if a.meta.Pipeline.Shard == nil {
 		return nil
 	}
-	return slices.Clone(a.meta.pipe.shape)
+	return slices.Clone(a.meta.Pipeline.Shape)
 }
 
 // DType returns the element type.
-func (a *Array) DType() dtype.Type { return a.meta.elem }
+func (a *Array) DType() dtype.Type { return a.meta.DType }
 
 // NumpyType returns numpy's type string, without the byte order, for elements that DType alone does not
 // describe: dates "M8[ns]" and times "m8[s]", both Int64; text "U16"; bytes "S10" and "V10". For all others
 // it returns "".
-func (a *Array) NumpyType() string { return a.meta.numpy }
+func (a *Array) NumpyType() string { return a.meta.NumpyType }
 
 // BigEndian reports whether elements are stored most significant byte first. In memory they always have
 // native order.
-func (a *Array) BigEndian() bool { return a.innermost().big }
+func (a *Array) BigEndian() bool { return a.innermost().BigEndian }
 
 // Order returns the dimension order of stored chunks: 'C' if the last dimension varies fastest, 'F' if the
 // first does, 'T' for any other transposition.
 func (a *Array) Order() byte {
-	switch perm := a.innermost().perm; {
+	switch perm := a.innermost().Perm; {
 	case perm == nil:
 		return 'C'
-	case slices.Equal(perm, v2Order('F', len(perm))):
+	case slices.Equal(perm, meta.V2Order('F', len(perm))):
 		return 'F'
 	}
 	return 'T'
 }
 
 // Separator returns the separator of the numbers in a chunk key: "." or "/".
-func (a *Array) Separator() string { return string(a.meta.keys.separator) }
+func (a *Array) Separator() string { return string(a.meta.Keys.Separator) }
 
 // Fill returns the fill value as the bytes of one element in native order.
-func (a *Array) Fill() []byte { return slices.Clone(a.meta.fill) }
+func (a *Array) Fill() []byte { return slices.Clone(a.meta.Fill) }
 
 // Codecs returns the bytes-to-bytes codecs of a chunk (of an inner chunk in a sharded array) in encoding
 // order.
-func (a *Array) Codecs() codec.Chain { return slices.Clone(a.innermost().chain) }
+func (a *Array) Codecs() codec.Chain { return slices.Clone(a.innermost().Chain) }
 
-func (a *Array) innermost() *pipeline {
-	p := a.meta.pipe
-	for p.shard != nil {
-		p = p.shard.inner
+func (a *Array) innermost() *meta.Pipeline {
+	p := a.meta.Pipeline
+	for p.Shard != nil {
+		p = p.Shard.Inner
 	}
 	return p
 }
 
 // DimensionNames returns the names of the dimensions, "" for an unnamed one, or nil if none has a name.
-func (a *Array) DimensionNames() []string { return slices.Clone(a.meta.names) }
+func (a *Array) DimensionNames() []string { return slices.Clone(a.meta.DimensionNames) }
 
 func (a *Array) isNode() {}
 
@@ -140,187 +142,27 @@ func (a *Array) appendKey(b []byte, file []int) []byte {
 	if a.path != "" {
 		b = append(append(b, a.path...), '/')
 	}
-	return a.meta.keys.append(b, file)
+	return a.meta.Keys.Append(b, file)
 }
 
 // ChunkKey returns the store key of the chunk file with the given index; in a sharded array, the index is
 // that of a shard.
 func (a *Array) ChunkKey(file []int) string { return string(a.appendKey(nil, file)) }
 
-// Spec describes an array to create. Shape, Chunks and DType are required.
-type Spec struct {
-	Format         int   // 2 or 3; 0 means 3
-	Shape          []int // elements along each dimension
-	Chunks         []int // shape of a chunk; of an inner chunk when Shard is set
-	Shard          []int // shape of a shard, a multiple of Chunks; nil: not sharded (format 2 never is)
-	DType          dtype.Type
-	NumpyType      string      // numpy's type string without byte order, where DType is not enough; see [Array.NumpyType]
-	Codecs         codec.Chain // bytes-to-bytes codecs in encoding order; in format 2, filters and then the compressor
-	Fill           any         // a number, a bool, "NaN", or the bytes of an element ([]byte); nil: 0
-	Order          byte        // 'C' (or 0): last dimension varies fastest in a chunk; 'F': first dimension does
-	BigEndian      bool
-	Separator      string         // separator in chunk keys; "": "." in format 2, "/" in 3
-	DimensionNames []string       // format 3 only; nil: none
-	Attributes     map[string]any // encoded as JSON; nil: none
-	Complete       bool           // the caller will store every chunk: the attributes get an [Account]
-}
-
-// metadata checks a Spec and converts it to an array's metadata.
-func (s *Spec) metadata() (*metadata, error) {
-	md := &metadata{format: s.Format, shape: slices.Clone(s.Shape), chunks: slices.Clone(s.Chunks), elem: s.DType, bigEndian: s.BigEndian, order: 'C'}
-	if md.format == 0 {
-		md.format = 3
-	}
-	if md.shape == nil {
-		md.shape, md.chunks = []int{}, []int{}
-	}
-	if err := s.checkElements(md); err != nil {
-		return nil, err
-	}
-	perm, err := s.order(md)
-	if err != nil {
-		return nil, err
-	}
-	if md.fill, err = md.fillBytes(s.Fill); err != nil {
-		return nil, err
-	}
-	if err := s.name(md); err != nil {
-		return nil, err
-	}
-	if md.attributes, err = attributesJSON(s.Attributes); err != nil {
-		return nil, err
-	}
-	if n, ok := gridCount(md.shape, md.chunks); ok && s.Complete {
-		if md.attributes[AccountKey], err = marshal(Account{n, n}); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.Codecs.ReadOnly(); err != nil {
-		return nil, fieldError("Codecs", "%w", err)
-	}
-	if md.pipe, err = newPipeline(md.chunks, perm, md.elem, md.bigEndian, slices.Clone(s.Codecs), nil); err != nil {
-		return nil, err
-	}
-	if s.Shard != nil {
-		if md.pipe, err = s.sharded(md); err != nil {
-			return nil, err
-		}
-	}
-	if md.format == 2 {
-		md.document, err = encodeV2(md)
-	} else {
-		md.document, err = encodeV3(md)
-	}
-	return md, err
-}
-
-// checkElements checks the format, the element type and the lengths, and completes the element type.
-func (s *Spec) checkElements(md *metadata) error {
-	if md.format != 2 && md.format != 3 {
-		return fieldError("Format", "is %d, must be 2 or 3", md.format)
-	}
-	if md.elem.Size() == 0 {
-		return fieldError("DType", "is %s", md.elem)
-	}
-	if md.numpy = s.NumpyType; md.numpy == "" && (md.elem.IsFixedBytes() || md.elem.IsFixedText()) {
-		md.numpy = md.elem.Typestr()[1:]
-	}
-	if t, ok, err := parseNumpyType(md.numpy); md.numpy != "" && (!ok || err != nil || t != md.elem) {
-		return fieldError("NumpyType", "is %q, which is not an element type of %s", md.numpy, md.elem)
-	}
-	if len(md.shape) > maxRank || len(md.chunks) != len(md.shape) {
-		return fieldError("Chunks", "has %d dimensions, the array has %d (at most %d are supported)", len(md.chunks), len(md.shape), maxRank)
-	}
-	for d, n := range md.shape {
-		if n < 0 || md.chunks[d] < 1 {
-			return fieldError("Chunks", "%v of an array of %v: lengths must be at least 1, the array's at least 0", md.chunks, md.shape)
-		}
-	}
-	return nil
-}
-
-// order returns the order of dimensions in a chunk, nil if it is that of the array.
-func (s *Spec) order(md *metadata) ([]int, error) {
-	switch s.Order {
-	case 0, 'C':
-		return nil, nil
-	case 'F':
-		if md.format == 2 {
-			md.order = 'F'
-		}
-		return v2Order('F', len(md.chunks)), nil
-	}
-	return nil, fieldError("Order", "is %q, must be 'C' or 'F'", s.Order)
-}
-
-// name sets the form of the chunks' keys and the names of dimensions.
-func (s *Spec) name(md *metadata) error {
-	md.keys = keyEncoding{v2: md.format == 2, separator: "/."[3-md.format]}
-	switch s.Separator {
-	case "":
-	case ".", "/":
-		md.keys.separator = s.Separator[0]
-	default:
-		return fieldError("Separator", "is %q, must be \".\" or \"/\"", s.Separator)
-	}
-	if s.DimensionNames == nil {
-		return nil
-	}
-	if md.format == 2 || len(s.DimensionNames) != len(md.shape) {
-		return fieldError("DimensionNames", "%q for %d dimensions in format %d (format 3 has one for each)", s.DimensionNames, len(md.shape), md.format)
-	}
-	md.names = slices.Clone(s.DimensionNames)
-	return nil
-}
-
-// sharded turns the pipeline's chunks into inner chunks of shards with zarr-python's layout: index at the
-// end, with a checksum.
-func (s *Spec) sharded(md *metadata) (*pipeline, error) {
-	if md.format == 2 {
-		return nil, fieldError("Shard", "format 2 has no shards")
-	}
-	if len(s.Shard) != len(md.chunks) {
-		return nil, fieldError("Shard", "has %d dimensions, the array has %d", len(s.Shard), len(md.chunks))
-	}
-	for d, n := range s.Shard {
-		if n < 1 || n%md.chunks[d] != 0 {
-			return nil, fieldError("Shard", "%v must be a multiple of the chunk's %v", s.Shard, md.chunks)
-		}
-	}
-	sh, err := newSharding(s.Shard, md.pipe, false, codec.Chain{codec.CRC32C()}, true)
-	if err != nil {
-		return nil, err
-	}
-	md.chunks = slices.Clone(s.Shard)
-	return newPipeline(md.chunks, nil, md.elem, false, nil, sh)
-}
-
-func attributesJSON(attrs map[string]any) (map[string]json.RawMessage, error) {
-	out := make(map[string]json.RawMessage, len(attrs))
-	for k, v := range attrs {
-		raw, err := marshal(v)
-		if err != nil {
-			return nil, fieldError("Attributes", "%q: %w", k, err)
-		}
-		out[k] = raw
-	}
-	return out, nil
-}
-
 // CreateArray writes the metadata of a new array at path; "" is the root of the store. The caller creates the
 // groups above it. The error wraps fs.ErrExist if there is an array or group already.
 func CreateArray(ctx context.Context, st store.Writer, path string, spec Spec, opts ...Option) (*Array, error) {
-	md, err := spec.metadata()
+	md, err := spec.Metadata()
 	if err != nil {
-		return nil, inFile(st, path, err)
+		return nil, meta.InFile(st, path, err)
 	}
 	if err := vacant(ctx, st, path); err != nil {
 		return nil, err
 	}
-	if md.format == 3 {
-		err = st.Put(ctx, store.Join(path, keyV3), md.document)
+	if md.Format == 3 {
+		err = st.Put(ctx, store.Join(path, meta.KeyV3), md.Document)
 	} else {
-		err = putV2(ctx, st, path, keyV2Array, md.document, md.attributes)
+		err = putV2(ctx, st, path, meta.KeyV2Array, md.Document, md.Attributes)
 	}
 	if err != nil {
 		return nil, err
@@ -330,7 +172,7 @@ func CreateArray(ctx context.Context, st store.Writer, path string, spec Spec, o
 
 // vacant returns an error that wraps fs.ErrExist if there is a node at path.
 func vacant(ctx context.Context, st store.Store, path string) error {
-	for _, name := range []string{keyV3, keyV2Array, keyV2Group} {
+	for _, name := range []string{meta.KeyV3, meta.KeyV2Array, meta.KeyV2Group} {
 		key := store.Join(path, name)
 		if o, err := st.Open(ctx, key); err == nil {
 			_ = o.Close() // it was only opened
@@ -344,11 +186,11 @@ func vacant(ctx context.Context, st store.Store, path string) error {
 
 // putV2 writes the two files of a format 2 node. The one that makes it a node comes last.
 func putV2(ctx context.Context, st store.Writer, path, name string, document json.RawMessage, attrs map[string]json.RawMessage) error {
-	raw, err := marshal(attrs)
+	raw, err := meta.Marshal(attrs)
 	if err != nil {
-		return inFile(st, path, err)
+		return meta.InFile(st, path, err)
 	}
-	if err := st.Put(ctx, store.Join(path, keyV2Attributes), raw); err != nil {
+	if err := st.Put(ctx, store.Join(path, meta.KeyV2Attributes), raw); err != nil {
 		return err
 	}
 	return st.Put(ctx, store.Join(path, name), document)
@@ -361,30 +203,7 @@ func (a *Array) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return a.set(ctx, st, a.path, a.meta.format, attrs)
-}
-
-// putAttributes writes attributes to the file that holds them and returns the node's document with the new
-// attributes. All other fields stay unchanged.
-func putAttributes(ctx context.Context, st store.Writer, path string, format int, document json.RawMessage, attrs map[string]json.RawMessage) (json.RawMessage, error) {
-	if format == 2 {
-		raw, err := marshal(attrs)
-		if err != nil {
-			return nil, inFile(st, path, err)
-		}
-		return document, st.Put(ctx, store.Join(path, keyV2Attributes), raw)
-	}
-	m, err := parseDocument(document)
-	if err != nil {
-		return nil, inFile(st, store.Join(path, keyV3), err)
-	}
-	if m["attributes"], err = marshal(attrs); err != nil {
-		return nil, inFile(st, path, err)
-	}
-	if document, err = marshal(m); err != nil {
-		return nil, inFile(st, path, err)
-	}
-	return document, st.Put(ctx, store.Join(path, keyV3), document)
+	return a.set(ctx, st, a.path, a.meta.Format, attrs)
 }
 
 // writer returns the array's store for writing, or an error that wraps ErrReadOnly.
@@ -393,4 +212,26 @@ func (a *Array) writer() (store.Writer, error) {
 		return st, nil
 	}
 	return nil, fmt.Errorf("%s: %w", a.Location(), ErrReadOnly)
+}
+
+// IsKey reports whether a key below the array's folder, such as "zarr.json" or "c/0/3", names a metadata document or a chunk file of
+// the array's grid or, if folder is set, whether such keys begin with it.
+func (a *Array) IsKey(key string, folder bool) bool {
+	if !folder && (key == meta.KeyV3 || key == meta.KeyV2Array || key == meta.KeyV2Attributes) {
+		return true
+	}
+	return a.meta.IsChunkKey(key, folder)
+}
+
+// ErrBudget is wrapped by errors about a chunk that alone needs more memory than [Budget] grants.
+var ErrBudget = mem.ErrBudget
+
+// ErrReadOnly is wrapped by errors of writes to a read-only store.
+var ErrReadOnly = errors.New("store cannot be written")
+
+func checkElement[T dtype.Element](a *Array) error {
+	if t := dtype.Of[T](); t != a.DType() {
+		return fmt.Errorf("%s: elements are %s, not %s", a.Location(), a.DType(), t)
+	}
+	return nil
 }

@@ -17,23 +17,27 @@ import (
 // readers reads an array, or little of it, in each way there is; all touch the chunk at [1, 0, 0].
 var readers = map[string]func(a *zarr.Array) error{
 	"whole": func(a *zarr.Array) error { return readRegion(a, a.Bounds()) },
-	"plane": func(a *zarr.Array) error { return readRegion(a, zarr.Region{[]int{32, 0, 0}, []int{1, 64, 64}}) },
-	"row":   func(a *zarr.Array) error { return readRegion(a, zarr.Region{[]int{63, 30, 20}, []int{1, 1, 2}}) },
+	"plane": func(a *zarr.Array) error {
+		return readRegion(a, zarr.Region{Start: []int{32, 0, 0}, Shape: []int{1, 64, 64}})
+	},
+	"row": func(a *zarr.Array) error {
+		return readRegion(a, zarr.Region{Start: []int{63, 30, 20}, Shape: []int{1, 1, 2}})
+	},
 	"column across chunks": func(a *zarr.Array) error {
-		return readRegion(a, zarr.Region{[]int{0, 5, 63}, []int{64, 1, 1}})
+		return readRegion(a, zarr.Region{Start: []int{0, 5, 63}, Shape: []int{64, 1, 1}})
 	},
 	"strided": func(a *zarr.Array) error {
-		return a.ReadStrided(context.Background(), zarr.Region{[]int{40, 0, 9}, []int{2, 8, 8}}, make([]byte, 4*2*8*9), []int{4 * 8 * 9, 4 * 9, 4})
+		return a.ReadStrided(context.Background(), zarr.Region{Start: []int{40, 0, 9}, Shape: []int{2, 8, 8}}, make([]byte, 4*2*8*9), []int{4 * 8 * 9, 4 * 9, 4})
 	},
 	"planes in blocks": func(a *zarr.Array) error {
 		if !a.InBlocks() {
-			return readRegion(a, zarr.Region{[]int{32, 0, 0}, []int{32, 64, 64}})
+			return readRegion(a, zarr.Region{Start: []int{32, 0, 0}, Shape: []int{32, 64, 64}})
 		}
-		r := zarr.Region{[]int{32, 0, 0}, []int{1, 64, 64}}
+		r := zarr.Region{Start: []int{32, 0, 0}, Shape: []int{1, 64, 64}}
 		return a.ReadPlanes(context.Background(), r, make([]byte, 4*64*64), func(int, []byte) error { return nil })
 	},
 	"part that is written": func(a *zarr.Array) error {
-		return a.Write(context.Background(), zarr.Region{[]int{33, 1, 1}, []int{1, 1, 1}}, make([]byte, 4))
+		return a.Write(context.Background(), zarr.Region{Start: []int{33, 1, 1}, Shape: []int{1, 1, 1}}, make([]byte, 4))
 	},
 }
 

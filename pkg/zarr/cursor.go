@@ -1,6 +1,8 @@
 package zarr
 
-import "sync"
+import (
+	"sync"
+)
 
 // cursor walks the work of one call: the chunk files that a region touches, in C order, and the units of each
 // (inner chunks, or pieces of plain elements). The workers of the call share it.
@@ -53,7 +55,7 @@ func (w *worker) newCursor(r Region, chunk, unit []int) *cursor {
 
 // readCursor returns the cursor of a reading call.
 func (w *worker) readCursor(r Region, a *Array) *cursor {
-	c := w.newCursor(r, a.meta.chunks, a.unit)
+	c := w.newCursor(r, a.meta.Chunks, a.unit)
 	c.reads = true
 	return c
 }

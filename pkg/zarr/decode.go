@@ -7,44 +7,46 @@ import (
 	"time"
 
 	"strata/pkg/meter"
+	"strata/pkg/zarr/box"
 	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
 // decode reads a box of the chunk that s stores. Box and strides are in the order of p.shape.
-func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+func (rd reader) decode(p *meta.Pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w := rd.w
-	if p.perm != nil {
-		v := w.vector(3 * len(p.perm))
-		n := len(p.perm)
+	if p.Perm != nil {
+		v := w.vector(3 * len(p.Perm))
+		n := len(p.Perm)
 		ps, pn, pt := v[:n], v[n:2*n], v[2*n:]
-		for i, d := range p.perm {
+		for i, d := range p.Perm {
 			ps[i], pn[i], pt[i] = start[d], shape[d], strides[d]
 		}
 		start, shape, strides = ps, pn, pt
 	}
 	switch {
-	case p.plain():
+	case p.Plain():
 		t := time.Now()
 		err := rd.plain(p, s, start, shape, dst, strides)
 		rd.w.turns.arrived()
 		rd.a.opts.meter.Since(meter.Read, t)
 		return err
-	case p.addressable():
+	case p.Addressable():
 		return rd.decodeShard(p, s, start, shape, dst, strides)
-	case p.shard != nil:
+	case p.Shard != nil:
 		return rd.decodeCodedShard(p, s, start, shape, dst, strides)
 	}
 	return rd.decodeChunk(p, s, start, shape, dst, strides)
 }
 
 // decodeChunk reads a box of a chunk of encoded elements.
-func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	if err := p.plausible(s.n); err != nil {
+func (rd reader) decodeChunk(p *meta.Pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	if err := p.Plausible(s.n); err != nil {
 		return &FormatError{Err: err}
 	}
-	if s.n > p.maxSize {
-		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
+	if s.n > p.MaxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.Bytes)}
 	}
 	enc, err := rd.encoded(p, s, start, shape)
 	if err != nil {
@@ -58,14 +60,14 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 
-	chain, enc, err := p.chain.Verify(enc) // all of it, however little is decoded
+	chain, enc, err := p.Chain.Verify(enc) // all of it, however little is decoded
 	if err != nil {
 		return asFormatError(err)
 	}
 	if s := w.planes; s != nil {
 		s.begin(w, p, start, shape, strides)
 		pd, _ := chain.Partial() // ReadPlanes has asked
-		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
+		err := pd.DecodeBlocks(&w.codec, enc, p.Bytes, s.emit)
 		t = t.Add(s.busy)
 		if err != nil && !errors.Is(err, errTaken) {
 			return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
@@ -77,26 +79,26 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 
 // decodeBox decodes a box of the chunk that key names from its stored form, which the codecs of chain made: in
 // place where the box is the chunk or its front, else as much of the chunk as it needs, which it copies.
-func (rd reader) decodeBox(p *pipeline, chain codec.Chain, key, enc []byte, start, shape []int, dst []byte, strides []int) error {
-	first, end := p.cover(start, shape)
+func (rd reader) decodeBox(p *meta.Pipeline, chain codec.Chain, key, enc []byte, start, shape []int, dst []byte, strides []int) error {
+	first, end := p.Cover(start, shape)
 	direct := 0 // bytes of the chunk to decode to dst
-	if contiguous(strides, shape, p.size) {
+	if box.Contiguous(strides, shape, p.Size) {
 		switch {
-		case slices.Equal(shape, p.stored):
-			direct = p.nbytes
-		case rd.w.front && len(dst) >= p.nbytes && p.front(start, shape):
+		case slices.Equal(shape, p.Stored):
+			direct = p.Bytes
+		case rd.w.front && len(dst) >= p.Bytes && p.Front(start, shape):
 			direct = end
 		}
 	}
 	if direct > 0 {
-		err := rd.decodeAll(chain, key, dst[:p.nbytes], enc, direct)
-		if err == nil && p.big {
-			swapBytes(dst[:direct], p.elem.SwapSize())
+		err := rd.decodeAll(chain, key, dst[:p.Bytes], enc, direct)
+		if err == nil && p.BigEndian {
+			box.SwapBytes(dst[:direct], p.DType.SwapSize())
 		}
 		return err
 	}
-	if len(chain) == 0 && len(enc) == p.nbytes && !p.big {
-		copyBox(dst, strides, enc[first:end], p.strides, shape, p.size)
+	if len(chain) == 0 && len(enc) == p.Bytes && !p.BigEndian {
+		box.Copy(dst, strides, enc[first:end], p.Strides, shape, p.Size)
 		return nil
 	}
 	if pd, ok := chain.Partial(); ok {
@@ -104,7 +106,7 @@ func (rd reader) decodeBox(p *pipeline, chain codec.Chain, key, enc []byte, star
 			return err
 		}
 	}
-	b, err := rd.w.buffer(p.nbytes)
+	b, err := rd.w.buffer(p.Bytes)
 	if err != nil {
 		return err
 	}
@@ -112,37 +114,37 @@ func (rd reader) decodeBox(p *pipeline, chain codec.Chain, key, enc []byte, star
 		return err
 	}
 	b = b[first:end]
-	if p.big {
-		swapBytes(b, p.elem.SwapSize())
+	if p.BigEndian {
+		box.SwapBytes(b, p.DType.SwapSize())
 	}
-	copyBox(dst, strides, b, p.strides, shape, p.size)
+	box.Copy(dst, strides, b, p.Strides, shape, p.Size)
 	return nil
 }
 
 // decodePart decodes a box without the rest of its chunk, if that is less work or needs less memory.
-func (rd reader) decodePart(p *pipeline, pd codec.PartialDecoder, enc []byte, start, shape []int, dst []byte, strides []int) (done bool, err error) {
+func (rd reader) decodePart(p *meta.Pipeline, pd codec.PartialDecoder, enc []byte, start, shape []int, dst []byte, strides []int) (done bool, err error) {
 	w := rd.w
-	first, end := p.cover(start, shape)
-	if n := end - first; n <= p.nbytes/2 {
+	first, end := p.Cover(start, shape)
+	if n := end - first; n <= p.Bytes/2 {
 		b, err := w.buffer(n)
 		if err != nil {
 			return false, err
 		}
-		if err := pd.DecodeRange(&w.codec, b, enc, first, p.nbytes); err != nil {
+		if err := pd.DecodeRange(&w.codec, b, enc, first, p.Bytes); err != nil {
 			return false, asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
 		}
-		if p.big {
-			swapBytes(b, p.elem.SwapSize())
+		if p.BigEndian {
+			box.SwapBytes(b, p.DType.SwapSize())
 		}
-		copyBox(dst, strides, b, p.strides, shape, p.size)
+		box.Copy(dst, strides, b, p.Strides, shape, p.Size)
 		return true, nil
 	}
 	last := len(shape) - 1
-	if p.big || last < 0 || strides[last] != p.size {
+	if p.BigEndian || last < 0 || strides[last] != p.Size {
 		return false, nil
 	}
 	w.scatter.begin(w, p, start, shape, dst, strides)
-	if err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, w.emit); err != nil {
+	if err := pd.DecodeBlocks(&w.codec, enc, p.Bytes, w.emit); err != nil {
 		return false, asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
 	}
 	return true, nil
@@ -171,23 +173,13 @@ func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
 	return w.decodeChain(c, dst, enc)
 }
 
-// cover returns the range of decoded bytes that holds a box, given in stored order.
-func (p *pipeline) cover(start, shape []int) (first, end int) {
-	end = p.size
-	for d, s := range p.strides {
-		first += start[d] * s
-		end += (shape[d] - 1) * s
-	}
-	return first, first + end
-}
-
 // decodeCodedShard reads a box of a shard that is encoded as a whole.
-func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+func (rd reader) decodeCodedShard(p *meta.Pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w := rd.w
-	if s.n > p.maxSize {
-		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a shard of %d bytes", s.n, p.nbytes)}
+	if s.n > p.MaxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a shard of %d bytes", s.n, p.Bytes)}
 	}
-	if err := p.plausible(s.n); err != nil {
+	if err := p.Plausible(s.n); err != nil {
 		return &FormatError{Err: err}
 	}
 	b, err := rd.bytes(s)
@@ -197,7 +189,7 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 	t := time.Now()
 	// how long a shard is follows only from its index: the codecs get room for
 	// the longest, of which memory is taken as they fill it
-	if b, err = w.decodeTail(p.chain, 0, int(min(p.longest, int64(len(b))<<16)), b); err != nil {
+	if b, err = w.decodeTail(p.Chain, 0, int(min(p.Longest, int64(len(b))<<16)), b); err != nil {
 		return err
 	}
 	rd.a.opts.meter.Since(meter.Decode, t)
@@ -205,7 +197,7 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 }
 
 // index returns the index of the shard s, from the file's cache if it was read before.
-func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
+func (rd reader) index(sh *meta.Sharding, s span) (*shardIndex, error) {
 	if s.f != nil {
 		if x := s.f.index(place{s.off, s.n}); x != nil {
 			return x, nil
@@ -239,22 +231,22 @@ func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 
 // decodeShard reads a box of a shard from each inner chunk that it touches. All arguments are in stored
 // order.
-func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	w, sh := rd.w, p.shard
+func (rd reader) decodeShard(p *meta.Pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w, sh := rd.w, p.Shard
 	x, err := rd.index(sh, s)
 	if err != nil {
 		return err
 	}
 	rank := len(shape)
 	v := w.vector(3 * rank)
-	inner, at, istart, ishape := sh.inner.shape, v[:rank], v[rank:2*rank], v[2*rank:]
+	inner, at, istart, ishape := sh.Inner.Shape, v[:rank], v[rank:2*rank], v[2*rank:]
 	for d := range rank {
 		at[d] = start[d] / inner[d]
 	}
 	for {
 		i, off := 0, 0
 		for d := range rank {
-			i = i*sh.grid[d] + at[d]
+			i = i*sh.Grid[d] + at[d]
 			origin := at[d] * inner[d]
 			lo, hi := max(start[d], origin), min(start[d]+shape[d], origin+inner[d])
 			istart[d], ishape[d] = lo-origin, hi-lo
@@ -270,7 +262,7 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 			}
 		default:
 			m := w.mark()
-			if err := rd.decode(sh.inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {
+			if err := rd.decode(sh.Inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {
 				return err
 			}
 			w.release(m)
@@ -286,4 +278,33 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 			return nil
 		}
 	}
+}
+
+// encoded returns the stored form of a chunk in scratch memory, or only as much of it as a box needs.
+func (rd reader) encoded(p *meta.Pipeline, s span, start, shape []int) ([]byte, error) {
+	if s.f == nil || rd.a.far > 0 || !rd.partly(p, start, shape) {
+		return rd.bytes(s)
+	}
+	b, err := rd.w.buffer(int(s.n))
+	if err != nil {
+		return nil, err
+	}
+	t := time.Now()
+	defer func() { rd.a.opts.meter.Since(meter.Read, t) }()
+	first, end := p.Cover(start, shape)
+	pd, _ := p.Chain.Partial() // partly has asked
+	return b, pd.FetchRange(b, first, end-first, p.Bytes, func(from, to int) error { return rd.readAt(s, b[from:to], int64(from)) })
+}
+
+// leastSpared is the number of decoded bytes that need not be fetched from which on parts of a stored chunk are read: about what another
+// system call costs.
+const leastSpared = 256 << 10
+
+// partly reports whether a box, in stored order, needs so little of a chunk that decodeChunk decodes only a range of it.
+func (rd reader) partly(p *meta.Pipeline, start, shape []int) bool {
+	if _, ok := p.Chain.Partial(); !ok || p.Shard != nil || rd.w.planes != nil || rd.w.front {
+		return false
+	}
+	first, end := p.Cover(start, shape)
+	return end-first <= p.Bytes/2 && p.Bytes-(end-first) >= leastSpared
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -33,9 +34,9 @@ func (d *documents) MetadataJSON() json.RawMessage {
 
 // set replaces the user attributes of the node at a path.
 func (d *documents) set(ctx context.Context, st store.Writer, path string, format int, attrs map[string]any) error {
-	raw, err := attributesJSON(attrs)
+	raw, err := meta.AttributesJSON(attrs)
 	if err != nil {
-		return inFile(st, path, err)
+		return meta.InFile(st, path, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,4 +46,27 @@ func (d *documents) set(ctx context.Context, st store.Writer, path string, forma
 	}
 	d.attributes, d.document = raw, document
 	return nil
+}
+
+// putAttributes writes attributes to the file that holds them and returns the node's document with the new
+// attributes. All other fields stay unchanged.
+func putAttributes(ctx context.Context, st store.Writer, path string, format int, document json.RawMessage, attrs map[string]json.RawMessage) (json.RawMessage, error) {
+	if format == 2 {
+		raw, err := meta.Marshal(attrs)
+		if err != nil {
+			return nil, meta.InFile(st, path, err)
+		}
+		return document, st.Put(ctx, store.Join(path, meta.KeyV2Attributes), raw)
+	}
+	m, err := meta.ParseDocument(document)
+	if err != nil {
+		return nil, meta.InFile(st, store.Join(path, meta.KeyV3), err)
+	}
+	if m["attributes"], err = meta.Marshal(attrs); err != nil {
+		return nil, meta.InFile(st, path, err)
+	}
+	if document, err = meta.Marshal(m); err != nil {
+		return nil, meta.InFile(st, path, err)
+	}
+	return document, st.Put(ctx, store.Join(path, meta.KeyV3), document)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -30,7 +31,7 @@ func TestEndlessDocument(t *testing.T) {
 	if _, err := Open(context.Background(), st, ""); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
-	if n := sent.Load(); n > maxMetadata+16<<20 { // what is on its way when nobody reads any more
+	if n := sent.Load(); n > meta.MaxDocument+16<<20 { // what is on its way when nobody reads any more
 		t.Errorf("the server sent %d bytes", n)
 	}
 }

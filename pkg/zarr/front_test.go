@@ -98,11 +98,11 @@ func TestReadFrontRefuses(t *testing.T) {
 		size int
 		want string
 	}{
-		"two chunks":     {Region{[]int{0, 0}, []int{8, 8}}, 64, "not the front of a chunk"},
-		"in the middle":  {Region{[]int{1, 0}, []int{2, 8}}, 64, "not the front of a chunk"},
-		"small buffer":   {Region{[]int{0, 0}, []int{2, 8}}, 15, "the buffer 15"},
-		"out of bounds":  {Region{[]int{8, 0}, []int{1, 8}}, 64, "region"},
-		"nothing to get": {Region{[]int{0, 0}, []int{0, 8}}, 0, ""},
+		"two chunks":     {Region{Start: []int{0, 0}, Shape: []int{8, 8}}, 64, "not the front of a chunk"},
+		"in the middle":  {Region{Start: []int{1, 0}, Shape: []int{2, 8}}, 64, "not the front of a chunk"},
+		"small buffer":   {Region{Start: []int{0, 0}, Shape: []int{2, 8}}, 15, "the buffer 15"},
+		"out of bounds":  {Region{Start: []int{8, 0}, Shape: []int{1, 8}}, 64, "region"},
+		"nothing to get": {Region{Start: []int{0, 0}, Shape: []int{0, 8}}, 0, ""},
 	} {
 		if err := a.ReadFront(ctx, c.r, make([]byte, c.size)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -112,7 +112,7 @@ func TestReadFrontRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fe *FormatError
-	if err := a.With().ReadFront(ctx, Region{[]int{0, 0}, []int{2, 8}}, make([]byte, 32)); !errors.As(err, &fe) {
+	if err := a.With().ReadFront(ctx, Region{Start: []int{0, 0}, Shape: []int{2, 8}}, make([]byte, 32)); !errors.As(err, &fe) {
 		t.Errorf("a damaged chunk: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -23,7 +24,7 @@ type Group struct {
 	format int
 	opts   options
 
-	consolidated map[string]consolidatedNode // by path below the group; nil: none
+	consolidated map[string]meta.Consolidated // by path below the group; nil: none
 
 	documents
 }
@@ -47,16 +48,16 @@ func (g *Group) isNode() {}
 
 // parseV3Group builds a group from its zarr.json.
 func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, document json.RawMessage, o options) (*Group, error) {
-	if err := checkUnknown(m, "zarr_format", "node_type", "attributes", "consolidated_metadata"); err != nil {
+	if err := meta.CheckUnknown(m, "zarr_format", "node_type", "attributes", "consolidated_metadata"); err != nil {
 		return nil, err
 	}
-	attrs, err := parseAttributes("attributes", m["attributes"])
+	attrs, err := meta.ParseAttributes("attributes", m["attributes"])
 	if err != nil {
 		return nil, err
 	}
 	g := &Group{st: st, path: path, format: 3, opts: o, documents: documents{attributes: attrs, document: document}}
-	if raw, ok := m["consolidated_metadata"]; ok && !isNull(raw) {
-		if g.consolidated, err = parseConsolidatedV3(raw); err != nil {
+	if raw, ok := m["consolidated_metadata"]; ok && !meta.IsNull(raw) {
+		if g.consolidated, err = meta.ParseConsolidatedV3(raw); err != nil {
 			return nil, err
 		}
 	}
@@ -65,32 +66,32 @@ func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, doc
 
 // openV2Group builds a group from its .zgroup and the files beside it.
 func openV2Group(ctx context.Context, st store.Store, path string, document json.RawMessage, o options) (*Group, error) {
-	key := store.Join(path, keyV2Group)
-	m, err := parseDocument(document)
+	key := store.Join(path, meta.KeyV2Group)
+	m, err := meta.ParseDocument(document)
 	if err == nil {
-		err = parseFormat(m, "2")
+		err = meta.ParseFormat(m, "2")
 	}
 	if err != nil {
-		return nil, inFile(st, key, err)
+		return nil, meta.InFile(st, key, err)
 	}
 	g := &Group{st: st, path: path, format: 2, opts: o, documents: documents{attributes: map[string]json.RawMessage{}, document: document}}
-	key = store.Join(path, keyV2Attributes)
+	key = store.Join(path, meta.KeyV2Attributes)
 	raw, err := getOptional(ctx, st, key)
 	if err != nil {
 		return nil, err
 	}
 	if raw != nil {
-		if g.attributes, err = parseAttributesFile(raw); err != nil {
-			return nil, inFile(st, key, err)
+		if g.attributes, err = meta.ParseAttributesFile(raw); err != nil {
+			return nil, meta.InFile(st, key, err)
 		}
 	}
-	key = store.Join(path, keyV2Consolidated)
+	key = store.Join(path, meta.KeyV2Consolidated)
 	if raw, err = getOptional(ctx, st, key); err != nil {
 		return nil, err
 	}
 	if raw != nil {
-		if g.consolidated, err = parseConsolidatedV2(raw); err != nil {
-			return nil, inFile(st, key, err)
+		if g.consolidated, err = meta.ParseConsolidatedV2(raw); err != nil {
+			return nil, meta.InFile(st, key, err)
 		}
 	}
 	return g, nil
@@ -104,7 +105,7 @@ func (g *Group) Open(ctx context.Context, path string) (Node, error) {
 	}
 	if c, ok := g.consolidated[path]; ok {
 		n, err := g.fromConsolidated(path, c)
-		return n, inFile(g.st, full, err)
+		return n, meta.InFile(g.st, full, err)
 	}
 	return open(ctx, g.st, full, g.opts)
 }
@@ -162,9 +163,9 @@ func (g *Group) Children(ctx context.Context) ([]string, error) {
 // CreateGroup writes the metadata of a new group of format 2 or 3 at path; "" is the root of the store. attrs
 // may be nil. The error wraps fs.ErrExist if there is an array or group already.
 func CreateGroup(ctx context.Context, st store.Writer, path string, format int, attrs map[string]any, opts ...Option) (*Group, error) {
-	raw, err := attributesJSON(attrs)
+	raw, err := meta.AttributesJSON(attrs)
 	if err != nil {
-		return nil, inFile(st, path, err)
+		return nil, meta.InFile(st, path, err)
 	}
 	if err := vacant(ctx, st, path); err != nil {
 		return nil, err
@@ -173,13 +174,13 @@ func CreateGroup(ctx context.Context, st store.Writer, path string, format int, 
 	switch format {
 	case 2:
 		g.document = json.RawMessage("{\n  \"zarr_format\": 2\n}")
-		err = putV2(ctx, st, path, keyV2Group, g.document, raw)
+		err = putV2(ctx, st, path, meta.KeyV2Group, g.document, raw)
 	case 3:
-		if g.document, err = marshal(groupJSON{raw, 3, "group"}); err == nil {
-			err = st.Put(ctx, store.Join(path, keyV3), g.document)
+		if g.document, err = meta.Marshal(groupJSON{raw, 3, "group"}); err == nil {
+			err = st.Put(ctx, store.Join(path, meta.KeyV3), g.document)
 		}
 	default:
-		err = inFile(st, path, fieldError("format", "is %d, must be 2 or 3", format))
+		err = meta.InFile(st, path, meta.FieldError("format", "is %d, must be 2 or 3", format))
 	}
 	if err != nil {
 		return nil, err
@@ -201,4 +202,38 @@ func (g *Group) SetAttributes(ctx context.Context, attrs map[string]any) error {
 		return fmt.Errorf("%s: %w", g.Location(), ErrReadOnly)
 	}
 	return g.set(ctx, st, g.path, g.format, attrs)
+}
+
+// fromConsolidated builds the node at a path below g without reading any file.
+func (g *Group) fromConsolidated(path string, c meta.Consolidated) (Node, error) {
+	full := store.Join(g.path, path)
+	var n Node
+	if g.format == 3 {
+		var err error
+		if n, err = parseNode(g.st, full, c.Document, g.opts); err != nil {
+			return nil, err
+		}
+	} else if c.Array {
+		md, err := meta.ParseV2Array(c.Document, c.Attributes)
+		if err != nil {
+			return nil, err
+		}
+		n = newArray(g.st, full, md, g.opts)
+	} else {
+		attrs, err := meta.ParseAttributes("", c.Attributes)
+		if err != nil {
+			return nil, err
+		}
+		n = &Group{st: g.st, path: full, format: 2, opts: g.opts, documents: documents{attributes: attrs, document: c.Document}}
+	}
+	if sub, ok := n.(*Group); ok {
+		// what the whole says of the group's children goes before its own word
+		sub.consolidated = map[string]meta.Consolidated{}
+		for p, c := range g.consolidated {
+			if rest, ok := strings.CutPrefix(p, path+"/"); ok {
+				sub.consolidated[rest] = c
+			}
+		}
+	}
+	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"strata/pkg/meter"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -68,7 +69,7 @@ func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, c
 	w := takeWorker()
 	defer w.giveBack()
 	rank := len(r.Shape)
-	c := w.newCursor(r, a.meta.chunks, nil)
+	c := w.newCursor(r, a.meta.Chunks, nil)
 	t := w.newTask(rank)
 	var chunks []Located
 	for c.next(t) {
@@ -78,7 +79,7 @@ func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, c
 		w.key = a.appendKey(w.key[:0], t.file)
 		m := w.mark()
 		var err error
-		if a.meta.pipe.shard == nil {
+		if a.meta.Pipeline.Shard == nil {
 			chunks, err = a.locateChunk(ctx, w, t, chunks[:0], take)
 		} else {
 			chunks, err = a.locateInShard(ctx, w, t, chunks[:0], take)
@@ -95,7 +96,7 @@ func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, c
 func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
 	start := make([]int, len(t.file))
 	for d, i := range t.file {
-		start[d] = i * a.meta.chunks[d]
+		start[d] = i * a.meta.Chunks[d]
 	}
 	key := string(w.key)
 	o, err := a.st.Open(ctx, key)
@@ -118,10 +119,10 @@ func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Lo
 
 // locateInShard passes on the chunks of a shard that the task's box touches.
 func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
-	sh := a.meta.pipe.shard
+	sh := a.meta.Pipeline.Shard
 	origin := w.vector(len(t.file))
 	for d, i := range t.file {
-		origin[d] = i * a.meta.chunks[d]
+		origin[d] = i * a.meta.Chunks[d]
 	}
 	file, err := a.objects.open(ctx, a.st, w.key, -1)
 	rd := reader{a: a, w: w, ctx: ctx}
@@ -138,17 +139,17 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 			return chunks, inFileUnlessNamed(a.st, file.key, err)
 		}
 	}
-	inner := w.newCursor(Region{t.start, t.shape}, sh.inner.shape, nil)
+	inner := w.newCursor(Region{Start: t.start, Shape: t.shape}, sh.Inner.Shape, nil)
 	in := w.newTask(len(t.file))
 	for inner.next(in) {
 		l := Located{Start: make([]int, len(in.file)), Size: -1}
 		for d, i := range in.file {
-			l.Start[d] = i * sh.inner.shape[d]
+			l.Start[d] = i * sh.Inner.Shape[d]
 		}
 		if x != nil {
-			off, n, ok, err := rd.lookup(sh, x, s, sh.ordinal(origin, l.Start))
+			off, n, ok, err := rd.lookup(sh, x, s, sh.Ordinal(origin, l.Start))
 			if err != nil {
-				return chunks, inFile(a.st, file.key, err)
+				return chunks, meta.InFile(a.st, file.key, err)
 			}
 			if ok {
 				l.Offset, l.Size = off, n
@@ -171,15 +172,15 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 // encoded by itself, in a file of its own or in a shard of only such chunks and an index, and decodes to C
 // order and native byte order. Otherwise the error gives the reason.
 func (a *Array) Elementary() error {
-	outer, inner := a.meta.pipe, a.innermost()
+	outer, inner := a.meta.Pipeline, a.innermost()
 	switch {
-	case outer.perm != nil || inner.perm != nil:
+	case outer.Perm != nil || inner.Perm != nil:
 		return errors.New("chunks are not stored in C order")
-	case inner.big:
+	case inner.BigEndian:
 		return errors.New("elements are stored most significant byte first")
-	case outer != inner && !outer.addressable():
+	case outer != inner && !outer.Addressable():
 		return errors.New("shards are encoded as a whole")
-	case outer != inner && outer.shard.inner != inner:
+	case outer != inner && outer.Shard.Inner != inner:
 		return errors.New("shards lie in shards")
 	}
 	return nil

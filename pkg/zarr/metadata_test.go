@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,129 +12,12 @@ import (
 	"unicode/utf8"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/box"
 	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 	"strata/tests/corpus"
 )
-
-func TestFillValues(t *testing.T) {
-	const nan32 = 0x7fc00000
-	for _, c := range []struct {
-		raw    string
-		t      dtype.Type
-		format int
-		bits   uint64
-		ok     bool
-	}{
-		{"true", dtype.Bool, 3, 1, true},
-		{"false", dtype.Bool, 2, 0, true},
-		{"1", dtype.Bool, 3, 1, true},
-		{"1", dtype.Bool, 2, 1, true},
-		{"2", dtype.Bool, 2, 0, false},
-		{"-128", dtype.Int8, 3, 0x80, true},
-		{"-129", dtype.Int8, 3, 0, false},
-		{"255", dtype.Uint8, 3, 255, true},
-		{"256", dtype.Uint8, 3, 0, false},
-		{"-1", dtype.Uint8, 3, 0, false},
-		{"-9223372036854775808", dtype.Int64, 3, 1 << 63, true},
-		{"18446744073709551615", dtype.Uint64, 3, math.MaxUint64, true},
-		{"18446744073709551616", dtype.Uint64, 3, 0, false},
-		{"3.0", dtype.Int32, 3, 3, true},
-		{"3.0", dtype.Int32, 2, 3, true},
-		{"3.5", dtype.Int32, 2, 0, false},
-		{"1e3", dtype.Int32, 3, 1000, true},
-		{`"0"`, dtype.Uint16, 2, 0, true},
-		{`"-1"`, dtype.Int16, 2, 0xffff, true},
-		{`"0.0"`, dtype.Float32, 2, 0, true},
-		{`"0"`, dtype.Float32, 3, 0, true},
-		{`"x"`, dtype.Uint16, 2, 0, false},
-		{`"70000"`, dtype.Uint16, 2, 0, false},
-		{"18446744073709551615.0", dtype.Uint64, 2, 1<<64 - 1, true},
-		{`"1"`, dtype.Bool, 2, 1, true},
-		{"2", dtype.Bool, 2, 0, false},
-		{"null", dtype.Int32, 3, 0, false},
-		{"null", dtype.Int32, 2, 0, true},
-		{`"NaN"`, dtype.Int32, 2, 0, false},
-		{"3", dtype.Float32, 3, uint64(math.Float32bits(3)), true},
-		{"-0.0", dtype.Float32, 3, 1 << 31, true},
-		{`"NaN"`, dtype.Float32, 3, nan32, true},
-		{`"NaN"`, dtype.Float64, 3, 0x7ff8000000000000, true},
-		{`"NaN"`, dtype.Float16, 2, 0x7e00, true},
-		{`"Infinity"`, dtype.Float32, 3, 0x7f800000, true},
-		{`"-Infinity"`, dtype.Float64, 3, 0xfff0000000000000, true},
-		{`"0x7fc00001"`, dtype.Float32, 3, 0x7fc00001, true},
-		{`"0x7fc001"`, dtype.Float32, 3, 0, false},
-		{`"0x7fc0000g"`, dtype.Float32, 3, 0, false},
-		{`"0x7e01"`, dtype.Float16, 3, 0x7e01, true},
-		{"65504", dtype.Float16, 3, 0x7bff, true},
-		{"65520", dtype.Float16, 3, 0, false},
-		{"1.00048828125", dtype.Float16, 3, 0x3c00, true},      // halfway: to even
-		{"1.0004882812500002", dtype.Float16, 3, 0x3c01, true}, // above halfway, which float32 does not see
-		{"-1.0014648437499998", dtype.Float16, 3, 0xbc01, true},
-		{"1e39", dtype.Float32, 3, 0, false},
-		{"1e400", dtype.Float64, 3, 0, false},
-		{"5e-324", dtype.Float64, 3, 1, true},
-		{"true", dtype.Float64, 3, 0, false},
-		{`"nan"`, dtype.Float64, 3, 0, false},
-		{"[1]", dtype.Float64, 3, 0, false},
-		{`["NaN",1.5]`, dtype.Complex64, 3, uint64(math.Float32bits(1.5))<<32 | nan32, true},
-		{"[1.5]", dtype.Complex64, 3, 0, false},
-		{"1.5", dtype.Complex64, 3, 0, false},
-		{"1.5", dtype.Complex64, 2, uint64(math.Float32bits(1.5)), true},
-	} {
-		b, err := parseFill("fill_value", json.RawMessage(c.raw), c.t, c.format)
-		if c.ok != (err == nil) {
-			t.Errorf("%s as %s in format %d: %v", c.raw, c.t, c.format, err)
-			continue
-		}
-		if err != nil {
-			var fe *FormatError
-			if !errors.As(err, &fe) || fe.Field != "fill_value" {
-				t.Errorf("%s: %v", c.raw, err)
-			}
-			continue
-		}
-		if getUint(b) != c.bits {
-			t.Errorf("%s as %s: %#x, want %#x", c.raw, c.t, getUint(b), c.bits)
-		}
-		if c.format == 3 {
-			again, err := parseFill("", encodeFill(b, c.t, 3), c.t, 3)
-			if err != nil || !bytes.Equal(again, b) {
-				t.Errorf("%s: written as %s, read as %x, %v", c.raw, encodeFill(b, c.t, 3), again, err)
-			}
-		}
-	}
-}
-
-func TestFillOfSpecs(t *testing.T) {
-	for _, c := range []struct {
-		fill any
-		t    dtype.Type
-		want string
-	}{
-		{nil, dtype.Uint16, "0"},
-		{7, dtype.Uint16, "7"},
-		{7.0, dtype.Uint16, "7"},
-		{true, dtype.Bool, "true"},
-		{math.NaN(), dtype.Float32, `"NaN"`},
-		{float32(math.Inf(-1)), dtype.Float64, `"-Infinity"`},
-		{0.1, dtype.Float32, "0.1"},
-		{"NaN", dtype.Float64, `"NaN"`},
-		{[]byte{1, 0, 0xc0, 0x7f}, dtype.Float32, `"0x7fc00001"`},
-		{complex(math.NaN(), math.Inf(-1)), dtype.Complex128, `["NaN","-Infinity"]`},
-		{complex(1, -2), dtype.Complex64, "[1.0,-2.0]"},
-		{complex64(complex(1, -2)), dtype.Complex128, "[1.0,-2.0]"},
-	} {
-		b, err := fillBytes(c.fill, c.t, 3)
-		if err != nil {
-			t.Errorf("%v as %s: %v", c.fill, c.t, err)
-			continue
-		}
-		if got := string(encodeFill(b, c.t, 3)); got != c.want {
-			t.Errorf("%v as %s: %s, want %s", c.fill, c.t, got, c.want)
-		}
-	}
-}
 
 // What an array's metadata says comes back from a document written of it.
 func TestSpecRoundTrip(t *testing.T) {
@@ -215,9 +97,9 @@ func TestFieldsAreNamed(t *testing.T) {
 		if doc == c.doc {
 			t.Fatalf("%s is not in the document", c.old)
 		}
-		key := keyV3
+		key := meta.KeyV3
 		if c.doc == v2 {
-			key = keyV2Array
+			key = meta.KeyV2Array
 		}
 		st := store.Memory()
 		if err := st.Put(t.Context(), key, []byte(doc)); err != nil {
@@ -235,12 +117,12 @@ func TestFieldsAreNamed(t *testing.T) {
 func checkSplit(t *testing.T, raw []byte) {
 	var want map[string]json.RawMessage
 	if !utf8.Valid(raw) || json.Unmarshal(raw, &want) != nil || want == nil {
-		if m, err := parseDocument(raw); err == nil {
+		if m, err := meta.ParseDocument(raw); err == nil {
 			t.Fatalf("%q: split into %q", raw, m)
 		}
 		return
 	}
-	got, err := parseDocument(raw)
+	got, err := meta.ParseDocument(raw)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%q: split into %q, %v, want %q", raw, got, err, want)
 	}
@@ -249,7 +131,7 @@ func checkSplit(t *testing.T, raw []byte) {
 			t.Fatalf("%q: member %q is %q, want %q", raw, k, got[k], v)
 		}
 		var list []json.RawMessage
-		l, ok := parseList(v)
+		l, ok := meta.ParseList(v)
 		if isList := json.Unmarshal(v, &list) == nil && list != nil; ok != isList || len(l) != len(list) {
 			t.Fatalf("%q: list %q, want %q", v, l, list)
 		}
@@ -288,7 +170,7 @@ func TestPythonsNonFiniteNumbers(t *testing.T) {
 		string(attrs["NaN"]) != `"NaN, \"Infinity\""` {
 		t.Errorf("attributes %s", attrs)
 	}
-	if got := getUint(a.Fill()); got != 0x7fc00000 {
+	if got := meta.GetUint(a.Fill()); got != 0x7fc00000 {
 		t.Errorf("fill value %#x", got)
 	}
 	if _, err := Open(t.Context(), st, "y"); err == nil || !strings.Contains(err.Error(), "y/.zattrs") {
@@ -308,10 +190,10 @@ func addCorpus(f *testing.F, names ...string) {
 
 // checkParsed is what must hold of any array that is opened: it can be read
 // where nothing is stored, and what it says of itself is sound.
-func checkParsed(t *testing.T, md *metadata) {
+func checkParsed(t *testing.T, md *meta.Array) {
 	a := newArray(store.Memory(), "", md, options{workers: 1})
 	r := a.Bounds()
-	n := md.elem.Size()
+	n := md.DType.Size()
 	for d := range r.Shape {
 		r.Shape[d] = min(r.Shape[d], 3)
 		n *= r.Shape[d]
@@ -326,13 +208,13 @@ func checkParsed(t *testing.T, md *metadata) {
 	if err := a.Read(t.Context(), r, dst); err != nil {
 		t.Fatal(err)
 	}
-	if !isFill(dst, md.fill) && n > 0 {
-		t.Fatalf("read %x, fill value %x", dst, md.fill)
+	if !box.IsFill(dst, md.Fill) && n > 0 {
+		t.Fatalf("read %x, fill value %x", dst, md.Fill)
 	}
 }
 
 func FuzzMetadataV3(f *testing.F) {
-	addCorpus(f, keyV3)
+	addCorpus(f, meta.KeyV3)
 	for _, codecs := range []string{`["scale_offset", "bytes"]`, `[{"name": "scale_offset", "configuration": {"offset": -10, "scale": "0x3f800000"}}, {"name": "cast_value",
 		"configuration": {"data_type": "uint8", "rounding": "towards-zero", "out_of_range": "wrap", "scalar_map": {"decode": [[0, "NaN"]]}}}, "bytes"]`,
 		`[{"name": "transpose", "configuration": {"order": [0]}}, {"name": "numcodecs.delta", "configuration": {"dtype": ">f4"}}, {"name": "bytes", "configuration": {"endian": "big"}}]`} {
@@ -350,7 +232,7 @@ func FuzzMetadataV3(f *testing.F) {
 		switch n := n.(type) {
 		case *Array:
 			checkParsed(t, n.meta)
-			again, err := encodeV3(n.meta)
+			again, err := meta.EncodeV3(n.meta)
 			if err != nil {
 				return // a codec without a form of its own
 			}
@@ -369,12 +251,12 @@ func FuzzMetadataV3(f *testing.F) {
 }
 
 func FuzzMetadataV2(f *testing.F) {
-	addCorpus(f, keyV2Array, keyV2Consolidated)
+	addCorpus(f, meta.KeyV2Array, meta.KeyV2Consolidated)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if md, err := parseV2Array(b, nil); err == nil {
+		if md, err := meta.ParseV2Array(b, nil); err == nil {
 			checkParsed(t, md)
 		}
-		nodes, err := parseConsolidatedV2(b)
+		nodes, err := meta.ParseConsolidatedV2(b)
 		if err != nil {
 			return
 		}
@@ -412,7 +294,7 @@ func FuzzShardIndex(f *testing.F) {
 		doc := `{"zarr_format":3,"node_type":"array","shape":[8,6],"data_type":"int32","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4,6]}},` +
 			`"chunk_key_encoding":"default","fill_value":7,"codecs":[{"name":"sharding_indexed","configuration":{"chunk_shape":[2,3],"codecs":[` + codecs +
 			`],"index_codecs":[` + index + `],"index_location":"` + location + `"}}]}`
-		for key, v := range map[string][]byte{keyV3: []byte(doc), "c/0/0": b} {
+		for key, v := range map[string][]byte{meta.KeyV3: []byte(doc), "c/0/0": b} {
 			if err := st.Put(t.Context(), key, v); err != nil {
 				t.Fatal(err)
 			}
@@ -422,8 +304,8 @@ func FuzzShardIndex(f *testing.F) {
 			t.Fatal(err)
 		}
 		whole, part := make([]byte, 96), make([]byte, 24)
-		wholeErr := a.Read(t.Context(), Region{[]int{0, 0}, []int{4, 6}}, whole)
-		partErr := a.Read(t.Context(), Region{[]int{2, 3}, []int{2, 3}}, part)
+		wholeErr := a.Read(t.Context(), Region{Start: []int{0, 0}, Shape: []int{4, 6}}, whole)
+		partErr := a.Read(t.Context(), Region{Start: []int{2, 3}, Shape: []int{2, 3}}, part)
 		if wholeErr == nil && partErr != nil {
 			t.Fatalf("the shard can be read, a chunk of it cannot: %v", partErr)
 		}

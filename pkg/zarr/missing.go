@@ -2,12 +2,16 @@ package zarr
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"strata/pkg/mem"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 )
 
 // ErrMissing is wrapped by errors of reads that hit a chunk that is not stored, if [Missing.Refuse] is set.
@@ -77,7 +81,7 @@ func (x *Absent) Lost() (n int64, ok bool) {
 func (x *Absent) All() bool {
 	n := 1
 	for d, c := range x.Array.Chunks() {
-		n = mem.Product(n, ceilDiv(x.Array.meta.shape[d], c))
+		n = mem.Product(n, box.CeilDiv(x.Array.meta.Shape[d], c))
 	}
 	return x.Chunks >= int64(n)
 }
@@ -111,7 +115,7 @@ func (x *Absent) String() string {
 
 // chunkLocation names a chunk of the grid of Chunks by its file and, in a shard, its index.
 func (a *Array) chunkLocation(index []int) string {
-	if a.meta.pipe.shard == nil {
+	if a.meta.Pipeline.Shard == nil {
 		return a.st.Location(a.ChunkKey(index))
 	}
 	return fmt.Sprintf("%s: chunk %v", a.st.Location(a.ChunkKey(a.fileOf(index))), index)
@@ -121,7 +125,7 @@ func (a *Array) chunkLocation(index []int) string {
 func (a *Array) fileOf(index []int) []int {
 	file := make([]int, len(index))
 	for d, n := range a.Chunks() {
-		file[d] = index[d] * n / a.meta.chunks[d]
+		file[d] = index[d] * n / a.meta.Chunks[d]
 	}
 	return file
 }
@@ -131,7 +135,7 @@ func (m *Missing) note(a *Array, index []int) error {
 	if m.Refuse {
 		if acc, ok := a.Account(); !ok || acc.Stored == acc.Chunks {
 			err := &FormatError{Path: a.st.Location(a.ChunkKey(a.fileOf(index))), Err: ErrMissing}
-			if a.meta.pipe.shard != nil {
+			if a.meta.Pipeline.Shard != nil {
 				err.Field = fmt.Sprintf("chunk %v", index)
 			}
 			return err
@@ -139,7 +143,7 @@ func (m *Missing) note(a *Array, index []int) error {
 	}
 	n := uint64(0)
 	for d, c := range a.Chunks() {
-		n = n*uint64(ceilDiv(a.meta.shape[d], c)) + uint64(index[d])
+		n = n*uint64(box.CeilDiv(a.meta.Shape[d], c)) + uint64(index[d])
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,4 +203,34 @@ func (m *Missing) noteBox(a *Array, start, shape []int) error {
 			return nil
 		}
 	}
+}
+
+// Account returns the account in the array's attributes; ok is false if there is none or it does not fit the
+// chunk grid.
+func (a *Array) Account() (acc Account, ok bool) {
+	raw := a.Attributes()[AccountKey]
+	n, counted := meta.GridCount(a.meta.Shape, a.Chunks())
+	if raw == nil || !counted || json.Unmarshal(raw, &acc) != nil {
+		return Account{}, false
+	}
+	if acc.Chunks != n || acc.Stored < 0 || acc.Stored > n {
+		return Account{}, false
+	}
+	return acc, true
+}
+
+// WriteAccount writes the number of stored chunks to the array's attributes. It expects that each chunk was
+// written exactly once, through a or an array derived from it by With. Arrays with nested shards do not count
+// their chunks; for them it removes the account.
+func (a *Array) WriteAccount(ctx context.Context) error {
+	attrs := map[string]any{}
+	for k, v := range a.Attributes() {
+		attrs[k] = v
+	}
+	delete(attrs, AccountKey)
+	nested := a.meta.Pipeline.Shard != nil && !a.meta.Pipeline.Streams()
+	if n, ok := meta.GridCount(a.meta.Shape, a.Chunks()); ok && !nested {
+		attrs[AccountKey] = Account{Chunks: n, Stored: n - a.omitted.Load()}
+	}
+	return a.SetAttributes(ctx, attrs)
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"strata/pkg/mem"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -30,29 +31,29 @@ func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Nod
 
 func open(ctx context.Context, st store.Store, path string, o options) (Node, error) {
 	p := probe{ctx: ctx, st: st}
-	key := store.Join(path, keyV3)
+	key := store.Join(path, meta.KeyV3)
 	if document, ok := p.document(key); ok {
 		n, err := parseNode(st, path, document, o)
-		return n, inFile(st, key, err)
+		return n, meta.InFile(st, key, err)
 	}
-	key = store.Join(path, keyV2Array)
+	key = store.Join(path, meta.KeyV2Array)
 	if document, ok := p.document(key); ok {
-		attrs, some := p.document(store.Join(path, keyV2Attributes))
+		attrs, some := p.document(store.Join(path, meta.KeyV2Attributes))
 		if p.err != nil {
 			return nil, p.err
 		}
-		md, err := parseV2Array(document, nil)
+		md, err := meta.ParseV2Array(document, nil)
 		if err != nil {
-			return nil, inFile(st, key, err)
+			return nil, meta.InFile(st, key, err)
 		}
 		if some {
-			if md.attributes, err = parseAttributesFile(attrs); err != nil {
-				return nil, inFile(st, store.Join(path, keyV2Attributes), err)
+			if md.Attributes, err = meta.ParseAttributesFile(attrs); err != nil {
+				return nil, meta.InFile(st, store.Join(path, meta.KeyV2Attributes), err)
 			}
 		}
 		return newArray(st, path, md, o), nil
 	}
-	key = store.Join(path, keyV2Group)
+	key = store.Join(path, meta.KeyV2Group)
 	if document, ok := p.document(key); ok {
 		return openV2Group(ctx, st, path, document, o)
 	}
@@ -63,7 +64,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 		return nil, fmt.Errorf("%w: access to all that may be here is denied, or nothing is: %w", p.denied, fs.ErrNotExist)
 	}
 	return nil, fmt.Errorf("%s: no Zarr array or group (no %s, %s or %s): %w",
-		st.Location(path), keyV3, keyV2Array, keyV2Group, fs.ErrNotExist)
+		st.Location(path), meta.KeyV3, meta.KeyV2Array, meta.KeyV2Group, fs.ErrNotExist)
 }
 
 // probe looks for metadata files one after the other. A server that does not let its keys be listed may deny access to those that are
@@ -103,14 +104,14 @@ func deniedAfar(st store.Store, err error) bool {
 
 // parseNode builds a node from a format 3 document.
 func parseNode(st store.Store, path string, document json.RawMessage, o options) (Node, error) {
-	m, nodeType, err := parseV3Node(document)
+	m, nodeType, err := meta.ParseV3Node(document)
 	if err != nil {
 		return nil, err
 	}
 	if nodeType == "group" {
 		return parseV3Group(st, path, m, document, o)
 	}
-	md, err := parseV3Array(m, document)
+	md, err := meta.ParseV3Array(m, document)
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +120,14 @@ func parseNode(st store.Store, path string, document json.RawMessage, o options)
 
 // getDocument reads a metadata file.
 func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error) {
-	b, err := st.Get(ctx, key, nil, maxMetadata)
+	b, err := st.Get(ctx, key, nil, meta.MaxDocument)
 	if err != nil {
 		return nil, err
 	}
 	if err := affordable(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.Location(key), err)
 	}
-	return quoteNonFinite(bytes.TrimPrefix(b, []byte(byteOrderMark))), nil
+	return meta.QuoteNonFinite(bytes.TrimPrefix(b, []byte(byteOrderMark))), nil
 }
 
 // byteOrderMark is what some editors put before a text; parsers may ignore it (RFC 8259, 8.1).

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -216,3 +217,17 @@ func (c *objectCache) clear() {
 
 // place locates a shard in a file.
 type place struct{ off, n int64 }
+
+// shardIndex holds the index of a shard: for each inner chunk, in C order of stored dimensions, the place of
+// its bytes. A long index is not held as a whole; its pages are read on demand.
+type shardIndex struct {
+	count   int
+	entries []meta.IndexEntry // nil: in pages
+
+	mu    sync.Mutex
+	pages map[int][]meta.IndexEntry // some, by their number
+	order []int                     // of the pages, as they came
+}
+
+// bytes returns the maximum memory that the index needs.
+func (x *shardIndex) bytes() int64 { return meta.EntryBytes * int64(min(x.count, meta.WholeIndex)) }

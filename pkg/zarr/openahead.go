@@ -65,19 +65,19 @@ const frontBytes = 16 << 20
 // whole, of which a quarter is surely stored if it is not compressed by more. Most memory and requests are left to
 // fetch chunks.
 func (a *Array) takeFront(c *cursor, workers int) int64 {
-	p := a.meta.pipe
-	if _, ok := a.st.(store.Starter); !ok || !c.reads || a.far == 0 || workers == 0 || p.shard == nil || !p.addressable() {
+	p := a.meta.Pipeline
+	if _, ok := a.st.(store.Starter); !ok || !c.reads || a.far == 0 || workers == 0 || p.Shard == nil || !p.Addressable() {
 		return 0
 	}
-	for d, n := range p.shape {
-		if c.region.Start[d]%n != 0 || c.region.Shape[d] < min(n, a.meta.shape[d]-c.region.Start[d]) {
+	for d, n := range p.Shape {
+		if c.region.Start[d]%n != 0 || c.region.Shape[d] < min(n, a.meta.Shape[d]-c.region.Start[d]) {
 			return 0
 		}
 	}
 	ahead.mu.Lock()
 	most := min(frontBytes, ahead.size/4)
 	ahead.mu.Unlock()
-	size := min(min(int64(p.nbytes)/4, most)/store.FrontPart, int64(a.far)/4) * store.FrontPart
+	size := min(min(int64(p.Bytes)/4, most)/store.FrontPart, int64(a.far)/4) * store.FrontPart
 	if size <= 0 || ahead.take(size, 1) == 0 {
 		return 0
 	}

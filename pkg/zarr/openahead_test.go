@@ -86,9 +86,9 @@ func TestBeginningOfShardIsNotAlwaysRead(t *testing.T) {
 		pool     int64
 		requests int
 	}{
-		"part":       {Region{[]int{1, 0}, []int{63, 65536}}, AheadBytes, 8},
-		"no memory":  {Region{[]int{0, 0}, []int{64, 65536}}, 3 << 20, 8},
-		"one by one": {Region{[]int{0, 0}, []int{64, 65536}}, AheadBytes, 1},
+		"part":       {Region{Start: []int{1, 0}, Shape: []int{63, 65536}}, AheadBytes, 8},
+		"no memory":  {Region{Start: []int{0, 0}, Shape: []int{64, 65536}}, 3 << 20, 8},
+		"one by one": {Region{Start: []int{0, 0}, Shape: []int{64, 65536}}, AheadBytes, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer SetAhead(AheadBytes)

@@ -32,7 +32,7 @@ func TestPartOfChunk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left := Region{[]int{0, 0, 0}, shape}
+		left := Region{Start: []int{0, 0, 0}, Shape: shape}
 		if err := a.Write(ctx, left, v); err != nil { // the chunk on the right is not stored
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestPartOfChunk(t *testing.T) {
 		for _, part := range [][2]int{{0, 1}, {17, 1}, {38, 2}, {3, 20}, {0, 21}} {
 			before := m.BytesRead()
 			got := make([]byte, part[1]*plane)
-			if err := a.Read(ctx, Region{[]int{part[0], 0, 0}, []int{part[1], 128, 128}}, got); err != nil {
+			if err := a.Read(ctx, Region{Start: []int{part[0], 0, 0}, Shape: []int{part[1], 128, 128}}, got); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got, v[part[0]*plane:][:len(got)]) {
@@ -56,7 +56,7 @@ func TestPartOfChunk(t *testing.T) {
 			}
 		}
 		got := make([]float32, 128*128)
-		if err := a.Read(ctx, Region{[]int{5, 0, 128}, []int{1, 128, 128}}, dtype.Bytes(got)); err != nil {
+		if err := a.Read(ctx, Region{Start: []int{5, 0, 128}, Shape: []int{1, 128, 128}}, dtype.Bytes(got)); err != nil {
 			t.Fatal(err)
 		}
 		for i, f := range got {

@@ -3,6 +3,8 @@ package zarr
 import (
 	"fmt"
 
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -32,40 +34,40 @@ func (rd reader) slab() (slab, gap int) {
 
 // plain reads a box of unencoded elements, in stored order. It reads runs that are contiguous in file and
 // memory in place, and short runs together with the bytes between them.
-func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	if s.n != int64(p.nbytes) {
-		return &FormatError{Err: fmt.Errorf("%d bytes stored, a chunk of %v %s has %d", s.n, p.shape, p.elem, p.nbytes)}
+func (rd reader) plain(p *meta.Pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	if s.n != int64(p.Bytes) {
+		return &FormatError{Err: fmt.Errorf("%d bytes stored, a chunk of %v %s has %d", s.n, p.Shape, p.DType, p.Bytes)}
 	}
-	first, _ := p.cover(start, shape)
-	run, d := p.size, len(shape)-1 // d becomes the last dimension outside a run
+	first, _ := p.Cover(start, shape)
+	run, d := p.Size, len(shape)-1 // d becomes the last dimension outside a run
 	for ; d >= 0; d-- {
 		if shape[d] == 1 {
 			continue
 		}
-		if strides[d] != run || p.strides[d] != run {
+		if strides[d] != run || p.Strides[d] != run {
 			break
 		}
 		run *= shape[d]
 	}
-	if d >= 0 && run >= rowBytes && s.f != nil && p.strides[d] == run {
+	if d >= 0 && run >= rowBytes && s.f != nil && p.Strides[d] == run {
 		if o, ok := s.f.object.(store.RowReader); ok {
-			return rd.plainRows(p, o, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
+			return rd.plainRows(p, o, s, int64(first), p.Strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
 		}
 	}
-	if _, gap := rd.slab(); d >= 0 && run+p.strides[d] <= gap || d >= 0 && run == p.size {
-		return rd.plainSlabs(p, s, first, p.strides, shape, dst, strides)
+	if _, gap := rd.slab(); d >= 0 && run+p.Strides[d] <= gap || d >= 0 && run == p.Size {
+		return rd.plainSlabs(p, s, first, p.Strides, shape, dst, strides)
 	}
-	return rd.plainRuns(p, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
+	return rd.plainRuns(p, s, int64(first), p.Strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
 }
 
 // plainRuns reads separate runs, each in place.
-func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
+func (rd reader) plainRuns(p *meta.Pipeline, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
 	if len(shape) == 0 {
 		if err := rd.readAt(s, dst[:run], off); err != nil {
 			return err
 		}
-		if p.big {
-			swapBytes(dst[:run], p.elem.SwapSize())
+		if p.BigEndian {
+			box.SwapBytes(dst[:run], p.DType.SwapSize())
 		}
 		return nil
 	}
@@ -78,7 +80,7 @@ func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, d
 }
 
 // plainRows reads runs that are adjacent in the file along the last dimension but separate in memory.
-func (rd reader) plainRows(p *pipeline, o store.RowReader, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
+func (rd reader) plainRows(p *meta.Pipeline, o store.RowReader, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
 	n := shape[0]
 	if len(shape) > 1 {
 		for i := range n {
@@ -90,18 +92,18 @@ func (rd reader) plainRows(p *pipeline, o store.RowReader, s span, off int64, pi
 	}
 	got, err := o.ReadRows(rd.ctx, dst, n, run, strides[0], s.off+off)
 	rd.a.opts.meter.AddRead(int64(got))
-	if err := rd.checkRead(s, off, n*run, got, err); err != nil || !p.big {
+	if err := rd.checkRead(s, off, n*run, got, err); err != nil || !p.BigEndian {
 		return err
 	}
 	for i := range n {
-		swapBytes(dst[i*strides[0]:][:run], p.elem.SwapSize())
+		box.SwapBytes(dst[i*strides[0]:][:run], p.DType.SwapSize())
 	}
 	return nil
 }
 
 // plainSlabs reads the bytes that cover a box, in pieces through scratch memory.
-func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, dst []byte, strides []int) error {
-	cover := p.size
+func (rd reader) plainSlabs(p *meta.Pipeline, s span, off int, pitch, shape []int, dst []byte, strides []int) error {
+	cover := p.Size
 	for d, n := range shape {
 		cover += (n - 1) * pitch[d]
 	}
@@ -116,10 +118,10 @@ func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, ds
 		if err := rd.readAt(s, b, int64(off)); err != nil {
 			return err
 		}
-		if p.big {
-			swapBytes(b, p.elem.SwapSize())
+		if p.BigEndian {
+			box.SwapBytes(b, p.DType.SwapSize())
 		}
-		copyBox(dst, strides, b, pitch, shape, p.size)
+		box.Copy(dst, strides, b, pitch, shape, p.Size)
 		return nil
 	}
 	// as many along the first dimension at once as a slab holds

@@ -62,7 +62,7 @@ func TestReadPlanesIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 200 {
-			box := Region{make([]int, len(c.shape)), make([]int, len(c.shape))}
+			box := Region{Start: make([]int, len(c.shape)), Shape: make([]int, len(c.shape))}
 			size := 4
 			for d, s := range c.shape {
 				k := r.IntN((s + c.chunk[d] - 1) / c.chunk[d])
@@ -110,7 +110,7 @@ func TestReadPlanesRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := func(int, []byte) error { return nil }
-	chunk := Region{[]int{4, 0}, []int{4, 8}}
+	chunk := Region{Start: []int{4, 0}, Shape: []int{4, 8}}
 	if err := a.ReadPlanes(ctx, a.Bounds(), make([]byte, 64), none); err == nil {
 		t.Error("two chunks: no error")
 	}

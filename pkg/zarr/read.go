@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"slices"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -23,7 +24,7 @@ func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 		return err
 	}
 	if n != len(dst) {
-		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(dst))
+		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.DType, n, len(dst))
 	}
 	return a.read(ctx, r, dst, nil)
 }
@@ -39,12 +40,12 @@ func (a *Array) ReadStrided(ctx context.Context, r Region, dst []byte, strides [
 
 // regionBytes checks a region and returns its size in bytes.
 func (a *Array) regionBytes(r Region) (int, error) {
-	if err := r.check(a.meta.shape); err != nil {
+	if err := r.Check(a.meta.Shape); err != nil {
 		return 0, fmt.Errorf("%s: %w", a.Location(), err)
 	}
-	n, ok := volume(r.Shape, a.meta.pipe.size)
+	n, ok := box.Volume(r.Shape, a.meta.Pipeline.Size)
 	if !ok {
-		return 0, fmt.Errorf("%s: region %v of %s has more bytes than memory can hold", a.Location(), r, a.meta.elem)
+		return 0, fmt.Errorf("%s: region %v of %s has more bytes than memory can hold", a.Location(), r, a.meta.DType)
 	}
 	return n, nil
 }
@@ -57,7 +58,7 @@ func (a *Array) checkStrided(r Region, have int, strides []int) error {
 	if len(strides) != len(r.Shape) {
 		return fmt.Errorf("%s: %d strides for %d dimensions", a.Location(), len(strides), len(r.Shape))
 	}
-	end := a.meta.pipe.size
+	end := a.meta.Pipeline.Size
 	for d, s := range strides {
 		span, ok := mem.Mul(s, r.Shape[d]-1)
 		if !ok || span > have-end {
@@ -76,10 +77,10 @@ func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) e
 	w := takeWorker()
 	defer w.giveBack()
 	if strides == nil {
-		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
+		strides = box.Strides(w.vector(len(r.Shape)), r.Shape, a.meta.Pipeline.Size)
 	}
 	c := w.readCursor(r, a)
-	if contiguous(strides, r.Shape, a.meta.pipe.size) {
+	if box.Contiguous(strides, r.Shape, a.meta.Pipeline.Size) {
 		c.dst = dst
 	}
 	return a.run(ctx, w, c, func(w *worker, t *task) error {
@@ -93,12 +94,12 @@ func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) e
 
 // readTask reads one unit.
 func (a *Array) readTask(ctx context.Context, w *worker, t *task, dst []byte, strides []int) error {
-	p := a.meta.pipe
+	p := a.meta.Pipeline
 	w.key = a.appendKey(w.key[:0], t.file)
 	// from here on the box is relative to the chunk file
 	start := w.vector(len(t.start))
 	for d, s := range t.start {
-		start[d] = s - t.file[d]*p.shape[d]
+		start[d] = s - t.file[d]*p.Shape[d]
 	}
 	rd := reader{a: a, w: w, ctx: ctx, t: t}
 	err := rd.file(p, start, t.shape, dst, strides)
@@ -118,7 +119,7 @@ func (a *Array) readTask(ctx context.Context, w *worker, t *task, dst []byte, st
 
 // chunkName names the chunk of a task for messages, or returns "" where the file name already does.
 func (a *Array) chunkName(t *task) string {
-	if a.meta.pipe.shard == nil {
+	if a.meta.Pipeline.Shard == nil {
 		return ""
 	}
 	unit := a.Chunks()
@@ -129,101 +130,39 @@ func (a *Array) chunkName(t *task) string {
 	return fmt.Sprintf("chunk %v", index)
 }
 
-// reader decodes boxes of one chunk file for one worker.
-type reader struct {
-	a   *Array
-	w   *worker
-	ctx context.Context
-	t   *task // what is read; nil: not for a caller
-}
-
-// span is a range of stored bytes, in an open file or in memory.
-type span struct {
-	f      *file // nil: in memory
-	mem    []byte
-	off, n int64 // in the file
-}
-
-func inMemory(b []byte) span { return span{mem: b, n: int64(len(b))} }
-
-// sub returns n bytes of the span from off.
-func (s span) sub(off, n int64) span {
-	if s.f == nil {
-		return inMemory(s.mem[off : off+n])
-	}
-	return span{f: s.f, off: s.off + off, n: n}
-}
-
-// readAt fills p from offset off of the span.
-func (rd reader) readAt(s span, p []byte, off int64) error {
-	if s.f == nil {
-		copy(p, s.mem[off:off+int64(len(p))])
-		return nil
-	}
-	n, err := s.f.object.ReadAt(rd.ctx, p, s.off+off)
-	rd.a.opts.meter.AddRead(int64(n))
-	return rd.checkRead(s, off, len(p), n, err)
-}
-
-// checkRead returns the error of a read at off of a span that wanted want bytes and got n.
-func (rd reader) checkRead(s span, off int64, want, n int, err error) error {
-	if n == want {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", rd.a.st.Location(s.f.key), want, s.off+off, n, io.ErrUnexpectedEOF)
-	}
-	return err
-}
-
-// bytes returns the whole span, read into scratch memory if it is not in memory.
-func (rd reader) bytes(s span) ([]byte, error) {
-	if s.f == nil {
-		return s.mem, nil
-	}
-	b, err := rd.w.buffer(int(s.n))
-	if err != nil {
-		return nil, err
-	}
-	t := time.Now()
-	err = rd.readAt(s, b, 0)
-	rd.a.opts.meter.Since(meter.Read, t)
-	return b, err
-}
-
 // file reads a box of the chunk file w.key.
-func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int) error {
+func (rd reader) file(p *meta.Pipeline, start, shape []int, dst []byte, strides []int) error {
 	a, w := rd.a, rd.w
-	if p.addressable() {
-		if !p.plain() || a.far == 0 {
+	if p.Addressable() {
+		if !p.Plain() || a.far == 0 {
 			return rd.open(p, -1, start, shape, dst, strides)
 		}
-		err := rd.open(p, int64(p.nbytes), start, shape, dst, strides)
+		err := rd.open(p, int64(p.Bytes), start, shape, dst, strides)
 		if errors.Is(err, store.ErrSize) { // whoever looks at it says what is wrong
 			a.objects.drop(string(w.key))
 			err = rd.open(p, -1, start, shape, dst, strides)
 		}
 		return err
 	}
-	if a.far == 0 && p.perm == nil && rd.partly(p, start, shape) {
+	if a.far == 0 && p.Perm == nil && rd.partly(p, start, shape) {
 		if done, err := rd.part(p, start, shape, dst, strides); done {
 			return err
 		}
 	}
 	// more than this is not taken from a file, however large it is
-	buf, err := w.buffer(int(p.eager()))
-	if err != nil || p.nbytes > maxEager {
+	buf, err := w.buffer(int(p.Eager()))
+	if err != nil || p.Bytes > maxEager {
 		// the chunk is huge, or claims to be: see how large the file is first
 		buf = nil
 	}
 	t := time.Now()
-	b, err := a.st.Get(rd.ctx, string(w.key), buf[:0], p.maxSize)
+	b, err := a.st.Get(rd.ctx, string(w.key), buf[:0], p.MaxSize)
 	a.opts.meter.Since(meter.Read, t)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rd.missingFile(dst, strides, shape)
 	}
 	if errors.Is(err, store.ErrTooLarge) {
-		return &FormatError{Path: a.st.Location(string(w.key)), Err: fmt.Errorf("too long for a chunk of %d bytes: %w", p.nbytes, store.ErrTooLarge)}
+		return &FormatError{Path: a.st.Location(string(w.key)), Err: fmt.Errorf("too long for a chunk of %d bytes: %w", p.Bytes, store.ErrTooLarge)}
 	}
 	if err != nil {
 		return err
@@ -235,7 +174,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 
 // open reads a box of the chunk file w.key, of which parts can be read. It opens the file first, unless the
 // store is remote and the size is known (size ≥ 0).
-func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, strides []int) error {
+func (rd reader) open(p *meta.Pipeline, size int64, start, shape []int, dst []byte, strides []int) error {
 	f, err := rd.a.objects.open(rd.ctx, rd.a.st, rd.w.key, size)
 	if err == nil {
 		defer rd.a.objects.release(f)
@@ -250,47 +189,30 @@ func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, s
 	return err
 }
 
-// missingFile handles a whole chunk file that is not stored: it records it and fills the box.
-func (rd reader) missingFile(dst []byte, strides, shape []int) error {
-	if m := rd.a.opts.missing; m != nil && rd.t != nil {
-		if err := m.noteBox(rd.a, rd.t.start, rd.t.shape); err != nil {
-			return err
-		}
-	}
-	return rd.missing(dst, strides, shape)
-}
-
-// missingInner handles inner chunk at, in stored order, of a shard of p that is not stored: it records it and
-// fills the box.
-func (rd reader) missingInner(p *pipeline, at []int, dst []byte, strides, shape []int) error {
-	if m := rd.a.opts.missing; m != nil && rd.t != nil {
-		start, box := rd.t.start, rd.t.shape // of an inner chunk in an inner chunk
-		if p == rd.a.meta.pipe {
-			start, box = p.unpermuted(at), make([]int, len(at))
-			start = slices.Clone(start)
-			for d, n := range p.unpermuted(p.shard.inner.shape) {
-				start[d], box[d] = rd.t.file[d]*p.shape[d]+start[d]*n, 1
-			}
-		}
-		if err := m.noteBox(rd.a, start, box); err != nil {
-			return err
-		}
-	}
-	return rd.missing(dst, strides, shape)
-}
-
-// missing fills a box of a chunk that is not stored with the fill value.
-func (rd reader) missing(dst []byte, strides, shape []int) error {
-	if s := rd.w.planes; s != nil {
-		return s.fill(rd.a.meta.fill)
-	}
-	fillBox(dst, strides, shape, rd.a.meta.fill)
-	return nil
-}
-
-// eager returns how many bytes to allocate for the file of an encoded chunk before its size is known.
-func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize) }
-
 // maxEager is the chunk size up to which a buffer is set aside for a file
 // before it is seen.
 const maxEager = 1 << 30
+
+// part reads a box of the chunk file w.key, of which it needs little. done is false if the file has to be looked at as a whole.
+func (rd reader) part(p *meta.Pipeline, start, shape []int, dst []byte, strides []int) (done bool, err error) {
+	key := string(rd.w.key)
+	object, err := rd.a.st.Open(rd.ctx, key)
+	if err != nil {
+		return false, nil
+	}
+	defer object.Close()
+	n := object.Size()
+	if n > p.MaxSize || n > maxEager {
+		return false, nil
+	}
+	return true, rd.decode(p, span{f: &file{object: object, key: key, size: n}, n: n}, start, shape, dst, strides)
+}
+
+// ReadSlice reads a region into a slice of numbers, like [Array.Read]. T must be the array's element type;
+// nothing is converted.
+func ReadSlice[T dtype.Element](ctx context.Context, a *Array, r Region, dst []T) error {
+	if err := checkElement[T](a); err != nil {
+		return err
+	}
+	return a.Read(ctx, r, dtype.Bytes(dst))
+}

@@ -6,6 +6,7 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/work"
+	"strata/pkg/zarr/box"
 )
 
 // ReadRegions reads several regions at once: dst[i] gets the elements of regions[i], as with [Array.Read].
@@ -23,19 +24,19 @@ func (a *Array) ReadRegions(ctx context.Context, regions []Region, dst [][]byte)
 			return err
 		}
 		if n != len(dst[i]) {
-			return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(dst[i]))
+			return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.DType, n, len(dst[i]))
 		}
 		if n > 0 {
 			order = a.share(chunks, order, i, r)
 		}
 	}
 	one := a.With(Workers(1))
-	size := a.meta.pipe.size
+	size := a.meta.Pipeline.Size
 	return work.Each(ctx, a.opts.workers, len(order), func(_, k int) error {
 		c := order[k]
 		if len(c.parts) == 1 {
 			p := c.parts[0]
-			strides := cStrides(make([]int, len(p.Shape)), regions[p.of].Shape, size)
+			strides := box.Strides(make([]int, len(p.Shape)), regions[p.of].Shape, size)
 			return one.ReadStrided(ctx, p.Region, dst[p.of][offsetIn(regions[p.of], p.Start, strides):], strides)
 		}
 		shape := make([]int, len(c.lo))
@@ -47,14 +48,14 @@ func (a *Array) ReadRegions(ctx context.Context, regions []Region, dst [][]byte)
 			return err
 		}
 		defer mem.Free(buf)
-		all := Region{c.lo, shape}
+		all := Region{Start: c.lo, Shape: shape}
 		if err := one.Read(ctx, all, buf); err != nil {
 			return err
 		}
-		from := cStrides(make([]int, len(shape)), shape, size)
+		from := box.Strides(make([]int, len(shape)), shape, size)
 		for _, p := range c.parts {
-			to := cStrides(make([]int, len(shape)), regions[p.of].Shape, size)
-			copyBox(dst[p.of][offsetIn(regions[p.of], p.Start, to):], to, buf[offsetIn(all, p.Start, from):], from, p.Shape, size)
+			to := box.Strides(make([]int, len(shape)), regions[p.of].Shape, size)
+			box.Copy(dst[p.of][offsetIn(regions[p.of], p.Start, to):], to, buf[offsetIn(all, p.Start, from):], from, p.Shape, size)
 		}
 		return nil
 	})
@@ -81,14 +82,14 @@ func (a *Array) share(chunks map[string]*sharedChunk, order []*sharedChunk, of i
 	}
 	var key []byte
 	for {
-		p := part{Region: Region{make([]int, len(unit)), make([]int, len(unit))}, of: of}
+		p := part{Region: Region{Start: make([]int, len(unit)), Shape: make([]int, len(unit))}, of: of}
 		for d, i := range index {
 			lo, hi := max(r.Start[d], i*unit[d]), min(r.Start[d]+r.Shape[d], (i+1)*unit[d])
 			p.Start[d], p.Shape[d] = lo, hi-lo
 		}
-		key = a.meta.keys.append(key[:0], index)
+		key = a.meta.Keys.Append(key[:0], index)
 		c := chunks[string(key)]
-		if c == nil || a.meta.pipe.plain() { // parts of chunks stored as they are cost only themselves
+		if c == nil || a.meta.Pipeline.Plain() { // parts of chunks stored as they are cost only themselves
 			c = &sharedChunk{lo: append([]int{}, p.Start...), hi: append([]int{}, p.Start...)}
 			chunks[string(key)] = c
 			order = append(order, c)

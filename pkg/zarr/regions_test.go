@@ -49,7 +49,7 @@ func TestReadRegions(t *testing.T) {
 		var regions []Region
 		var dst [][]byte
 		for range 200 {
-			s := Region{[]int{r.IntN(50), r.IntN(70)}, nil}
+			s := Region{Start: []int{r.IntN(50), r.IntN(70)}, Shape: nil}
 			s.Shape = []int{r.IntN(51 - s.Start[0]), r.IntN(71 - s.Start[1])}
 			regions = append(regions, s)
 			dst = append(dst, make([]byte, 2*s.Shape[0]*s.Shape[1]))
@@ -68,7 +68,7 @@ func TestReadRegions(t *testing.T) {
 		if chain != nil && counted.gets.Load() != 12 {
 			t.Errorf("%d reads of 12 chunks", counted.gets.Load())
 		}
-		if err := a.ReadRegions(t.Context(), []Region{{[]int{0, 60}, []int{1, 11}}}, [][]byte{make([]byte, 22)}); err == nil {
+		if err := a.ReadRegions(t.Context(), []Region{{Start: []int{0, 60}, Shape: []int{1, 11}}}, [][]byte{make([]byte, 22)}); err == nil {
 			t.Error("a region outside of the array was read")
 		}
 		if err := a.ReadRegions(t.Context(), regions[:2], dst[:1]); err == nil {

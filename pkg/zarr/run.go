@@ -29,7 +29,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		w.turns = newTurns(n)
 		defer func() { err = cmp.Or(err, w.turns.end()) }()
 		w.turns.populate(c.dst, n)
-		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
+		if a.meta.Pipeline.Shard != nil && a.meta.Pipeline.Addressable() {
 			stop := a.openAhead(ctx, c, front)
 			err := runParallel(ctx, w, c, n+extra, do)
 			return cmp.Or(err, stop())
@@ -65,7 +65,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 
 // runSplit does the tasks of c by the caller and processors that are idle: as many as c knows of, which may not be all.
 func (a *Array) runSplit(ctx context.Context, c *cursor, do func(*worker, *task) error) error {
-	return work.Split(ctx, c.tasks(math.MaxInt32), a.meta.pipe.scratchBytes(false), func(int) error {
+	return work.Split(ctx, c.tasks(math.MaxInt32), a.meta.Pipeline.ScratchBytes(false), func(int) error {
 		w := takeWorker()
 		defer w.giveBack()
 		w.codec.Bind(ctx)
@@ -135,9 +135,9 @@ func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 	if !c.reads || a.far == 0 || n == 0 {
 		return 0, 0
 	}
-	each = a.meta.pipe.fetchBytes()
+	each = a.meta.Pipeline.FetchBytes()
 	want := a.far
-	if a.meta.pipe.shard != nil {
+	if a.meta.Pipeline.Shard != nil {
 		want *= perRequest
 	}
 	return ahead.take(each, c.tasks(max(n, want))-n), each
@@ -154,9 +154,9 @@ func (a *Array) workersFor(c *cursor) (int, error) {
 	if budget <= 0 || n == 0 {
 		return n, nil
 	}
-	each := a.meta.pipe.scratchBytes(false)
+	each := a.meta.Pipeline.ScratchBytes(false)
 	most := budget / max(each, 1)
-	if most == 0 && !a.meta.pipe.plain() {
+	if most == 0 && !a.meta.Pipeline.Plain() {
 		return 0, fmt.Errorf("%s: one chunk needs %d bytes of memory: %w of %d bytes", a.Location(), each, ErrBudget, budget)
 	}
 	return int(min(int64(n), max(most, 1))), nil

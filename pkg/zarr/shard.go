@@ -7,21 +7,23 @@ import (
 	"io/fs"
 	"sync"
 
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
 // writeShard replaces a shard by the task's box of elements and the old content around it. Chunks that the
 // box does not touch are copied as stored.
 func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
-	p := a.meta.pipe
-	sh, rank := p.shard, len(t.start)
+	p := a.meta.Pipeline
+	sh, rank := p.Shard, len(t.start)
 	origin, valid := make([]int, rank), make([]int, rank)
 	for d := range rank {
-		origin[d] = t.file[d] * p.shape[d]
+		origin[d] = t.file[d] * p.Shape[d]
 	}
 	var old span
 	var index *shardIndex
-	if !a.covered(valid, origin, p.shape, t.start, t.shape) {
+	if !a.covered(valid, origin, p.Shape, t.start, t.shape) {
 		f, err := a.objects.open(ctx, a.st, w.key, -1)
 		if err == nil {
 			defer a.objects.release(f)
@@ -37,8 +39,8 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 		return err
 	}
 	defer f.abort()
-	err = a.run(ctx, w, w.newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
-		i := sh.ordinal(origin, c.start)
+	err = a.run(ctx, w, w.newCursor(Region{Start: origin, Shape: valid}, sh.Inner.Shape, nil), func(w *worker, c *task) error {
+		i := sh.Ordinal(origin, c.start)
 		w.key = append(w.key[:0], f.key...)
 		stored := false
 		defer func() {
@@ -59,19 +61,10 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	return f.commit(ctx, w)
 }
 
-// ordinal returns the number of the inner chunk that holds the element at start.
-func (s *sharding) ordinal(origin, start []int) int {
-	i := 0
-	for d, n := range s.inner.shape {
-		i = i*s.grid[d] + (start[d]-origin[d])/n
-	}
-	return i
-}
-
 // shardChunk returns the stored form of inner chunk i of a shard; c is the chunk's box in the array, t the
 // box that is written from src.
 func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
-	inner, rank := a.meta.pipe.shard.inner, len(c.start)
+	inner, rank := a.meta.Pipeline.Shard.Inner, len(c.start)
 	// the part of this chunk that is written
 	part := task{start: w.vector(rank), shape: w.vector(rank)}
 	touched, whole, from := true, true, 0
@@ -91,7 +84,7 @@ func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shar
 	}
 	before := span{n: -1}
 	if index != nil {
-		off, n, ok, err := reader{a: a, w: w, ctx: ctx}.lookup(a.meta.pipe.shard, index, old, i)
+		off, n, ok, err := reader{a: a, w: w, ctx: ctx}.lookup(a.meta.Pipeline.Shard, index, old, i)
 		if err != nil {
 			return nil, err
 		}
@@ -109,65 +102,11 @@ func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shar
 	if err != nil {
 		return nil, err
 	}
-	enc, isFillOnly, err := a.encode(w, inner, b, bs, inner.shape)
+	enc, isFillOnly, err := a.encode(w, inner, b, bs, inner.Shape)
 	if isFillOnly {
 		enc = nil
 	}
 	return enc, err
-}
-
-// encodeShard encodes a shard in memory, for shards that lie in another shard, that other codecs process, or
-// that are transposed. Lengths and strides are in stored order.
-func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
-	sh, rank := p.shard, len(valid)
-	entries := make([]indexEntry, sh.count)
-	at, part := w.vector(rank), w.vector(rank)
-	clear(at)
-	var out []byte
-	if !sh.indexAtEnd {
-		out = make([]byte, sh.indexSize)
-	}
-	isFillOnly = true
-	for i := range entries {
-		entries[i] = indexEntry{absent, absent}
-		off, inside := 0, true
-		for d, n := range sh.inner.shape {
-			part[d] = min(n, valid[d]-at[d]*n)
-			inside = inside && part[d] > 0
-			off += at[d] * n * strides[d]
-		}
-		if inside {
-			m := w.mark()
-			b, fillOnly, err := a.encodeChunk(w, sh.inner, src[off:], strides, part)
-			if err != nil {
-				return nil, false, err
-			}
-			if !fillOnly {
-				isFillOnly = false
-				entries[i] = indexEntry{uint64(len(out)), uint64(len(b))}
-				out = append(out, b...)
-			}
-			w.release(m)
-		}
-		for d := rank - 1; d >= 0; d-- {
-			if at[d]++; at[d] < sh.grid[d] {
-				break
-			}
-			at[d] = 0
-		}
-	}
-	if isFillOnly && a.opts.omitFill {
-		return nil, true, nil
-	}
-	index, err := sh.encodeIndex(&w.codec, entries)
-	if err != nil {
-		return nil, false, fmt.Errorf("shard index: %w", err)
-	}
-	if sh.indexAtEnd {
-		return append(out, index...), false, nil
-	}
-	copy(out, index)
-	return out, false, nil
 }
 
 // ShardWriter writes one shard chunk by chunk, so that the shard never lies in memory as a whole. Chunks may
@@ -188,7 +127,7 @@ type ShardWriter struct {
 // NewShard begins the shard with the given index in the grid of [Array.Shard]. It replaces the stored shard
 // on Commit. The caller must call Commit or Abort.
 func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error) {
-	if !a.meta.pipe.streams() {
+	if !a.meta.Pipeline.Streams() {
 		return nil, fmt.Errorf("%s: not made of shards that can be written chunk by chunk", a.Location())
 	}
 	r, err := a.ShardRegion(index)
@@ -197,7 +136,7 @@ func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error)
 	}
 	st, err := a.writer()
 	if err == nil {
-		err = inFileUnlessNamed(a.st, a.path, a.meta.pipe.readOnly())
+		err = inFileUnlessNamed(a.st, a.path, a.meta.Pipeline.ReadOnly())
 	}
 	if err != nil {
 		return nil, err
@@ -220,14 +159,14 @@ func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) e
 	if err != nil {
 		return err
 	}
-	n, ok := volume(r.Shape, s.a.meta.pipe.size)
+	n, ok := box.Volume(r.Shape, s.a.meta.Pipeline.Size)
 	if !ok || n != len(src) {
 		return fmt.Errorf("%s: chunk %v has %d bytes, the buffer %d", s.a.Location(), index, n, len(src))
 	}
 	w := takeWorker()
 	defer w.giveBack()
-	inner := s.a.meta.pipe.shard.inner
-	enc, isFillOnly, err := s.a.encode(w, inner, src, cStrides(w.vector(len(r.Shape)), r.Shape, s.a.meta.pipe.size), r.Shape)
+	inner := s.a.meta.Pipeline.Shard.Inner
+	enc, isFillOnly, err := s.a.encode(w, inner, src, box.Strides(w.vector(len(r.Shape)), r.Shape, s.a.meta.Pipeline.Size), r.Shape)
 	if err != nil {
 		return inFileUnlessNamed(s.a.st, s.f.key, err)
 	}
@@ -250,7 +189,7 @@ func (s *ShardWriter) place(ctx context.Context, index []int) (i int, r Region, 
 	if err := ctx.Err(); err != nil {
 		return 0, r, err
 	}
-	i = s.a.meta.pipe.shard.ordinal(s.region.Start, r.Start)
+	i = s.a.meta.Pipeline.Shard.Ordinal(s.region.Start, r.Start)
 	if s.f.came(i) {
 		return 0, r, fmt.Errorf("%s: chunk %v is written twice", s.a.Location(), index)
 	}
@@ -276,4 +215,46 @@ func (s *ShardWriter) Abort() {
 		s.err = errors.New("shard was given up")
 		s.f.abort()
 	})
+}
+
+// PutChunk stores a chunk that is encoded already; otherwise it works like [ShardWriter.WriteChunk].
+func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error {
+	i, _, err := s.place(ctx, index)
+	if err != nil {
+		return err
+	}
+	if err := c.check(s.a.meta.Pipeline.Shard.Inner); err != nil {
+		return fmt.Errorf("%s: chunk %v: %w", s.a.st.Location(s.f.key), index, err)
+	}
+	return s.f.append(ctx, i, &c)
+}
+
+// merge returns a whole chunk in C order: the stored one overlaid with the task's box. It reads the stored
+// chunk from old, or from the file w.key if old is nil.
+func (a *Array) merge(ctx context.Context, w *worker, p *meta.Pipeline, old *span, origin []int, t *task, src []byte, strides []int) ([]byte, []int, error) {
+	rank := len(origin)
+	b, err := w.buffer(p.Bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	bs, zero := box.Strides(w.vector(rank), p.Shape, p.Size), w.vector(rank)
+	clear(zero)
+	rd := reader{a: a, w: w, ctx: ctx}
+	switch {
+	case old == nil:
+		err = rd.file(p, zero, p.Shape, b, bs)
+	case old.n < 0:
+		box.FillRun(b, a.meta.Fill)
+	default:
+		err = rd.decode(p, *old, zero, p.Shape, b, bs)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	off := 0
+	for d := range rank {
+		off += (t.start[d] - origin[d]) * bs[d]
+	}
+	box.Copy(b[off:], bs, src, strides, t.shape, p.Size)
+	return b, bs, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/zarr/box"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -18,7 +20,7 @@ import (
 // of [Hold] or, if that is exhausted, in a second hidden file, and moves to its place once that is known.
 type shardFile struct {
 	a     *Array
-	sh    *sharding
+	sh    *meta.Sharding
 	grid  []int // inner chunks along each dimension that lie in the array
 	st    store.Writer
 	key   string
@@ -30,7 +32,7 @@ type shardFile struct {
 	failed  bool
 	next    int   // the first chunk that did not come
 	off     int64 // end of the chunks that have a place
-	entries []indexEntry
+	entries []meta.IndexEntry
 	waiting map[int]waiting // by number: chunks that came before their turn
 	stored  bool            // any chunk
 	aside   store.PendingObject
@@ -47,22 +49,22 @@ type waiting struct {
 // Until the shard is complete, an entry of the index also records the state of a chunk without a place: not
 // yet come, waiting, or left out.
 var (
-	notCome = indexEntry{absent, absent}
-	waits   = indexEntry{absent, 1}
-	leftOut = indexEntry{absent, 0}
+	notCome = meta.NotStored
+	waits   = meta.IndexEntry{Offset: meta.Absent, Length: 1}
+	leftOut = meta.IndexEntry{Offset: meta.Absent}
 )
 
 // createShard begins a shard of which valid elements along each dimension lie in the array.
 func (a *Array) createShard(ctx context.Context, st store.Writer, key string, valid []int) (*shardFile, error) {
-	sh := a.meta.pipe.shard
+	sh := a.meta.Pipeline.Shard
 	obj, err := st.Create(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	f := &shardFile{a: a, sh: sh, st: st, key: key, obj: obj, entries: make([]indexEntry, sh.count), waiting: map[int]waiting{}}
+	f := &shardFile{a: a, sh: sh, st: st, key: key, obj: obj, entries: make([]meta.IndexEntry, sh.Count), waiting: map[int]waiting{}}
 	f.turn = sync.NewCond(&f.mu)
-	for d, n := range sh.inner.shape {
-		f.grid = append(f.grid, ceilDiv(valid[d], n))
+	for d, n := range sh.Inner.Shape {
+		f.grid = append(f.grid, box.CeilDiv(valid[d], n))
 	}
 	for i := range f.entries {
 		f.entries[i] = leftOut
@@ -78,31 +80,31 @@ func (a *Array) createShard(ctx context.Context, st store.Writer, key string, va
 func (f *shardFile) inside(i int) int {
 	n, before := 1, 0
 	for d := len(f.grid) - 1; d >= 0; d-- {
-		at := i % f.sh.grid[d]
+		at := i % f.sh.Grid[d]
 		if at >= f.grid[d] {
 			return -1
 		}
 		before += at * n
 		n *= f.grid[d]
-		i /= f.sh.grid[d]
+		i /= f.sh.Grid[d]
 	}
 	return before
 }
 
 // begin returns the offset of the first chunk.
 func (f *shardFile) begin() int64 {
-	if f.sh.indexAtEnd {
+	if f.sh.IndexAtEnd {
 		return 0
 	}
-	return int64(f.sh.indexSize)
+	return int64(f.sh.IndexSize)
 }
 
 // fixedSize returns the size of every stored chunk of a shard, or 0 if sizes differ or chunks may be left
 // out.
 func (a *Array) fixedSize() int64 {
-	p := a.meta.pipe.shard.inner
-	lo, hi := p.chain.EncodedSize(p.nbytes)
-	if lo != hi || p.shard != nil || a.opts.omitFill {
+	p := a.meta.Pipeline.Shard.Inner
+	lo, hi := p.Chain.EncodedSize(p.Bytes)
+	if lo != hi || p.Shard != nil || a.opts.omitFill {
 		return 0
 	}
 	return int64(lo)
@@ -167,7 +169,7 @@ func (f *shardFile) place(i int, n int64) int64 {
 		off = f.begin() + int64(f.inside(i))*n
 	}
 	f.off = max(f.off, off+n)
-	f.entries[i] = indexEntry{uint64(off), uint64(n)}
+	f.entries[i] = meta.IndexEntry{Offset: uint64(off), Length: uint64(n)}
 	f.stored = true
 	return off
 }
@@ -293,7 +295,7 @@ func (f *shardFile) commit(ctx context.Context, w *worker) error {
 	ready := f.ready()
 	for i, e := range f.entries {
 		if e == leftOut {
-			f.entries[i] = indexEntry{absent, absent}
+			f.entries[i] = meta.NotStored
 		}
 	}
 	f.mu.Unlock()
@@ -304,12 +306,12 @@ func (f *shardFile) commit(ctx context.Context, w *worker) error {
 		f.abort()
 		return f.st.Delete(ctx, f.key)
 	}
-	index, err := f.sh.encodeIndex(&w.codec, f.entries)
+	index, err := f.sh.EncodeIndex(&w.codec, f.entries)
 	if err != nil {
 		return &FormatError{Err: fmt.Errorf("shard index: %w", err)}
 	}
 	off := f.off
-	if !f.sh.indexAtEnd {
+	if !f.sh.IndexAtEnd {
 		off = 0
 	}
 	if err := f.put(&Stored{Bytes: index}, off); err != nil {

@@ -3,9 +3,8 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"strata/pkg/meter"
+	"strata/pkg/zarr/meta"
 	"strata/pkg/zarr/store"
 )
 
@@ -29,14 +28,14 @@ func (c *Stored) size() int64 {
 
 // check refuses a chunk that cannot come from the pipeline, judged by its length and first bytes. Its
 // elements are not checked.
-func (c *Stored) check(p *pipeline) error {
+func (c *Stored) check(p *meta.Pipeline) error {
 	n := c.size()
-	lo, hi := p.chain.EncodedSize(p.nbytes)
-	if n < int64(lo) || n > p.maxSize || lo == hi && n != int64(lo) {
-		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.nbytes)
+	lo, hi := p.Chain.EncodedSize(p.Bytes)
+	if n < int64(lo) || n > p.MaxSize || lo == hi && n != int64(lo) {
+		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.Bytes)
 	}
 	if c.Write == nil {
-		return p.chain.Plausible(c.Bytes, p.nbytes)
+		return p.Chain.Plausible(c.Bytes, p.Bytes)
 	}
 	return nil
 }
@@ -50,39 +49,6 @@ func (c *Stored) put(o store.PendingObject, off int64) error {
 	return err
 }
 
-// PutChunk stores one whole encoded chunk in a file of its own; for a sharded array use
-// [ShardWriter.PutChunk]. It also stores chunks that hold only the fill value.
-func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
-	if a.meta.pipe.shard != nil {
-		return fmt.Errorf("%s: encoded chunks of a sharded array are stored with their shard", a.Location())
-	}
-	if _, err := a.ChunkRegion(index); err != nil {
-		return err
-	}
-	st, err := a.writer()
-	if err != nil {
-		return err
-	}
-	key := a.ChunkKey(index)
-	if err := c.check(a.meta.pipe); err != nil {
-		return fmt.Errorf("%s: %w", st.Location(key), err)
-	}
-	defer a.writing.unlock(a.writing.lock([]byte(key)))
-	defer a.objects.drop(key)
-	start := time.Now()
-	defer func() { a.opts.meter.Since(meter.Write, start) }()
-	if c.Write == nil {
-		err = st.Put(ctx, key, c.Bytes)
-	} else {
-		err = c.create(ctx, st, key)
-	}
-	if err != nil {
-		return err
-	}
-	a.opts.meter.AddWritten(c.size())
-	return nil
-}
-
 // create writes the chunk to a new file.
 func (c *Stored) create(ctx context.Context, st store.Writer, key string) error {
 	o, err := st.Create(ctx, key)
@@ -94,16 +60,4 @@ func (c *Stored) create(ctx context.Context, st store.Writer, key string) error 
 		return err
 	}
 	return o.Commit()
-}
-
-// PutChunk stores a chunk that is encoded already; otherwise it works like [ShardWriter.WriteChunk].
-func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error {
-	i, _, err := s.place(ctx, index)
-	if err != nil {
-		return err
-	}
-	if err := c.check(s.a.meta.pipe.shard.inner); err != nil {
-		return fmt.Errorf("%s: chunk %v: %w", s.a.st.Location(s.f.key), index, err)
-	}
-	return s.f.append(ctx, i, &c)
 }

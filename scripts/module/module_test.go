@@ -83,7 +83,7 @@ import (
 	"os"
 
 	"%[1]s/pkg/dtype"
-	"%[1]s/pkg/gds"
+	"%[1]s/pkg/filelayer"
 	"%[1]s/pkg/ngff"
 	"%[1]s/pkg/settings"
 	"%[1]s/pkg/tile"
@@ -115,7 +115,7 @@ func main() {
 		sum += len(v.Data())
 		v.Release()
 	}
-	pool := must(gds.NewPool(nil, must(settings.Environment()), nil))
+	pool := must(filelayer.NewPool(nil, must(settings.Environment()), nil))
 	defer pool.Close()
 	f := must(pool.Open("image.ome.zarr/zarr.json", os.O_RDONLY, 0))
 	defer f.Close()

@@ -121,7 +121,7 @@ done
 say "streams that interleave, addresses that are used again, races between streams, by kernels that tell their accesses"
 traced=build/cudaemu-traced
 $here/build.sh $traced -DEMU_TRACE
-for package in pkg/gds pkg/zarr/zarrgpu pkg/zarr/zarrgpu/pack pkg/ngff/ngffgpu pkg/oct/aip pkg/oct/focal pkg/oct/stitch; do
+for package in pkg/filelayer pkg/zarr/zarrgpu pkg/zarr/zarrgpu/pack pkg/ngff/ngffgpu pkg/oct/aip pkg/oct/focal pkg/oct/stitch; do
   CGO_ENABLED=0 "${GO:-go}" test -c -o $plain/one.test ./$package
   case $package in pkg/oct/*) seeds=1 ;; *) seeds='1 2' ;; esac # stages take longer
   for seed in $seeds; do

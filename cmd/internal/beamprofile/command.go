@@ -12,7 +12,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/beamprofile"
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 	"strata/pkg/zarr/store"
 )
 
@@ -71,10 +71,10 @@ func run(ctx context.Context, r *cli.Run, o beamprofile.Options) error {
 }
 
 // chart plots what each plane is divided by.
-func chart(result *beamprofile.Result) *page.Chart {
-	s := page.Series{Name: "divisor", Joined: true}
+func chart(result *beamprofile.Result) *webpage.Chart {
+	s := webpage.Series{Name: "divisor", Joined: true}
 	for z, v := range result.Divisors {
-		s.Points = append(s.Points, page.Point{X: float64(z), Y: v})
+		s.Points = append(s.Points, webpage.Point{X: float64(z), Y: v})
 	}
-	return &page.Chart{Title: "axial profile of the beam", XLabel: "plane", YLabel: "divisor", Series: []page.Series{s}, Whole: true}
+	return &webpage.Chart{Title: "axial profile of the beam", XLabel: "plane", YLabel: "divisor", Series: []webpage.Series{s}, Whole: true}
 }

@@ -16,7 +16,7 @@ import (
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/czi"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/record"
 	"strata/pkg/settings"
 	"strata/pkg/units"
@@ -212,7 +212,7 @@ func (s *scan) cached() float64 {
 		return -1
 	}
 	defer f.Close()
-	n, err := gds.Cached(f, 0, 0)
+	n, err := filelayer.Cached(f, 0, 0)
 	if err != nil {
 		return -1
 	}

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/atomic"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Documents returns the commands compare and html of a benchmark program.
@@ -79,7 +79,7 @@ func readDocument(ctx context.Context, r *cli.Run, path string) (*bench.Document
 	if strings.Contains(path, "://") {
 		return nil, cli.Usage("input %s: want a local file", path)
 	}
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 )
 
 // Files returns the files below a folder, or the file itself.
@@ -49,14 +49,14 @@ func forget(path string) (held, size int64, err error) {
 		return 0, 0, err
 	}
 	defer f.Close()
-	if err := gds.DropCached(f, 0, 0); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := filelayer.DropCached(f, 0, 0); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return 0, 0, err
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return 0, 0, err
 	}
-	if held, err = gds.Cached(f, 0, 0); err != nil {
+	if held, err = filelayer.Cached(f, 0, 0); err != nil {
 		held = -1
 	}
 	return held, info.Size(), nil

@@ -43,7 +43,7 @@ func readCommand() *cli.Command {
 			"preadv reads uncompressed tiles straight to their rows of the image by preadv: the time that the operating\n" +
 			"system alone takes.\n\n" +
 			"tiles reads uncompressed tiles by preadv into --in_flight reused buffers, without making an image.\n\n" +
-			"pool reads tiles by the file layer (pkg/gds) into host memory, in tasks of --task_size with --in_flight buffers,\n" +
+			"pool reads tiles by the file layer (pkg/filelayer) into host memory, in tasks of --task_size with --in_flight buffers,\n" +
 			"then copies them to their rows.\n\n" +
 			"host-device, bounce, gds and nvcomp read into a GPU: decoded on the host, raw through host memory, by GPUDirect\n" +
 			"Storage, or decoded on the GPU.\n\n" +

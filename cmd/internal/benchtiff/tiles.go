@@ -16,7 +16,7 @@ import (
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/bench/boxes"
 	"strata/pkg/cli"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/images"
 	"strata/pkg/mem"
 	"strata/pkg/settings"
@@ -188,8 +188,8 @@ func (t *tileReader) alone(ctx context.Context, l *level, take func(zarr.Region,
 
 // image reads tiles to their places in parts of the image.
 func (t *tileReader) image(ctx context.Context, l *level, take func(zarr.Region, []byte)) (err error) {
-	var pool *gds.Pool
-	var file *gds.File
+	var pool *filelayer.Pool
+	var file *filelayer.File
 	workers := min(t.setting.Threads, len(l.tiles))
 	if t.setting.Backend == benchzarr.Pool {
 		s := t.files
@@ -197,7 +197,7 @@ func (t *tileReader) image(ctx context.Context, l *level, take func(zarr.Region,
 		if t.setting.Task > 0 {
 			s.TaskSize = t.setting.Task
 		}
-		if pool, err = gds.NewPool(nil, s, nil); err != nil {
+		if pool, err = filelayer.NewPool(nil, s, nil); err != nil {
 			return benchkit.Unablef("%v", err)
 		}
 		defer func() { err = errors.Join(err, pool.Close()) }()

@@ -9,7 +9,7 @@ import (
 
 	"strata/cmd/internal/benchkit"
 	cut "strata/pkg/bench/boxes"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/pkg/settings"
@@ -44,7 +44,7 @@ func (d *deviceReader) inFlight() int {
 type session struct {
 	array  *zarr.Array
 	reader *zarrgpu.Reader
-	pool   *gds.Pool
+	pool   *filelayer.Pool
 	counts zarrgpu.Counts
 
 	mu     sync.Mutex
@@ -75,7 +75,7 @@ func (d *deviceReader) begin() (s *session, err error) {
 	if d.setting.Task > 0 {
 		how.TaskSize = d.setting.Task
 	}
-	if s.pool, err = gds.NewPool(d.device, how, s.warn); err != nil {
+	if s.pool, err = filelayer.NewPool(d.device, how, s.warn); err != nil {
 		return nil, &benchkit.Unable{Reason: err}
 	}
 	s.close = append(s.close, s.pool.Close)

@@ -27,7 +27,7 @@ type Setting struct {
 	To       string
 	Threads  int
 	InFlight int   // chunks that are worked on at a time, or regions on their way to a device; 0: as it comes
-	Task     int64 // bytes that a thread of package gds takes at once; 0: as the flags and the environment say
+	Task     int64 // bytes that a thread of package filelayer takes at once; 0: as the flags and the environment say
 	Cold     bool  // the page cache is emptied of the array before each repetition
 }
 

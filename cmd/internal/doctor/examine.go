@@ -12,7 +12,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
 	"strata/pkg/gpu/lease"
@@ -269,7 +269,7 @@ func straight(g *gpu.Device) (bool, string) {
 	case s.Compat == settings.On:
 		return false, compatOn
 	}
-	return gds.Available(g)
+	return filelayer.Available(g)
 }
 
 func listLeases() leases {

@@ -3,7 +3,7 @@ package iobench
 import (
 	"os"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 )
 
 // DropCached asks the system to drop a file from the page cache. It does so only for data that has reached the
@@ -11,7 +11,7 @@ import (
 func DropCached(path string) {
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()
-		_ = gds.DropCached(f, 0, 0) // what stays is told
+		_ = filelayer.DropCached(f, 0, 0) // what stays is told
 	}
 }
 
@@ -26,6 +26,6 @@ func CachedShare(path string, n int64) (share float64, known bool) {
 	if info, err := f.Stat(); err != nil || info.Size() < n || n < Page {
 		return 0, false
 	}
-	in, err := gds.Cached(f, 0, n)
+	in, err := filelayer.Cached(f, 0, n)
 	return float64(in) / float64(n), err == nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/settings"
@@ -69,7 +69,7 @@ func openOnDevice(b *Bench, name string, write bool, mode settings.Mode) (m Move
 	d := &onDevice{way: name}
 	s := b.Settings
 	s.Compat, s.Threads = mode, b.Threads
-	if d.poolFiles, err = openPooled(b, write, b.Device, s, d.note, func(p *gds.Pool) error {
+	if d.poolFiles, err = openPooled(b, write, b.Device, s, d.note, func(p *filelayer.Pool) error {
 		if straight, why := p.Mode(); name == "gds" && !straight {
 			return errors.New(why)
 		}

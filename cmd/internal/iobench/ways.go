@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/settings"
 )
@@ -115,7 +115,7 @@ func openDirectly(b *Bench, write bool) (Mover, error) {
 // mapped reads by mapping files into memory.
 type mapped struct {
 	bench *Bench
-	maps  []*gds.Map
+	maps  []*filelayer.Map
 }
 
 func (*mapped) Cached() {}
@@ -137,7 +137,7 @@ func (m *mapped) Fresh() error {
 		return err
 	}
 	for _, f := range m.bench.Data.Files {
-		o, err := gds.OpenMap(f.Path, 0, f.Bytes)
+		o, err := filelayer.OpenMap(f.Path, 0, f.Bytes)
 		if err != nil {
 			_, _ = m.Close()
 			return err
@@ -174,15 +174,15 @@ var Pool = Way{"pool", true, false, openPool}
 // poolFiles holds the pool and the open files of movers that use it.
 type poolFiles struct {
 	bench *Bench
-	pool  *gds.Pool
-	files []*gds.File
+	pool  *filelayer.Pool
+	files []*filelayer.File
 	write bool
 }
 
 // openPooled makes a pool for a device, nil for host memory, and opens the files with it unless check refuses the pool.
-func openPooled(b *Bench, write bool, device *gpu.Device, s settings.Settings, warn func(string), check func(*gds.Pool) error) (_ *poolFiles, err error) {
+func openPooled(b *Bench, write bool, device *gpu.Device, s settings.Settings, warn func(string), check func(*filelayer.Pool) error) (_ *poolFiles, err error) {
 	p := &poolFiles{bench: b, write: write}
-	if p.pool, err = gds.NewPool(device, s, warn); err != nil {
+	if p.pool, err = filelayer.NewPool(device, s, warn); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -221,7 +221,7 @@ func (*pooled) Cached() {}
 func openPool(b *Bench, write bool) (Mover, error) {
 	s := b.Settings
 	s.Compat = settings.On
-	p, err := openPooled(b, write, nil, s, nil, func(*gds.Pool) error { return nil })
+	p, err := openPooled(b, write, nil, s, nil, func(*filelayer.Pool) error { return nil })
 	if err != nil {
 		return nil, err
 	}

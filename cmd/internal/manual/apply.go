@@ -11,11 +11,11 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/oct/register"
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 )
 
 func applyCommand() *cli.Command {
@@ -43,7 +43,7 @@ func apply(ctx context.Context, r *cli.Run) error {
 		if _, err := r.LocalInput(path); err != nil {
 			return err
 		}
-		text, err := document.Read(ctx, path)
+		text, err := smallfile.Read(ctx, path)
 		if err != nil {
 			return cli.BadInput(err)
 		}

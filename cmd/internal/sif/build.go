@@ -14,11 +14,11 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/document"
 	"strata/pkg/record"
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/recipe"
+	"strata/pkg/smallfile"
 )
 
 func buildCommand() *cli.Command {
@@ -119,7 +119,7 @@ func readDefinition(ctx context.Context, r *cli.Run, path string) (*sif.Definiti
 	if err != nil {
 		return nil, err
 	}
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
@@ -231,7 +231,7 @@ func lockOf(ctx context.Context, r *cli.Run, arch string) (*deb.Lock, error) {
 	if path == "" {
 		return recipe.Lock(arch)
 	}
-	text, err := document.Read(ctx, path)
+	text, err := smallfile.Read(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.BadInputf("%s: no such file", path)
 	}

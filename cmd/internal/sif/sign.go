@@ -9,8 +9,8 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/document"
 	"strata/pkg/sif"
+	"strata/pkg/smallfile"
 )
 
 func signCommand() *cli.Command {
@@ -42,7 +42,7 @@ func runSign(ctx context.Context, r *cli.Run, image *sif.Image) (err error) {
 		return missingInput(err)
 	}
 	if path := r.String("passphrase_file"); path != "" {
-		text, err := document.Read(ctx, path)
+		text, err := smallfile.Read(ctx, path)
 		if err != nil {
 			return missingInput(err)
 		}

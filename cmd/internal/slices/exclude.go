@@ -6,7 +6,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/sliceconfig"
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 )
 
 func excludeCommand() *cli.Command {
@@ -60,6 +60,6 @@ func runExclude(ctx context.Context, r *cli.Run, o sliceconfig.ExcludeOptions) e
 		r.Warn("%s: no pairwise_registration_metrics.json below this folder: nothing is excluded", dir)
 		return nil
 	}
-	r.Conclude("%s of slices excluded", page.Plural(len(runs), "run"))
+	r.Conclude("%s of slices excluded", webpage.Plural(len(runs), "run"))
 	return writeBeside(r, r.Arg("OUT"), "auto_exclude_metrics.json", sliceconfig.ExcludeMetrics(r.Arg("OUT"), all, runs, o))
 }

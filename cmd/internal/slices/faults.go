@@ -13,7 +13,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/sliceconfig"
 	"strata/pkg/oct/slicefiles"
-	"strata/pkg/page"
+	"strata/pkg/webpage"
 	"strata/pkg/zarr/store"
 )
 
@@ -56,7 +56,7 @@ func findFaults(ctx context.Context, r *cli.Run, all []sliceconfig.Slice, o slic
 		}
 	}
 	if policy == faultyStop && len(told) > 0 {
-		return nil, cli.BadInputf("%s: %s, and --faulty_slices is stop: %s", r.Arg("SLICES_DIR"), page.Plural(len(told), "faulty slice"), strings.Join(told, "; "))
+		return nil, cli.BadInputf("%s: %s, and --faulty_slices is stop: %s", r.Arg("SLICES_DIR"), webpage.Plural(len(told), "faulty slice"), strings.Join(told, "; "))
 	}
 	return append([]sliceconfig.Fault{}, faults...), nil
 }

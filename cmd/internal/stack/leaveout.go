@@ -9,8 +9,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stack"
-	"strata/pkg/page"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 )
 
 // Where the overlaps of interpolated slices come from.
@@ -75,7 +75,7 @@ func leaveOut(r *cli.Run, files []slicefiles.File, in *stack.Input) (kept []slic
 		return nil, cli.BadInputf("%s: excludes all %d slices of %s: none is left to stack", r.String("slice_config"), len(files), r.Arg("SLICES_DIR"))
 	}
 	if told != nil {
-		r.Warn("%s left out, which %s excludes: %s", page.Plural(len(told), "slice"), r.String("slice_config"), strings.Join(told, ", "))
+		r.Warn("%s left out, which %s excludes: %s", webpage.Plural(len(told), "slice"), r.String("slice_config"), strings.Join(told, ", "))
 	}
 	return kept, nil
 }

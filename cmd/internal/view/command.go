@@ -17,9 +17,9 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/document"
 	"strata/pkg/ngff"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 	"strata/pkg/view"
 	"strata/pkg/work"
 )
@@ -187,7 +187,7 @@ func place(ctx context.Context, path string) (registration.Placed, error) {
 		}
 		return registration.PlacedBy(*p.Transform, p.Offsets), nil
 	}
-	text, err := document.Read(ctx, path)
+	text, err := smallfile.Read(ctx, path)
 	if err != nil {
 		return registration.Placed{}, err
 	}

@@ -14,11 +14,11 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/npy"
 	"strata/pkg/record"
+	"strata/pkg/smallfile"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -150,7 +150,7 @@ func openImport(ctx context.Context, r *cli.Run, name string) (*imported, error)
 		if err != nil {
 			return nil, err
 		}
-		f, err := document.Open(ctx, path)
+		f, err := smallfile.Open(ctx, path)
 		if err != nil {
 			return nil, cli.BadInput(err)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/atomic"
-	"strata/pkg/document"
 	"strata/pkg/images"
+	"strata/pkg/smallfile"
 )
 
 // standardInput is the name of a list that is read from there.
@@ -41,14 +41,14 @@ func (r *Run) readBatch(ctx context.Context, started time.Time) (*batch, error) 
 	if name == "-" {
 		name = standardInput
 	} else {
-		f, err := document.Open(ctx, name)
+		f, err := smallfile.Open(ctx, name)
 		if err != nil {
 			return nil, BadInput(fmt.Errorf("--batch %w", err))
 		}
 		defer f.Close()
 		in = f
 	}
-	text, err := document.Lines(in, name)
+	text, err := smallfile.Lines(in, name)
 	if err != nil {
 		return nil, BadInput(fmt.Errorf("--batch %w", err))
 	}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli/flags"
-	"strata/pkg/document"
+	"strata/pkg/hiddenname"
 	"strata/pkg/images"
-	"strata/pkg/sibling"
+	"strata/pkg/smallfile"
 	"strata/pkg/zarr/store"
 )
 
@@ -40,7 +40,7 @@ func (r *Run) Input(path string) (string, error) {
 	named := path
 	path, err := r.present(named)
 	if err != nil {
-		lost := document.Lost(path)
+		lost := smallfile.Lost(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && lost != nil:
 			return "", BadInput(lost)
@@ -74,14 +74,14 @@ func (r *Run) present(path string) (string, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return path, err
 		}
-		kept := sibling.Find(path)
+		kept := hiddenname.Find(path)
 		if kept == nil {
 			if _, err = os.Stat(path); err == nil { // between the two looks
 				return path, nil
 			}
 			return path, err
 		}
-		if waited < replacing && sibling.Self().State(kept.Writer) != sibling.Dead {
+		if waited < replacing && hiddenname.Self().State(kept.Writer) != hiddenname.Dead {
 			time.Sleep(replacing / 40)
 			continue
 		}

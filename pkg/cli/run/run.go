@@ -17,10 +17,10 @@ import (
 	"strata/pkg/atomic"
 	"strata/pkg/cli/flags"
 	"strata/pkg/cli/progress"
+	"strata/pkg/hiddenname"
 	"strata/pkg/meter"
 	"strata/pkg/record"
 	"strata/pkg/replace"
-	"strata/pkg/sibling"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -61,7 +61,7 @@ type Run struct {
 	buckets     []string         // s3:// addresses of inputs and outputs
 	images      []*atomic.Output // outputs that are Zarr hierarchies
 	together    []func(context.Context, []record.File) error
-	kept        []*sibling.Kept // inputs that are missing under their names
+	kept        []*hiddenname.Kept // inputs that are missing under their names
 	warnings    *warnings
 	gpu         *opened  // of the process
 	device      Device   // nil: this run uses none

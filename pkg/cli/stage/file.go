@@ -8,9 +8,9 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/record"
+	"strata/pkg/smallfile"
 )
 
 // ReadFile reads a small file that an argument or a flag names, and notes it as an input of the run. What is
@@ -20,7 +20,7 @@ func ReadFile[T any](ctx context.Context, r *cli.Run, name string, read func(f i
 	if err != nil {
 		return t, err
 	}
-	f, err := document.Open(ctx, path)
+	f, err := smallfile.Open(ctx, path)
 	if err != nil {
 		return t, cli.BadInput(err)
 	}

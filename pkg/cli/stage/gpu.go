@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/cli"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/lease"
@@ -112,7 +112,7 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if how.Threads == 0 {
 		how.Threads = r.Options.Threads
 	}
-	files, err := gds.NewPool(d, how, opened.warn)
+	files, err := filelayer.NewPool(d, how, opened.warn)
 	if err != nil {
 		if err := errors.Join(d.Close(), l.Release()); err != nil {
 			r.Warn("release the GPU: %v", err)
@@ -130,7 +130,7 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 type device struct {
 	*gpu.Device
 	lease *lease.Lease
-	files *gds.Pool
+	files *filelayer.Pool
 	run   atomic.Pointer[cli.Run] // that uses it
 
 	// What the run has done with it, and what runs before it had.

@@ -9,9 +9,9 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/document"
 	"strata/pkg/oct/register"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 )
 
 // PairFolder holds the outputs of the registration of a pair: files in a folder, in which others stay as they are.
@@ -72,7 +72,7 @@ func left(ctx context.Context, dir, fixed, moving string, names []string) (other
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if content, err := document.Read(ctx, path); err == nil && document.Digest(content) == digest {
+		if content, err := smallfile.Read(ctx, path); err == nil && smallfile.Digest(content) == digest {
 			others = append(others, name)
 		}
 	}

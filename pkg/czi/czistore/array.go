@@ -9,13 +9,13 @@ import (
 	"strata/pkg/czi"
 	"strata/pkg/dtype"
 	"strata/pkg/zarr"
-	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/virtual"
 )
 
 // array is one array of the hierarchy: a level of an image, a plane, or a sub-block. Roles of axes: 't' times, 'c' channels of an image, 'z'
 // depths, 'y', 'x', 'i' the samples of a pixel.
 type array struct {
-	axes   []shown.Axis
+	axes   []virtual.Axis
 	elem   dtype.Type
 	codecs []any
 
@@ -30,7 +30,7 @@ type array struct {
 }
 
 // Dims returns the axes.
-func (a *array) Dims() []shown.Axis { return a.axes }
+func (a *array) Dims() []virtual.Axis { return a.axes }
 
 // subBlockArray shows the pixels of a sub-block as the file holds them, in one chunk.
 func (s *Store) subBlockArray(i int) (*array, error) {
@@ -38,7 +38,7 @@ func (s *Store) subBlockArray(i int) (*array, error) {
 	a := &array{block: i + 1}
 	if sb.Bytes() == 0 {
 		err := s.file.ReadSubBlock(context.Background(), i, nil) // says what is wrong
-		return nil, &zarr.FormatError{Path: s.where, Err: shown.Bare(err, s.where)}
+		return nil, &zarr.FormatError{Path: s.where, Err: virtual.Bare(err, s.where)}
 	}
 	a.pixels(sb.Pixels, sb.StoredHeight, sb.StoredWidth, sb.StoredHeight, sb.StoredWidth)
 	a.addCodecs(sb.Compression.String())
@@ -48,16 +48,16 @@ func (s *Store) subBlockArray(i int) (*array, error) {
 // pixels adds the axes of rows of pixels.
 func (a *array) pixels(p czi.PixelType, height, width, chunkHeight, chunkWidth int) {
 	a.elem = p.Elem()
-	a.axes = append(a.axes, shown.Along('y', "y", height, chunkHeight), shown.Along('x', "x", width, chunkWidth))
+	a.axes = append(a.axes, virtual.Along('y', "y", height, chunkHeight), virtual.Along('x', "x", width, chunkWidth))
 	if n := p.Samples(); n > 1 {
-		a.axes = append(a.axes, shown.Along('i', "c", n, n))
+		a.axes = append(a.axes, virtual.Along('i', "c", n, n))
 	}
 }
 
 // planeArray shows a plane: rest is all/C.Z.T, or the number of a scene in place of all.
 func (s *Store) planeArray(key, rest string) (*array, error) {
 	which, at, _ := strings.Cut(rest, "/")
-	scene, ok := shown.Number(which)
+	scene, ok := virtual.Number(which)
 	if which == "all" {
 		scene, ok = czi.AllScenes, true
 	}
@@ -89,7 +89,7 @@ func (s *Store) planeArray(key, rest string) (*array, error) {
 		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("channel %d: %s is not supported", v[0], pixel)}
 	}
 	if err := s.file.CheckBounds(scene); err != nil {
-		return nil, shown.FileError(err, s.where)
+		return nil, virtual.FileError(err, s.where)
 	}
 	a.pixels(pixel, a.box.Dy(), a.box.Dx(), min(chunkSide, a.box.Dy()), min(chunkSide, a.box.Dx()))
 	a.addCodecs("tiles")

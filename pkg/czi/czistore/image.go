@@ -11,7 +11,7 @@ import (
 	"strata/pkg/czi"
 	"strata/pkg/dtype"
 	"strata/pkg/zarr/codec"
-	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/virtual"
 )
 
 // image is a scene, or all of them, as an image.
@@ -135,22 +135,22 @@ func (im *image) assumed() string {
 // document returns the zarr.json of the image's group: its metadata as OME-Zarr 0.5, and what only CZI has
 // under "czi".
 func (im *image) document() ([]byte, error) {
-	d := shown.Image{Name: im.name}
+	d := virtual.Image{Name: im.name}
 	if im.times.size > 1 {
-		d.Axes = append(d.Axes, shown.TimeAxis(0))
+		d.Axes = append(d.Axes, virtual.TimeAxis(0))
 	}
 	if len(im.parts) > 1 {
-		d.Axes = append(d.Axes, shown.ChannelAxis())
+		d.Axes = append(d.Axes, virtual.ChannelAxis())
 	}
 	z, y, x := im.meta.VoxelUM[0], im.meta.VoxelUM[1], im.meta.VoxelUM[2]
 	if im.depths.size > 1 {
-		d.Axes = append(d.Axes, shown.SpaceAxis("z", z))
+		d.Axes = append(d.Axes, virtual.SpaceAxis("z", z))
 	}
-	d.Axes = append(d.Axes, shown.SpaceAxis("y", cmp.Or(y, x)), shown.SpaceAxis("x", cmp.Or(x, y)))
+	d.Axes = append(d.Axes, virtual.SpaceAxis("y", cmp.Or(y, x)), virtual.SpaceAxis("x", cmp.Or(x, y)))
 	for _, k := range im.factors {
 		d.Factors = append(d.Factors, [2]float64{float64(k), float64(k)})
 	}
-	if low, high, ok := shown.Range(im.elem, 8*im.elem.Size()); ok && len(im.parts) <= 64 {
+	if low, high, ok := virtual.Range(im.elem, 8*im.elem.Size()); ok && len(im.parts) <= 64 {
 		for i, p := range im.parts {
 			c := im.channel(i, p)
 			c.Low, c.High = low, high
@@ -172,7 +172,7 @@ func (im *image) document() ([]byte, error) {
 }
 
 // channel returns how channel i of the image is shown.
-func (im *image) channel(i int, p part) shown.Channel {
+func (im *image) channel(i int, p part) virtual.Channel {
 	pixel, _ := im.file.PixelType(p.channel)
 	all, info := im.file.Channels(), czi.Channel{}
 	at := p.channel
@@ -184,13 +184,13 @@ func (im *image) channel(i int, p part) shown.Channel {
 	}
 	name := cmp.Or(info.Name, info.Fluor)
 	if n := pixel.Samples(); n >= 3 {
-		c := shown.Sample(shownSample(n, p.sample))
+		c := virtual.Sample(shownSample(n, p.sample))
 		if len(all) > 1 { // each has red, green and blue
 			c.Name = strings.TrimSpace(name + " " + c.Name)
 		}
 		return c
 	}
-	return shown.Channel{Name: name, Color: cmp.Or(info.Color, shown.Color(i, len(im.parts)))}
+	return virtual.Channel{Name: name, Color: cmp.Or(info.Color, virtual.Color(i, len(im.parts)))}
 }
 
 // chunkSide is the side of the chunks that are put together from tiles.
@@ -201,7 +201,7 @@ func (im *image) levelArray(level int) *array {
 	k := im.factors[level]
 	a := &array{image: im, factor: k, box: im.box, scene: im.scene, elem: im.elem}
 	add := func(role byte, name string, size, chunk int) {
-		a.axes = append(a.axes, shown.Along(role, name, size, chunk))
+		a.axes = append(a.axes, virtual.Along(role, name, size, chunk))
 	}
 	if im.times.size > 1 {
 		add('t', "t", im.times.size, 1)
@@ -223,7 +223,7 @@ func (im *image) levelArray(level int) *array {
 				order = append(order, d)
 			}
 		}
-		a.codecs = append(a.codecs, shown.Object("transpose", map[string]any{"order": append(order, channels)}))
+		a.codecs = append(a.codecs, virtual.Object("transpose", map[string]any{"order": append(order, channels)}))
 	}
 	a.addCodecs("tiles")
 	return a
@@ -235,5 +235,5 @@ func (a *array) addCodecs(encoding string) {
 	if a.elem.Size() == 1 {
 		little = nil
 	}
-	a.codecs = append(a.codecs, shown.Object("bytes", little), shown.Object(codec.OfStoreName, map[string]any{"encoding": encoding}))
+	a.codecs = append(a.codecs, virtual.Object("bytes", little), virtual.Object(codec.OfStoreName, map[string]any{"encoding": encoding}))
 }

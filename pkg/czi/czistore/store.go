@@ -32,8 +32,8 @@ import (
 
 	"strata/pkg/czi"
 	"strata/pkg/mem"
-	"strata/pkg/zarr/shown"
 	"strata/pkg/zarr/store"
+	"strata/pkg/zarr/virtual"
 )
 
 // Store shows a CZI file as a hierarchy.
@@ -45,7 +45,7 @@ type Store struct {
 	names    []string          // of images of a group
 	warnings []string
 
-	arrays shown.Arrays[*array]
+	arrays virtual.Arrays[*array]
 }
 
 var (
@@ -68,7 +68,7 @@ func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 // Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	s := &Store{where: where, images: map[string]*image{}}
-	s.arrays = shown.Arrays[*array]{Where: where, Make: func(_ context.Context, key string) (*array, error) { return s.makeArray(key) }}
+	s.arrays = virtual.Arrays[*array]{Where: where, Make: func(_ context.Context, key string) (*array, error) { return s.makeArray(key) }}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -78,12 +78,12 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	}
 	var err error
 	if s.file, err = czi.Open(ctx, file, where, with...); err != nil {
-		return nil, errors.Join(shown.FileError(err, where), file.Close())
+		return nil, errors.Join(virtual.FileError(err, where), file.Close())
 	}
 	s.warnings = append(s.warnings, s.file.Warnings...)
 	meta, err := s.file.Metadata(ctx)
 	if err != nil {
-		if shown.FromSource(err) {
+		if virtual.FromSource(err) {
 			return nil, errors.Join(err, file.Close())
 		}
 		s.warnings = append(s.warnings, err.Error()+"; what it says of channels and sizes is left out")
@@ -171,7 +171,7 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 		return nil, s.absent(key)
 	case im != nil:
 		if err := s.file.CheckBounds(im.scene); err != nil {
-			return nil, shown.FileError(err, s.where)
+			return nil, virtual.FileError(err, s.where)
 		}
 		return im.document()
 	case dir == "":
@@ -183,14 +183,14 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown.ArrayDocument(a.axes, a.elem, a.codecs)
+	return virtual.ArrayDocument(a.axes, a.elem, a.codecs)
 }
 
 func (s *Store) makeArray(key string) (*array, error) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
 	case "subblocks":
-		i, ok := shown.Number(rest)
+		i, ok := virtual.Number(rest)
 		if !ok || i >= s.file.Len() {
 			return nil, s.absent(key)
 		}
@@ -210,12 +210,12 @@ func (s *Store) makeArray(key string) (*array, error) {
 	}
 	dir, name := path.Split(key)
 	im := s.images[strings.TrimSuffix(dir, "/")]
-	level, ok := shown.Number(name)
+	level, ok := virtual.Number(name)
 	if im == nil || !ok || level >= len(im.factors) {
 		return nil, s.absent(key)
 	}
 	if err := s.file.CheckBounds(im.scene); err != nil {
-		return nil, shown.FileError(err, s.where)
+		return nil, virtual.FileError(err, s.where)
 	}
 	return im.levelArray(level), nil
 }
@@ -223,7 +223,7 @@ func (s *Store) makeArray(key string) (*array, error) {
 // numbers parses numbers with dots between them.
 func numbers(text string, n int) (v []int, ok bool) {
 	for part := range strings.SplitSeq(text, ".") {
-		i, ok := shown.Number(part)
+		i, ok := virtual.Number(part)
 		if !ok {
 			return nil, false
 		}
@@ -239,9 +239,9 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 		return nil, s.absent(prefix)
 	}
 	if im == nil {
-		return shown.Entries(0, s.names), nil
+		return virtual.Entries(0, s.names), nil
 	}
-	return shown.Entries(len(im.factors), nil), nil
+	return virtual.Entries(len(im.factors), nil), nil
 }
 
 // Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
@@ -250,7 +250,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err != nil {
 		return nil, err
 	}
-	return shown.Document(doc).Get(dst, limit, s.Location(key))
+	return virtual.Document(doc).Get(dst, limit, s.Location(key))
 }
 
 // Open opens the result of Get for reading in parts.
@@ -259,7 +259,7 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown.Document(doc), nil
+	return virtual.Document(doc), nil
 }
 
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
@@ -288,5 +288,5 @@ func (s *Store) Decode(ctx context.Context, key string, dst, _ []byte) error {
 	if err != nil {
 		return err
 	}
-	return shown.FileError(a.read(ctx, s.file, index, dst), s.where)
+	return virtual.FileError(a.read(ctx, s.file, index, dst), s.where)
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/ngff"
@@ -105,7 +105,7 @@ func faulty(t *testing.T, fault, codecs string) {
 	if straight {
 		s := settings.Default()
 		s.Threads, s.Threshold = 2, 1
-		if o.Files, err = gds.NewPool(d, s, nil); err != nil {
+		if o.Files, err = filelayer.NewPool(d, s, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
@@ -27,8 +27,8 @@ import (
 
 // Options configure a [Writer]. The zero value is useful.
 type Options struct {
-	Files *gds.Pool    // writes files straight from the device where possible; may be nil
-	Meter *meter.Meter // may be nil
+	Files *filelayer.Pool // writes files straight from the device where possible; may be nil
+	Meter *meter.Meter    // may be nil
 	// ByHost leaves encoding to the host, so that files have the same bytes as without a device.
 	ByHost bool
 	Trials *trial.Book          // compares encoding on device and host; nil: the device encodes what it can

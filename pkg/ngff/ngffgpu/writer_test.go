@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/gpu/trial"
@@ -381,11 +381,11 @@ func TestRaw(t *testing.T) {
 }
 
 // files is a pool that leaves whole pages to cuFile.
-func files(t *testing.T, d *gpu.Device, warn func(string)) *gds.Pool {
+func files(t *testing.T, d *gpu.Device, warn func(string)) *filelayer.Pool {
 	t.Helper()
 	s := settings.Default()
 	s.Threads, s.Threshold = 2, 1
-	p, err := gds.NewPool(d, s, warn)
+	p, err := filelayer.NewPool(d, s, warn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -26,7 +26,7 @@ func TestWaysOnDevice(t *testing.T) {
 	d := octtest.Device(t, 256<<20)
 	s := settings.Default()
 	s.Threshold = 0
-	files, err := gds.NewPool(d, s, nil)
+	files, err := filelayer.NewPool(d, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

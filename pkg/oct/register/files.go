@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 
-	"strata/pkg/document"
 	"strata/pkg/metrics"
+	"strata/pkg/smallfile"
 )
 
 // File is a file of the folder of a pair.
@@ -25,7 +25,7 @@ func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
 			return nil, err
 		}
 		files[i].Content = b.Bytes()
-		digests[files[i].Name] = document.Digest(b.Bytes())
+		digests[files[i].Name] = smallfile.Digest(b.Bytes())
 	}
 	s.Note("files", digests, "Files of this registration, with their digests")
 	text, err := s.JSON()

@@ -8,10 +8,10 @@ import (
 	"math"
 	"slices"
 
-	"strata/pkg/document"
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/rawtiles"
+	"strata/pkg/smallfile"
 )
 
 // Fact is a number that is known of an acquisition, and what says so; From is "" where it is not known.
@@ -43,13 +43,13 @@ type Acquisition struct {
 // ReadState learns what a JSON document of the microscope says: state.json, or the metadata.json of a slice, with slice_thickness (mm),
 // overlap_fraction, tile_size_um and tile_n_samples. Other members and values of other kinds do not count.
 func (a *Acquisition) ReadState(r io.Reader, name string) error {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return err
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(b, &all); err != nil {
-		return document.JSONError(name, b, err)
+		return smallfile.JSONError(name, b, err)
 	}
 	number := func(key string) (v float64) {
 		if json.Unmarshal(all[key], &v) != nil {

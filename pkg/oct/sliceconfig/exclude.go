@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/oct"
 	"strata/pkg/pattern"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 )
 
 // Correlation is how well a slice's registration fits along z.
@@ -59,7 +59,7 @@ func ReadCorrelations(ctx context.Context, dir string) (out []Correlation, warni
 			continue
 		}
 		c := Correlation{Slice: id, Path: path}
-		f, err := document.Open(ctx, path)
+		f, err := smallfile.Open(ctx, path)
 		if err != nil {
 			return nil, nil, oct.InputFault(err)
 		}
@@ -109,7 +109,7 @@ func findAll(ctx context.Context, root, name string) (found []string, err error)
 			}
 			info, err := os.Stat(path)
 			if err != nil && e.Type()&fs.ModeSymlink != 0 {
-				if lost := document.Lost(path); lost != nil {
+				if lost := smallfile.Lost(path); lost != nil {
 					return nil, oct.InputFault(lost) // reports may be behind it
 				}
 			}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/document"
 	"strata/pkg/metrics"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
+	"strata/pkg/smallfile"
 )
 
 // ReadManifests reads the interpolation manifests (*.csv) of a folder, in the order of their names, with a row per slice: of
@@ -27,7 +27,7 @@ func ReadManifests(ctx context.Context, dir string) (out []registration.Filled, 
 		if !strings.HasSuffix(e.Name(), ".csv") || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		f, err := document.Open(ctx, path)
+		f, err := smallfile.Open(ctx, path)
 		if err != nil {
 			return nil, nil, oct.InputFault(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/hiddenname"
 	"strata/pkg/oct"
 	"strata/pkg/pattern"
-	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )
 
@@ -103,7 +103,7 @@ func listFolder(ctx context.Context, dir string, opts []store.HTTPOption) (names
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		names = append(names, sibling.Missing(names)...) // slices that are being replaced
+		names = append(names, hiddenname.Missing(names)...) // slices that are being replaced
 		return names, func(name string) string { return filepath.Join(dir, name) }, nil
 	}
 	s, err := store.S3(ctx, dir, opts...)

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"errors"
+	"time"
 
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
@@ -12,7 +13,7 @@ import (
 // written.
 type assembly struct {
 	plan   *stackPlan
-	mem    volume.Memory
+	mem    *place
 	res    *oct.Resources
 	result *Result
 
@@ -22,7 +23,7 @@ type assembly struct {
 }
 
 // assemble reads the slices in order, places and blends them, and writes the volume.
-func (p *stackPlan) assemble(mem volume.Memory, out store.Writer, layout oct.Layout, res oct.Resources, result *Result) error {
+func (p *stackPlan) assemble(mem *place, out store.Writer, layout oct.Layout, res oct.Resources, result *Result) error {
 	a := &assembly{plan: p, mem: mem, res: &res, result: result, limits: p.limits()}
 	canvas, err := p.image(layout, &res)
 	if err != nil {
@@ -31,6 +32,7 @@ func (p *stackPlan) assemble(mem volume.Memory, out store.Writer, layout oct.Lay
 	canvas.Out = out
 	p.budget(canvas, a.limits)
 	mem.Begin(canvas)
+	mem.began = time.Now()
 	for i, m := range p.all() {
 		if err := a.next(m, a.limits[i]); err != nil {
 			return err
@@ -44,6 +46,9 @@ func (p *stackPlan) assemble(mem volume.Memory, out store.Writer, layout oct.Lay
 
 // next blends and places a slice. Planes of the volume below limit are final afterwards.
 func (a *assembly) next(m *movingSlice, limit int) error {
+	if err := a.join(m.start); err != nil {
+		return err
+	}
 	if m.place.Height() <= 0 || m.place.Width() <= 0 {
 		a.flush(limit)
 		return a.mem.Err()
@@ -76,9 +81,20 @@ func (a *assembly) put(m *movingSlice, k [2]int, limit int) error {
 		a.load(m, k[0], a.ready(z, n, m.place), m.gains)
 		k[0] += n
 		a.flush(min(limit, m.start+k[0]))
+		if err := a.join(m.start + k[0]); err != nil {
+			return err
+		}
 	}
 	a.flush(limit)
 	return a.mem.Err()
+}
+
+// join moves the assembly to a device that has come, before plane z is placed. Only the window's planes are in use.
+func (a *assembly) join(z int) (err error) {
+	if err = a.mem.Err(); err == nil {
+		a.window, err = a.mem.join(z, a.plan.depth, a.window)
+	}
+	return err
 }
 
 // load loads planes of a slice, from the k-th used one on, into their part of the planes to, and multiplies them

@@ -472,7 +472,7 @@ func TestStackGain(t *testing.T) {
 		{30, 10, 1600, 2}, {3, 10, 1600, 0.5}, {2e-6, 1e-6, 1600, 1}, {1e-6, 3e-6, 1600, 1}, {4e-6, 3e-6, 1600, float32(float64(float32(4e-6)) / float64(float32(3e-6)))},
 	} {
 		res := octtest.Small()
-		a := &assembly{mem: volume.OpenHost(t.Context(), nil, &res)}
+		a := &assembly{mem: &place{Memory: volume.OpenHost(t.Context(), nil, &res), res: &res}}
 		got := a.gain(oct.Rect(0, n, 0, n), 1, func(f func(at int, fixed, moving []volume.Plane)) {
 			f(0, plane(c.here, n*n), plane(c.there, c.voxels))
 		})
@@ -495,7 +495,7 @@ func TestStackRefineLimits(t *testing.T) {
 		}
 	}
 	res := octtest.Small()
-	a := &assembly{plan: &stackPlan{opt: Options{BlendRefinementPx: 1}}, res: &res, mem: volume.OpenHost(t.Context(), nil, &res)}
+	a := &assembly{plan: &stackPlan{opt: Options{BlendRefinementPx: 1}}, res: &res, mem: &place{Memory: volume.OpenHost(t.Context(), nil, &res), res: &res}}
 	refine := func() (int, int) {
 		dy, dx := a.refine(oct.Rect(0, n, 0, n), func(f func(at int, fixed, moving []volume.Plane)) {
 			f(0, volume.Planes(fixed, 1, n, n), volume.Planes(moving, 1, n, n))

@@ -97,7 +97,7 @@ const (
 	WeightsAverage BlendWeights = "average"
 )
 
-// MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages/stack.md.
+// MinCorr returns the default correlation below which a measured overlap is rejected: see docs/stages/stack-overlap.md.
 func (s OverlapSearch) MinCorr() float64 {
 	if s == SearchCentre {
 		return 0.5
@@ -150,7 +150,7 @@ type Result struct {
 // Run first examines the ends of neighbours for their position, overlap and brightness. It then reads the slices
 // once, in order, and writes the volume plane by plane. In memory are the planes in which two slices are blended
 // and those of a row of output chunks. With a device, the planes are in its memory and processed there, with the
-// same decisions and output.
+// same decisions and output. A device that is being taken into use goes on where the CPU is when it is there.
 func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
 	all, err := openSlices(in.Slices, opt.ZSpacingUM)
 	if err != nil {
@@ -173,19 +173,13 @@ func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oc
 
 // makeStack measures, settles and assembles.
 func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.Layout, res oct.Resources) (result *Result, err error) {
-	var sources []*volume.Source
-	for _, s := range p.slices {
-		sources = append(sources, s.source)
-	}
 	if p.warped() {
 		if res.Device != nil {
 			res.Decided("displacements of slices are applied on the CPU")
 		}
 		res.Device, res.Coming = nil, nil
-	} else if res, err = res.Settled(ctx); err != nil { // slices meet in one memory
-		return nil, err
 	}
-	mem, err := volume.Open(ctx, sources, &res)
+	mem, err := newPlace(ctx, p, &res)
 	if err != nil {
 		return nil, err
 	}

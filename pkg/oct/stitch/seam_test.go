@@ -90,7 +90,7 @@ func stitchDifference(got []float32, truth []byte, plane int) (e []float64, mean
 }
 
 // What is left of errors at the seams, for each blending, with tiles where they
-// should be, refined, and refined and interpolated: the tables of docs/stages/stitch.md.
+// should be, refined, and refined and interpolated; docs/stages/stitch.md has some of these numbers.
 // Numbers are per cent of the truth's mean: in the overlaps, and what they jump by
 // at seams; they may become smaller.
 func TestSeamErrors(t *testing.T) {

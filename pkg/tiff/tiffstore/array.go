@@ -13,13 +13,13 @@ import (
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
-	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/virtual"
 )
 
 // array is one array of the hierarchy. Roles of axes: 't' times, 'c' channels, 'p' pages along depth, 'z' tiles along depth, 'y', 'x', 's' planes
 // of samples, 'i' interleaved samples.
 type array struct {
-	axes   []shown.Axis
+	axes   []virtual.Axis
 	image  *tiff.Image // nil: of a page
 	level  int
 	first  *tiff.Page // any that is there
@@ -34,7 +34,7 @@ type array struct {
 }
 
 // Dims returns the axes.
-func (a *array) Dims() []shown.Axis { return a.axes }
+func (a *array) Dims() []virtual.Axis { return a.axes }
 
 // locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
 func (a *array) locate(index []int) (*tiff.Page, int64) {
@@ -70,19 +70,19 @@ func (a *array) locate(index []int) (*tiff.Page, int64) {
 // pageArray shows the samples of one page.
 func (s *Store) pageArray(ctx context.Context, p *tiff.Page) (*array, error) {
 	if p.Err != nil {
-		return nil, &zarr.FormatError{Path: p.File().Name, Err: shown.Bare(p.Err, p.File().Name)}
+		return nil, &zarr.FormatError{Path: p.File().Name, Err: virtual.Bare(p.Err, p.File().Name)}
 	}
 	a := &array{first: p, layout: p.Layout}
 	l := p.Layout
 	if l.Separate {
-		a.axes = append(a.axes, shown.Along('s', "c", l.Samples, 1))
+		a.axes = append(a.axes, virtual.Along('s', "c", l.Samples, 1))
 	}
 	if l.Depth > 1 {
-		a.axes = append(a.axes, shown.Along('z', "z", l.Depth, l.TileDepth))
+		a.axes = append(a.axes, virtual.Along('z', "z", l.Depth, l.TileDepth))
 	}
-	a.axes = append(a.axes, shown.Along('y', "y", l.Height, l.TileHeight), shown.Along('x', "x", l.Width, l.TileWidth))
+	a.axes = append(a.axes, virtual.Along('y', "y", l.Height, l.TileHeight), virtual.Along('x', "x", l.Width, l.TileWidth))
 	if l.Interleaved() > 1 {
-		a.axes = append(a.axes, shown.Along('i', "c", l.Samples, l.Samples))
+		a.axes = append(a.axes, virtual.Along('i', "c", l.Samples, l.Samples))
 	}
 	return a, a.store(ctx, []*tiff.Page{p})
 }
@@ -96,26 +96,26 @@ func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*arr
 		a.first = pages[i]
 	}
 	if im.Times > 1 {
-		a.axes = append(a.axes, shown.Along('t', "t", im.Times, 1))
+		a.axes = append(a.axes, virtual.Along('t', "t", im.Times, 1))
 	}
 	var err error
 	if a.colors, err = palette(ctx, im, a.first); err != nil {
-		return nil, &zarr.FormatError{Path: a.first.File().Name, Err: shown.Bare(err, a.first.File().Name)}
+		return nil, &zarr.FormatError{Path: a.first.File().Name, Err: virtual.Bare(err, a.first.File().Name)}
 	}
 	if a.colors != nil {
-		a.axes = append(a.axes, shown.Along('i', "c", 3, 3))
+		a.axes = append(a.axes, virtual.Along('i', "c", 3, 3))
 	} else if n := im.Channels * l.Samples; n > 1 {
-		a.axes = append(a.axes, shown.Along('c', "c", n, l.Interleaved()))
+		a.axes = append(a.axes, virtual.Along('c', "c", n, l.Interleaved()))
 	}
 	switch {
 	case im.Depths > 1 && l.Depth > 1:
 		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("%s: a stack of pages that are volumes themselves is not supported; see pages/0", a.first.Name())}
 	case im.Depths > 1:
-		a.axes = append(a.axes, shown.Along('p', "z", im.Depths, 1))
+		a.axes = append(a.axes, virtual.Along('p', "z", im.Depths, 1))
 	case l.Depth > 1:
-		a.axes = append(a.axes, shown.Along('z', "z", l.Depth, l.TileDepth))
+		a.axes = append(a.axes, virtual.Along('z', "z", l.Depth, l.TileDepth))
 	}
-	a.axes = append(a.axes, shown.Along('y', "y", l.Height, l.TileHeight), shown.Along('x', "x", l.Width, l.TileWidth))
+	a.axes = append(a.axes, virtual.Along('y', "y", l.Height, l.TileHeight), virtual.Along('x', "x", l.Width, l.TileWidth))
 	return a, a.store(ctx, pages)
 }
 
@@ -183,7 +183,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 		}
 	}
 	if last >= 0 { // a tile has the samples of a pixel together
-		a.codecs = append(a.codecs, shown.Object("transpose", map[string]any{"order": append(order, last)}))
+		a.codecs = append(a.codecs, virtual.Object("transpose", map[string]any{"order": append(order, last)}))
 	}
 	switch {
 	case a.raw:
@@ -203,18 +203,18 @@ func (a *array) bytesCodec() any {
 		endian = "big"
 	}
 	if a.elem().Size() == 1 {
-		return shown.Object("bytes", nil)
+		return virtual.Object("bytes", nil)
 	}
-	return shown.Object("bytes", map[string]any{"endian": endian})
+	return virtual.Object("bytes", map[string]any{"endian": endian})
 }
 
 // zarrCodec returns the Zarr codec that is equivalent to a TIFF compression, or nil.
 func zarrCodec(compression int) any {
 	switch compression {
 	case tilecodec.Zstd:
-		return shown.Object("zstd", map[string]any{"level": 1, "checksum": false})
+		return virtual.Object("zstd", map[string]any{"level": 1, "checksum": false})
 	case tilecodec.Deflate, tilecodec.DeflateOld:
-		return shown.Object("numcodecs.zlib", map[string]any{"level": 1})
+		return virtual.Object("numcodecs.zlib", map[string]any{"level": 1})
 	}
 	return nil
 }
@@ -224,13 +224,13 @@ func (a *array) ownCodec(ctx context.Context) error {
 	file := a.first.File().Name
 	tables, err := a.first.Tables(ctx)
 	if err != nil {
-		return &zarr.FormatError{Path: file, Err: shown.Bare(err, file)}
+		return &zarr.FormatError{Path: file, Err: virtual.Bare(err, file)}
 	}
 	a.format = FormatOf(a.first, tables)
 	if err := a.format.Check(); err != nil {
 		return &zarr.FormatError{Path: file, Field: a.first.Name(), Err: err}
 	}
-	a.codecs = append(a.codecs, a.bytesCodec(), shown.Object(codec.OfStoreName, map[string]any{"encoding": tilecodec.Name(a.layout.Compression)}))
+	a.codecs = append(a.codecs, a.bytesCodec(), virtual.Object(codec.OfStoreName, map[string]any{"encoding": tilecodec.Name(a.layout.Compression)}))
 	return nil
 }
 
@@ -273,7 +273,7 @@ func joined(ctx context.Context, pages []*tiff.Page) bool {
 
 // document returns the array's zarr.json.
 func (a *array) document() ([]byte, error) {
-	return shown.FilledDocument(a.axes, a.elem(), a.codecs, a.fill)
+	return virtual.FilledDocument(a.axes, a.elem(), a.codecs, a.fill)
 }
 
 // fillOf returns the value of what a page does not store, as a document has it.

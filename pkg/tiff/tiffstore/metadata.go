@@ -7,7 +7,7 @@ import (
 
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
-	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/virtual"
 )
 
 // imageDocument returns the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and what only TIFF
@@ -22,7 +22,7 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	if colors != nil {
 		samples = 3
 	}
-	d := shown.Image{Name: im.Name, Axes: imageAxes(im, samples), Channels: channels(im, samples)}
+	d := virtual.Image{Name: im.Name, Axes: imageAxes(im, samples), Channels: channels(im, samples)}
 	for k := range im.Levels {
 		l := im.Levels[k].Layout()
 		down := [2]float64{factor(first.Height, l.Height), factor(first.Width, l.Width)}
@@ -57,12 +57,12 @@ func assumed(im *tiff.Image) string {
 }
 
 // imageAxes returns an image's axes: those that have more than one entry, and y and x.
-func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
+func imageAxes(im *tiff.Image, samples int) (axes []virtual.ImageAxis) {
 	if im.Times > 1 {
-		axes = append(axes, shown.TimeAxis(im.Interval))
+		axes = append(axes, virtual.TimeAxis(im.Interval))
 	}
 	if im.Channels*samples > 1 {
-		axes = append(axes, shown.ChannelAxis())
+		axes = append(axes, virtual.ChannelAxis())
 	}
 	z, y, x := im.VoxelUM[0], im.VoxelUM[1], im.VoxelUM[2]
 	if y <= 0 {
@@ -72,9 +72,9 @@ func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 		x = y
 	}
 	if im.Depths > 1 || im.Levels[0].Layout().Depth > 1 {
-		axes = append(axes, shown.SpaceAxis("z", z))
+		axes = append(axes, virtual.SpaceAxis("z", z))
 	}
-	return append(axes, shown.SpaceAxis("y", y), shown.SpaceAxis("x", x))
+	return append(axes, virtual.SpaceAxis("y", y), virtual.SpaceAxis("x", x))
 }
 
 // firstPage returns a page of level 0 that is there.
@@ -98,10 +98,10 @@ func factor(first, size int) float64 {
 }
 
 // channels describes how channels are shown; it returns nil for types whose range is no guide.
-func channels(im *tiff.Image, samples int) (out []shown.Channel) {
+func channels(im *tiff.Image, samples int) (out []virtual.Channel) {
 	l := im.Levels[0].Layout()
 	n := im.Channels * samples
-	low, high, ok := shown.Range(l.Type, l.Bits)
+	low, high, ok := virtual.Range(l.Type, l.Bits)
 	if n > 64 || !ok {
 		return nil
 	}
@@ -110,10 +110,10 @@ func channels(im *tiff.Image, samples int) (out []shown.Channel) {
 	}
 	rgb := im.Channels == 1 && (l.Photometric == tiff.RGB || l.Photometric == tiff.YCbCr || l.Photometric == tiff.Palette) && n >= 3
 	for i := range n {
-		c := shown.Channel{Color: shown.Color(i, n)}
+		c := virtual.Channel{Color: virtual.Color(i, n)}
 		switch {
 		case rgb:
-			c = shown.Sample(i)
+			c = virtual.Sample(i)
 		case im.ChannelInfo != nil:
 			info := im.ChannelInfo[i]
 			c.Name, c.Color = info.Name, cmp.Or(info.Color, c.Color)

@@ -33,8 +33,8 @@ import (
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
-	"strata/pkg/zarr/shown"
 	"strata/pkg/zarr/store"
+	"strata/pkg/zarr/virtual"
 )
 
 // Store shows a TIFF file as a hierarchy.
@@ -47,7 +47,7 @@ type Store struct {
 	warnings []string
 	others   []store.Object // of an image that lies in several files
 
-	arrays  shown.Arrays[*array]
+	arrays  virtual.Arrays[*array]
 	scratch chan *scratch
 }
 
@@ -86,7 +86,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 		opt(&o)
 	}
 	s := &Store{where: where, requests: o.requests, images: map[string]*tiff.Image{}, scratch: make(chan *scratch, 64)}
-	s.arrays = shown.Arrays[*array]{Where: where, Make: s.makeArray}
+	s.arrays = virtual.Arrays[*array]{Where: where, Make: s.makeArray}
 	var more []tiff.Option
 	if o.sibling != nil {
 		more = append(more, tiff.Siblings(func(ctx context.Context, name string) (tiff.Source, error) {
@@ -99,7 +99,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	}
 	var err error
 	if s.file, err = tiff.Open(ctx, file, where, more...); err != nil {
-		return nil, errors.Join(shown.FileError(err, where), s.close(file))
+		return nil, errors.Join(virtual.FileError(err, where), s.close(file))
 	}
 	for i, im := range s.file.Images {
 		key := ""
@@ -198,7 +198,7 @@ func (s *Store) close(file store.Object) error {
 func (s *Store) Location(key string) string {
 	at, rest, ok := strings.Cut(key, "/c/")
 	if a, known := s.arrays.Known(at); ok && known { // else nobody has asked for the chunk
-		if index, ok := shown.Index(a.axes, rest); ok {
+		if index, ok := virtual.Index(a.axes, rest); ok {
 			if page, segment := a.locate(index); page != nil {
 				return fmt.Sprintf("%s: %s: %s", page.File().Name, page.Name(), page.SegmentName(segment))
 			}
@@ -239,7 +239,7 @@ func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
 	}
 	dir, name := path.Split(key)
 	im := s.images[strings.TrimSuffix(dir, "/")]
-	level, ok := shown.Number(name)
+	level, ok := virtual.Number(name)
 	if im == nil || !ok || level >= len(im.Levels) {
 		return nil, s.absent(key)
 	}
@@ -249,7 +249,7 @@ func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
 // page finds a page by its name: 2, or 2.0 for a sub-IFD.
 func (s *Store) page(name string) *tiff.Page {
 	name, sub, below := strings.Cut(name, ".")
-	i, ok := shown.Number(name)
+	i, ok := virtual.Number(name)
 	if !ok || i >= len(s.file.Pages) {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (s *Store) page(name string) *tiff.Page {
 	if !below {
 		return p
 	}
-	if i, ok = shown.Number(sub); !ok || i >= len(p.Sub) {
+	if i, ok = virtual.Number(sub); !ok || i >= len(p.Sub) {
 		return nil
 	}
 	return p.Sub[i]
@@ -276,7 +276,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	if prefix == "" {
 		names = s.names
 	}
-	return shown.Entries(levels, names), nil
+	return virtual.Entries(levels, names), nil
 }
 
 // Get returns a metadata document, or the stored bytes of a tile.
@@ -293,7 +293,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 		if err != nil {
 			return nil, err
 		}
-		return shown.Document(doc).Get(dst, limit, s.Location(key))
+		return virtual.Document(doc).Get(dst, limit, s.Location(key))
 	}
 	o, err := s.open(ctx, key, a, index)
 	if err != nil {
@@ -323,7 +323,7 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return shown.Document(doc), nil
+		return virtual.Document(doc), nil
 	}
 	o, err := s.open(ctx, key, a, index)
 	if err != nil {
@@ -347,7 +347,7 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	off, n, err := p.Segment(ctx, segment)
 	switch {
 	case err != nil:
-		return nil, shown.FileError(err, p.File().Name)
+		return nil, virtual.FileError(err, p.File().Name)
 	case n == 0:
 		return nil, s.absent(key)
 	}

@@ -22,8 +22,8 @@ import (
 	"strata/pkg/tilefiles"
 	"strata/pkg/tilegrid"
 	"strata/pkg/zarr/codec"
-	"strata/pkg/zarr/shown"
 	"strata/pkg/zarr/store"
+	"strata/pkg/zarr/virtual"
 )
 
 // Options says how a slice is shown.
@@ -43,7 +43,7 @@ type Store struct {
 	voxel  [3]float64
 	at     map[[2]int]int // tiles by place
 	open   cache
-	arrays shown.Arrays[*array]
+	arrays virtual.Arrays[*array]
 }
 
 var _ store.Decoder = (*Store)(nil)
@@ -71,9 +71,9 @@ func Open(ctx context.Context, set *tilefiles.Set, slice *tilefiles.Slice, opt O
 		}
 	}
 	s.open = cache{expect: s.header, axes: set.Options.Axes}
-	s.arrays = shown.Arrays[*array]{Where: set.Root, Make: func(_ context.Context, key string) (*array, error) {
+	s.arrays = virtual.Arrays[*array]{Where: set.Root, Make: func(_ context.Context, key string) (*array, error) {
 		if key != "0" {
-			return nil, shown.Absent(store.Join(set.Root, key))
+			return nil, virtual.Absent(store.Join(set.Root, key))
 		}
 		return s.level(), nil
 	}}
@@ -106,19 +106,19 @@ func (s *Store) Close() error { return s.open.close() }
 const largeTile = 64 << 20
 
 // array is the only level. Roles of axes: 't', 'c', 'z', 'y', 'x'.
-type array struct{ axes []shown.Axis }
+type array struct{ axes []virtual.Axis }
 
 // Dims returns the axes.
-func (a *array) Dims() []shown.Axis { return a.axes }
+func (a *array) Dims() []virtual.Axis { return a.axes }
 
 // level describes the mosaic grid.
 func (s *Store) level() *array {
 	h, a := s.header, &array{}
 	if n := count(s.set.Times) * h.Times; n > 1 {
-		a.axes = append(a.axes, shown.Along('t', "t", n, 1))
+		a.axes = append(a.axes, virtual.Along('t', "t", n, 1))
 	}
 	if n := count(s.set.Channels) * h.Channels; n > 1 {
-		a.axes = append(a.axes, shown.Along('c', "c", n, h.Samples))
+		a.axes = append(a.axes, virtual.Along('c', "c", n, h.Samples))
 	}
 	if n := count(s.set.Planes) * h.Planes; n > 1 || s.voxel[0] > 0 {
 		plane := int64(mem.Product(h.Samples, h.Height, h.Width, h.Type.Size()))
@@ -127,9 +127,9 @@ func (s *Store) level() *array {
 			parts = int((int64(n)*plane + largeTile - 1) / largeTile)
 		}
 		parts = min(parts, n)
-		a.axes = append(a.axes, shown.Along('z', "z", n, (n+parts-1)/parts))
+		a.axes = append(a.axes, virtual.Along('z', "z", n, (n+parts-1)/parts))
 	}
-	a.axes = append(a.axes, shown.Along('y', "y", s.slice.Grid[0]*h.Height, h.Height), shown.Along('x', "x", s.slice.Grid[1]*h.Width, h.Width))
+	a.axes = append(a.axes, virtual.Along('y', "y", s.slice.Grid[0]*h.Height, h.Height), virtual.Along('x', "x", s.slice.Grid[1]*h.Width, h.Width))
 	return a
 }
 
@@ -146,22 +146,22 @@ func (s *Store) document(key string) ([]byte, error) {
 		if s.header.Type.Size() == 1 {
 			little = nil
 		}
-		return shown.ArrayDocument(s.level().axes, s.header.Type, []any{shown.Object("bytes", little), shown.Object(codec.OfStoreName, map[string]any{"encoding": "files"})})
+		return virtual.ArrayDocument(s.level().axes, s.header.Type, []any{virtual.Object("bytes", little), virtual.Object(codec.OfStoreName, map[string]any{"encoding": "files"})})
 	}
 	return nil, s.arrays.Absent(key)
 }
 
 // image returns the zarr.json of the image.
 func (s *Store) image() ([]byte, error) {
-	im := shown.Image{Name: s.opt.Name, Factors: [][2]float64{{1, 1}}, Channels: s.channels()}
+	im := virtual.Image{Name: s.opt.Name, Factors: [][2]float64{{1, 1}}, Channels: s.channels()}
 	for _, x := range s.level().axes {
 		switch x.Role {
 		case 't':
-			im.Axes = append(im.Axes, shown.TimeAxis(0))
+			im.Axes = append(im.Axes, virtual.TimeAxis(0))
 		case 'c':
-			im.Axes = append(im.Axes, shown.ChannelAxis())
+			im.Axes = append(im.Axes, virtual.ChannelAxis())
 		default:
-			im.Axes = append(im.Axes, shown.SpaceAxis(x.Name, s.voxel[strings.IndexByte("zyx", x.Role)]))
+			im.Axes = append(im.Axes, virtual.SpaceAxis(x.Name, s.voxel[strings.IndexByte("zyx", x.Role)]))
 		}
 	}
 	if s.opt.Overlap != nil {
@@ -171,17 +171,17 @@ func (s *Store) image() ([]byte, error) {
 }
 
 // channels describes how channels are shown; nil for types whose range is no guide.
-func (s *Store) channels() (out []shown.Channel) {
+func (s *Store) channels() (out []virtual.Channel) {
 	h := s.header
 	n := count(s.set.Channels) * h.Channels
-	low, high, ok := shown.Range(h.Type, 8*h.Type.Size())
+	low, high, ok := virtual.Range(h.Type, 8*h.Type.Size())
 	if n > 64 || !ok {
 		return nil
 	}
 	for i := range n {
-		c := shown.Channel{Color: shown.Color(i, n)}
+		c := virtual.Channel{Color: virtual.Color(i, n)}
 		if h.Samples >= 3 && n == h.Samples {
-			c = shown.Sample(i)
+			c = virtual.Sample(i)
 		} else if s.set.Channels != nil {
 			c.Name = s.set.ChannelName(i / h.Channels)
 		}
@@ -202,13 +202,13 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	if prefix != "" {
 		return nil, s.arrays.Absent(prefix)
 	}
-	return shown.Entries(1, nil), nil
+	return virtual.Entries(1, nil), nil
 }
 
 // Location names the first file of a chunk, or the folder of tiles.
 func (s *Store) Location(key string) string {
 	if _, rest, ok := strings.Cut(key, "/c/"); ok {
-		if index, ok := shown.Index(s.level().axes, rest); ok {
+		if index, ok := virtual.Index(s.level().axes, rest); ok {
 			if pieces := s.pieces(index); len(pieces) > 0 {
 				return s.set.Path(pieces[0].file)
 			}
@@ -223,7 +223,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err != nil {
 		return nil, err
 	}
-	return shown.Document(doc).Get(dst, limit, s.Location(key))
+	return virtual.Document(doc).Get(dst, limit, s.Location(key))
 }
 
 // Open opens the result of Get for reading in parts.
@@ -232,7 +232,7 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown.Document(doc), nil
+	return virtual.Document(doc), nil
 }
 
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
@@ -329,12 +329,12 @@ func (s *Store) read(ctx context.Context, p piece, dst []byte, stride, plane int
 	path := s.set.Path(p.file)
 	f, err := s.open.acquire(ctx, path)
 	if err != nil {
-		return shown.FileError(err, path)
+		return virtual.FileError(err, path)
 	}
 	defer s.open.release(f)
 	n := p.planes * plane
 	if s.header.Samples == 1 || n == stride {
-		return shown.FileError(f.read(ctx, p, dst[:s.header.Samples*n]), path)
+		return virtual.FileError(f.read(ctx, p, dst[:s.header.Samples*n]), path)
 	}
 	b, err := mem.Alloc(s.header.Samples * n)
 	if err != nil {
@@ -342,7 +342,7 @@ func (s *Store) read(ctx context.Context, p piece, dst []byte, stride, plane int
 	}
 	defer mem.Free(b)
 	if err := f.read(ctx, p, b); err != nil {
-		return shown.FileError(err, path)
+		return virtual.FileError(err, path)
 	}
 	for k := range s.header.Samples {
 		copy(dst[k*stride:][:n], b[k*n:])

@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // FolderStore reads and writes a folder of the file system, one file per object. It follows symbolic links; one
-// that leads to nothing, at an object or above it, is a [document.LostError]. The store remembers the last folder
+// that leads to nothing, at an object or above it, is a [smallfile.LostError]. The store remembers the last folder
 // above which it has looked for such links.
 //
 // It makes system calls directly instead of using os.File, which would register every file with the poller
@@ -137,7 +137,7 @@ func (s *FolderStore) absent(path string, err error) error {
 			return err
 		}
 	}
-	if lost := document.Lost(path); lost != nil {
+	if lost := smallfile.Lost(path); lost != nil {
 		return lost
 	}
 	s.sound.Store(&folder)
@@ -190,7 +190,7 @@ func (s *FolderStore) List(ctx context.Context, prefix string) ([]Entry, error) 
 	dir := s.Location(prefix)
 	names, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, document.Cause(dir, err)
+		return nil, smallfile.Cause(dir, err)
 	}
 	entries := make([]Entry, 0, len(names))
 	for _, d := range names {
@@ -206,7 +206,7 @@ func (s *FolderStore) List(ctx context.Context, prefix string) ([]Entry, error) 
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if d.Name()[0] != '.' && document.Lost(dir+"/"+d.Name()) != nil { // else it was removed meanwhile, or is an editor's lock
+			if d.Name()[0] != '.' && smallfile.Lost(dir+"/"+d.Name()) != nil { // else it was removed meanwhile, or is an editor's lock
 				entries = append(entries, Entry{Name: d.Name(), Lost: true})
 			}
 		case err != nil:

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"strata/pkg/address"
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // OpenURL opens an address that a user typed for reading. It returns the store and the key of the node that
@@ -98,7 +98,7 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 // "http:/me:secret@host".
 func missing(path string, err error) error {
 	if address.Address(path).String() == path {
-		err = document.Cause(path, err)
+		err = smallfile.Cause(path, err)
 	}
 	var p *fs.PathError
 	if errors.As(err, &p) {

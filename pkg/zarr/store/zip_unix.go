@@ -5,14 +5,14 @@ package store
 import (
 	"context"
 
-	"strata/pkg/document"
+	"strata/pkg/smallfile"
 )
 
 // Zip opens the zip file path for reading.
 func Zip(path string) (*ZipStore, error) {
 	fd, size, err := openRegular(path, 0)
 	if err != nil {
-		return nil, document.Cause(path, err)
+		return nil, smallfile.Cause(path, err)
 	}
 	o := &fileObject{path: path, size: size}
 	o.fd.init(fd)

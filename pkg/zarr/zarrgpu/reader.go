@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"strata/pkg/gds"
+	"strata/pkg/filelayer"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
@@ -20,7 +20,7 @@ import (
 // Options configure how an array is read. The zero value is useful.
 type Options struct {
 	Backend string               // as the flag --backend; "": auto
-	Files   *gds.Pool            // reads files straight into the device where it can; may be nil
+	Files   *filelayer.Pool      // reads files straight into the device where it can; may be nil
 	Workers int                  // goroutines of one Fetch that decode, at least 1
 	Meter   *meter.Meter         // may be nil
 	Counts  *Counts              // may be nil

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -49,4 +50,15 @@ func NoPinnedMemory(d *gpu.Device, need int64, what string) error {
 // NoHostMemory returns the error for work on a device that takes more host memory, in bytes, than --mem grants.
 func NoHostMemory(res *oct.Resources, need int64, what string) error {
 	return &shortage{fmt.Sprintf("%v (or --no-use_gpu)", res.TooLittle(need, "%s on the GPU", what)), true}
+}
+
+// Unjoined returns nil for an error for which a device that was coming does not join the CPU's work: memory is short, as a warning
+// says, and the CPU goes on alone. It returns an error of the driver, or of a context that has ended.
+func Unjoined(ctx context.Context, res *oct.Resources, err error) error {
+	var call *gpu.Error
+	if ctx.Err() != nil || errors.As(err, &call) {
+		return err
+	}
+	res.Warnf("the GPU does not join the CPU: %v", err)
+	return nil
 }

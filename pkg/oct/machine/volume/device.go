@@ -9,6 +9,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/zarr/zarrgpu"
@@ -105,10 +106,13 @@ func (d *device) Close() (err error) {
 // Begin allocates the memory. On the device that is the indispensable minimum; then planes to be blended, so that
 // they are read once, then as many planes to be resampled as a chunk has, then as many as let whole chunks of a
 // slice fit.
-func (d *device) Begin(c *Canvas) {
+func (d *device) Begin(c *Canvas) { d.begin(c, nil) }
+
+// begin is Begin, for an image that the host has begun if it is not nil.
+func (d *device) begin(c *Canvas, begun *ngff.PlaneWriter) {
 	d.try(func() error {
 		d.canvas = c
-		w, err := newPlaneWriter(d, c)
+		w, err := newPlaneWriter(d, c, begun)
 		if err != nil {
 			return err
 		}

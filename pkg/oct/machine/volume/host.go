@@ -49,6 +49,12 @@ func (h *host) Close() error {
 	if h.writer != nil {
 		h.writer.Abort()
 	}
+	h.free()
+	return nil
+}
+
+// free releases the memory.
+func (h *host) free() {
 	for i := range h.own {
 		h.own[i].free()
 	}
@@ -59,7 +65,6 @@ func (h *host) Close() error {
 		mem.Free(b)
 	}
 	h.memory = nil
-	return nil
 }
 
 // each calls f for 0 to n−1, started in increasing order, on at most limit workers. Each worker has its own

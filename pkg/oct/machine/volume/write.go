@@ -38,18 +38,25 @@ type planeWriter struct {
 	err     error         // set before ended is closed
 }
 
-// newPlaneWriter creates the image.
-func newPlaneWriter(d *device, c *Canvas) (w *planeWriter, err error) {
-	w = &planeWriter{device: d, stored: [3]int(c.Image.Shape)}
-	create := ngff.CreatePlanes
-	if len(c.Levels) > 0 && !slices.Equal(c.Levels[0], c.Image.Shape) {
+// newPlaneWriter creates the image, or goes on with one that the host has begun. That stays the host's until the writer starts.
+func newPlaneWriter(d *device, c *Canvas, begun *ngff.PlaneWriter) (w *planeWriter, err error) {
+	w = &planeWriter{device: d, stored: [3]int(c.Image.Shape), image: begun}
+	create, makes := ngff.CreatePlanes, len(c.Levels) > 0 && !slices.Equal(c.Levels[0], c.Image.Shape)
+	if begun != nil && makes {
+		w.image, makes = begun.Made()
+	}
+	if makes {
 		w.stored, create = [3]int(c.Levels[0]), ngff.CreateMadePlanes
 	}
-	if w.image, err = create(d.ctx, c.Out, "", c.Image, c.Levels); err != nil {
-		return nil, err
+	if begun == nil {
+		if w.image, err = create(d.ctx, c.Out, "", c.Image, c.Levels); err != nil {
+			return nil, err
+		}
 	}
 	if w.level, err = newLevel(d.worker.Stream, [3]int(c.Image.Shape), w.stored); err != nil {
-		w.image.Abort()
+		if begun == nil {
+			w.image.Abort()
+		}
 		return nil, err
 	}
 	return w, nil
@@ -153,10 +160,12 @@ func (w *planeWriter) failed() error {
 	}
 }
 
-// abandon waits for the goroutine, whose context must have ended, and aborts the image.
+// abandon waits for the goroutine, whose context must have ended, and aborts the image, unless the host keeps it.
 func (w *planeWriter) abandon() {
 	w.running.Wait()
-	w.image.Abort()
+	if w.image != nil {
+		w.image.Abort()
+	}
 }
 
 // storeCanvas stores planes of the canvas, as many at a time as fit into host memory.

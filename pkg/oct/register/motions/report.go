@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/page"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 )
 
 // WriteTable writes a row for each slice, as CSV; what is not known is empty.
@@ -77,18 +77,18 @@ func (a *Analysis) Text() string {
 
 // WritePlot draws, as SVG, rotations and translations of slices, what they add up to, and each against the other.
 func (a *Analysis) WritePlot(w io.Writer) error {
-	over := func(title, label string, series ...page.Series) *page.Chart {
-		return &page.Chart{Title: title, XLabel: "slice", YLabel: label, Whole: true, Series: series}
+	over := func(title, label string, series ...webpage.Series) *webpage.Chart {
+		return &webpage.Chart{Title: title, XLabel: "slice", YLabel: label, Whole: true, Series: series}
 	}
-	series := func(name string, of func(m *Motion) float64, unit string, ringed []int, running bool) page.Series {
-		s, sum := page.Series{Name: name, Joined: true}, 0.0
+	series := func(name string, of func(m *Motion) float64, unit string, ringed []int, running bool) webpage.Series {
+		s, sum := webpage.Series{Name: name, Joined: true}, 0.0
 		for i := range a.motions {
 			m := &a.motions[i]
 			v := of(m)
 			if sum += v; running {
 				v = sum
 			}
-			s.Points = append(s.Points, page.Point{X: float64(m.Slice), Y: v, Tip: fmt.Sprintf("slice %d: %s %s %s", m.Slice, name, page.Short(v), unit), Bad: slices.Contains(ringed, m.Slice)})
+			s.Points = append(s.Points, webpage.Point{X: float64(m.Slice), Y: v, Tip: fmt.Sprintf("slice %d: %s %s %s", m.Slice, name, webpage.Short(v), unit), Bad: slices.Contains(ringed, m.Slice)})
 		}
 		return s
 	}
@@ -98,16 +98,16 @@ func (a *Analysis) WritePlot(w io.Writer) error {
 	ringed := slices.Concat(a.Large, a.Outliers)
 	rotation := over("Rotation against the slice before (rings: large, or outliers)", "rotation, degrees", series("rotation", turn, "°", ringed, false))
 	if t := a.options.RotationThreshold; t < 4*max(math.Abs(a.Rotation.Min), math.Abs(a.Rotation.Max)) {
-		rotation.Limits = []page.Limit{{Y: t, Name: fmt.Sprintf("%g°", t)}, {Y: -t, Name: fmt.Sprintf("−%g°", t)}}
+		rotation.Limits = []webpage.Limit{{Y: t, Name: fmt.Sprintf("%g°", t)}, {Y: -t, Name: fmt.Sprintf("−%g°", t)}}
 	}
-	both := page.Series{Name: "slices"}
+	both := webpage.Series{Name: "slices"}
 	for i := range a.motions {
 		m := &a.motions[i]
-		both.Points = append(both.Points, page.Point{X: math.Abs(m.Rotation), Y: m.Length() * a.Resolution, Tip: fmt.Sprintf("slice %d", m.Slice), Bad: slices.Contains(ringed, m.Slice)})
+		both.Points = append(both.Points, webpage.Point{X: math.Abs(m.Rotation), Y: m.Length() * a.Resolution, Tip: fmt.Sprintf("slice %d", m.Slice), Bad: slices.Contains(ringed, m.Slice)})
 	}
-	return page.WriteSheet(w, "Registration of slices", rotation,
+	return webpage.WriteSheet(w, "Registration of slices", rotation,
 		over("Rotations added up", "rotation, degrees", series("added up", turn, "°", nil, true)),
 		over("Translation against the slice before (rings: outliers)", "translation, µm", series("x", x, "µm", a.Outliers, false), series("y", y, "µm", a.Outliers, false)),
 		over("Translations added up", "translation, µm", series("x", x, "µm", nil, true), series("y", y, "µm", nil, true)),
-		&page.Chart{Title: "Rotation and translation of slices", XLabel: "size of the rotation, degrees", YLabel: "translation, µm", Zero: true, Series: []page.Series{both}})
+		&webpage.Chart{Title: "Rotation and translation of slices", XLabel: "size of the rotation, degrees", YLabel: "translation, µm", Zero: true, Series: []webpage.Series{both}})
 }

@@ -9,10 +9,10 @@ import (
 	"io"
 	"math"
 
-	"strata/pkg/document"
 	"strata/pkg/dtype"
 	"strata/pkg/npy"
 	"strata/pkg/oct"
+	"strata/pkg/smallfile"
 )
 
 // Matrix maps the nominal position (y, x) of a tile to its place in the image:
@@ -128,7 +128,7 @@ func WriteTransform(w io.Writer, t Transform) error {
 // rows, or a 2×2 array in .npy. The overlap is negative if the file does not state it. Errors wrap [oct.ErrInput]
 // and call the file name.
 func ReadTransform(r io.Reader, name string) (Transform, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return Transform{}, oct.InputFault(err)
 	}
@@ -197,7 +197,7 @@ func parseTransform(b []byte) (Transform, error) {
 
 // jsonError adds the line number to a JSON error.
 func jsonError(b []byte, err error) error {
-	at := document.JSONOffset(err)
+	at := smallfile.JSONOffset(err)
 	if at < 0 {
 		return err
 	}

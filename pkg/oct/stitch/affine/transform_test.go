@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/document"
 	"strata/pkg/oct"
+	"strata/pkg/smallfile"
 )
 
 // stitchNpy is a .npy file of 2 × 2 numbers in the order given.
@@ -96,7 +96,7 @@ func TestReadTransformRefuses(t *testing.T) {
 		"nearly singular":   {"[[1, 1], [1, 1.0000001]]", "singular"},
 		"huge":              {"[[1, 0], [0, 1e300]]", "within ±1e6"},
 		"overlap":           {`{"matrix": [[1,0],[0,1]], "overlap": 1}`, "overlap 1 is not within"},
-		"large":             {strings.Repeat(" ", document.MaxBytes+1), "is longer than 16 MiB"},
+		"large":             {strings.Repeat(" ", smallfile.MaxBytes+1), "is longer than 16 MiB"},
 		"npy cut off":       {string(npy[:len(npy)-1]), "bytes after the header: want 32"},
 		"npy too long":      {string(npy) + "x", "bytes after the header: want 32"},
 		"npy of a vector":   {strings.Replace(string(npy), "(2, 2)", "(4,)  ", 1), "want (2, 2)"},

@@ -6,9 +6,9 @@ import (
 	"io"
 	"math"
 
-	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/smallfile"
 )
 
 // Places says where the tiles of a stitched image lie, as stitch --save_positions writes it.
@@ -26,13 +26,13 @@ const farthest = 1e9
 
 // ReadPlaces reads the file of stitch --save_positions. name is the file's name in errors.
 func ReadPlaces(r io.Reader, name string) (*Places, error) {
-	b, err := document.All(r, name)
+	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err
 	}
 	var s stitch.Result
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, document.JSONError(name, b, err)
+		return nil, smallfile.JSONError(name, b, err)
 	}
 	p := &Places{Name: name, Voxel: s.Voxel, Tile: s.Tile, Grid: s.Grid, Origin: s.Origin, At: map[[2]int][2]float64{}}
 	if min(p.Tile[0], p.Tile[1], p.Grid[0], p.Grid[1]) <= 0 || max(p.Tile[0], p.Tile[1], p.Grid[0], p.Grid[1]) > farthest {
@@ -41,7 +41,7 @@ func ReadPlaces(r io.Reader, name string) (*Places, error) {
 	for i, t := range s.Tiles {
 		for d, v := range t.Position {
 			if !(math.Abs(v) < farthest) || t.Tile[d] < 0 || t.Tile[d] >= p.Grid[d] || max(p.Origin[d], -p.Origin[d]) > farthest {
-				return nil, fmt.Errorf("%s:%d: positions[%d]: tile %v at %v px: want a place in a grid of %v tiles", name, document.JSONLine(b, "positions"), i, t.Tile, t.Position, p.Grid)
+				return nil, fmt.Errorf("%s:%d: positions[%d]: tile %v at %v px: want a place in a grid of %v tiles", name, smallfile.JSONLine(b, "positions"), i, t.Tile, t.Position, p.Grid)
 			}
 		}
 		if !t.Empty {
