@@ -45,7 +45,7 @@ func JoinedAfter(t *testing.T, small oct.Resources, after []int, run func(res oc
 	}
 	for _, c := range cases {
 		before, _, _ := d.Traffic()
-		c.resources.Coming = oct.NewComing(0, time.Minute)
+		c.resources.Coming = oct.NewComing(0, 0, time.Minute)
 		got := c.run(t, run)
 		SameArrays(t, got.image, alone.image)
 		if !reflect.DeepEqual(got.found, alone.found) {

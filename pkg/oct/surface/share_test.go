@@ -31,7 +31,7 @@ type shared struct {
 // run searches a mosaic, of which the host takes k tiles and a device the others, in the order that both take them.
 func (s *shared) run(t *testing.T, m *oct.Mosaic, d *gpu.Device, k int) {
 	t.Helper()
-	res := oct.Resources{Workers: 2, Mem: 32 << 20, Coming: oct.NewComing(0, 0)}
+	res := oct.Resources{Workers: 2, Mem: 32 << 20, Coming: oct.NewComing(0, 0, 0)}
 	p, err := plan(m, filter.InterfaceSearch{SigmaXY: s.sigma, SigmaZ: 1, Planes: 6}, &res, 0, false)
 	if err != nil {
 		t.Fatal(err)
