@@ -24,7 +24,8 @@ func NewComing(first, piece, alone time.Duration) *Coming {
 	return &Coming{First: first, Piece: piece, Alone: alone, known: make(chan struct{})}
 }
 
-// Settle says that the device is there, and how it is added to resources; or with nil that none comes. It is called once.
+// Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called
+// once.
 func (c *Coming) Settle(add func(*Resources)) {
 	c.add = add
 	close(c.known)
@@ -60,8 +61,8 @@ func (r Resources) WithDevice() (Resources, bool) {
 	return r, true
 }
 
-// Settled waits until it is clear whether a device comes, and returns the resources with it or without. It is for work that is either
-// the CPU's or the device's.
+// Settled waits until it is clear whether a device comes, and returns the resources with or without it. Use it for work
+// that CPU and device cannot share.
 func (r Resources) Settled(ctx context.Context) (Resources, error) {
 	if r.Coming == nil {
 		return r, nil
