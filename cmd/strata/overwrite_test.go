@@ -78,10 +78,10 @@ var writers = []writer{
 	{line: "zarr-tool ome slice/0 OUT", kind: "image"},
 	{line: "zarr-tool clip slice OUT --percentile_upper 99", kind: "image"},
 	{line: "zarr-tool mask slice OUT --threshold 1", kind: "image"},
-	{line: "sif lock OUT.lock", kind: "elsewhere"},             // asks a package mirror; its file is one that the user names
-	{line: "sif build OUT.sif", kind: "elsewhere"},             // the same
-	{line: "sif sign OUT.sif", kind: "elsewhere"},              // replaces an image by itself and a signature
-	{line: "sif extract image.sif OUT", kind: "elsewhere"},     // takes only an empty folder: cmd/internal/sif/testdata
+	{line: "sif lock OUT.lock", kind: "elsewhere"},                // asks a package mirror; its file is one that the user names
+	{line: "sif build OUT.sif", kind: "elsewhere"},                // the same
+	{line: "sif sign OUT.sif", kind: "elsewhere"},                 // replaces an image by itself and a signature
+	{line: "sif extract image.sif OUT", kind: "elsewhere"},        // takes only an empty folder: cmd/internal/sif/testdata
 	{line: "bench-io PATH --results OUT.json", kind: "elsewhere"}, // files of the same function as the next
 	{line: "bench-tile views slice --results OUT.json --quick", kind: "elsewhere"},
 	{line: "bench-tile html bench.json OUT.html", kind: "elsewhere"}, // its file is started like that of qc-report
