@@ -1,0 +1,61 @@
+//go:build !nocuda
+
+package stitch
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/affine"
+	"strata/pkg/oct/stitch/canvas"
+	"strata/pkg/zarr/store"
+)
+
+// joined stitches and returns the report.
+func joined(in *ngff.Image, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, any, error) {
+	im, s, err := Run(octtest.Ctx, in, store.Memory(), layout, opt, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	var report bytes.Buffer
+	if err := WriteStitching(&report, s); err != nil {
+		return nil, nil, err
+	}
+	return im, report.String(), nil
+}
+
+// A device makes what the host has not begun when it comes, or nothing: the slice, the seams, the empty tiles, progress and
+// warnings are the same. The host has one pass, or several of little memory; the device begins beside it, or after it.
+func TestDeviceJoins(t *testing.T) {
+	in := imperfect[float32](t, 23)
+	opt := Options{Overlap: 0.3, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendDiffusion, Interpolate: true, Seams: true}
+	layout := oct.Layout{Chunks: []int{4, 16, 16}, Codec: "raw", Levels: 1}
+	for _, c := range []struct {
+		workers int
+		mem     int64
+		after   []int
+	}{{1, 64 << 20, []int{1, 2, 4, 6, 8, 12, 20}}, {3, 64 << 20, []int{1, 5, 9}}} {
+		res := oct.Resources{Workers: c.workers, Mem: c.mem}
+		octtest.JoinedAfter(t, res, c.after, func(res oct.Resources) (*ngff.Image, any, error) { return joined(in, layout, opt, res) })
+	}
+}
+
+// A device that comes when the host is about to end is left alone.
+func TestDeviceComesLate(t *testing.T) {
+	in := imperfect[uint16](t, 11)
+	d := octtest.Device(t, 64<<20)
+	res := octtest.Small()
+	res.Coming = oct.NewComing(time.Hour, time.Minute)
+	res.Coming.Settle(func(res *oct.Resources) { res.Device = d })
+	before, _, _ := d.Traffic()
+	if _, _, err := joined(in, oct.Layout{Codec: "raw"}, Options{Overlap: 0.3}, res); err != nil {
+		t.Fatal(err)
+	}
+	if after, _, _ := d.Traffic(); after != before {
+		t.Errorf("%d bytes went to the device", after-before)
+	}
+}
