@@ -4,6 +4,7 @@ package stitch
 
 import (
 	"bytes"
+	"math"
 	"testing"
 	"time"
 
@@ -28,19 +29,36 @@ func joined(in *ngff.Image, layout oct.Layout, opt Options, res oct.Resources) (
 	return im, report.String(), nil
 }
 
-// A device makes what the host has not begun when it comes, or nothing: the slice, the seams, the empty tiles, progress and
-// warnings are the same. The host has one pass, or several of little memory; the device begins beside it, or after it.
+// A device makes what the host has not begun when it comes, or nothing: the slice, the seams, the empty tiles, progress, NaN and
+// warnings are the same. The host has one pass, or several of little memory, and the device begins beside it or after it.
 func TestDeviceJoins(t *testing.T) {
-	in := imperfect[float32](t, 23)
+	const ny, nx = 110, 150
+	in, _ := octtest.Made(t, []int{13, ny, nx}, []int{4, 20, 32}, nil, nil, func(i int) float32 {
+		y, x := i/nx%ny, i%nx
+		switch {
+		case y/20 == 1 && x/32 == 0, y/20 == 2 && x/32 == 1 && i/nx/ny < 5, y/20 == 4 && x/32 == 3:
+			return 0
+		case i%901 == 77:
+			return float32(math.NaN())
+		}
+		return float32(i*7919%1013) / 3
+	})
 	opt := Options{Overlap: 0.3, Transform: affine.Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendDiffusion, Interpolate: true, Seams: true}
 	layout := oct.Layout{Chunks: []int{4, 16, 16}, Codec: "raw", Levels: 1}
+	least := int64(64 << 10)
+	for ; ; least += least / 16 { // the least that does
+		if _, _, err := joined(in, layout, opt, oct.Resources{Workers: 1, Mem: least}); err == nil {
+			break
+		}
+	}
 	for _, c := range []struct {
 		workers int
 		mem     int64
 		after   []int
-	}{{1, 64 << 20, []int{1, 2, 4, 6, 8, 12, 20}}, {3, 64 << 20, []int{1, 5, 9}}} {
-		res := oct.Resources{Workers: c.workers, Mem: c.mem}
-		octtest.JoinedAfter(t, res, c.after, func(res oct.Resources) (*ngff.Image, any, error) { return joined(in, layout, opt, res) })
+	}{{1, 64 << 20, []int{1, 30, 70}}, {3, 64 << 20, []int{30}}, {1, least, []int{1, 50, 90}}, {2, least * 3 / 2, []int{20}}} {
+		octtest.JoinedAfter(t, oct.Resources{Workers: c.workers, Mem: c.mem}, c.after, func(res oct.Resources) (*ngff.Image, any, error) {
+			return joined(in, layout, opt, res)
+		})
 	}
 }
 
