@@ -77,3 +77,15 @@ func TestDeviceComesLate(t *testing.T) {
 		t.Errorf("%d bytes went to the device", after-before)
 	}
 }
+
+// With several channels a device joins in any, and does those after it. One that is too small is told of once.
+func TestDeviceJoinsFrames(t *testing.T) {
+	s := newScan(t, 2, 3, 96, 2, [2]int{0, 1})
+	scan := s.scan
+	scan.Planes = 2
+	in, p := s.write(t, scan)
+	opt := Options{Positions: p, Tolerance: 6, Channel: tissueChannel, Seams: true}
+	octtest.JoinedAfter(t, oct.Resources{Workers: 2, Mem: 64 << 20}, []int{1, 8}, func(res oct.Resources) (*ngff.Image, any, error) {
+		return joined(in, oct.Layout{Levels: 1}, opt, res)
+	})
+}
