@@ -51,11 +51,15 @@ func TestDeviceJoins(t *testing.T) {
 			break
 		}
 	}
-	for _, c := range []struct {
+	cases := []struct {
 		workers int
 		mem     int64
 		after   []int
-	}{{1, 64 << 20, []int{1, 30, 70}}, {3, 64 << 20, []int{30}}, {1, least, []int{1, 50, 90}}, {2, least * 3 / 2, []int{20}}} {
+	}{{3, 64 << 20, []int{30}}, {1, 64 << 20, []int{1, 30, 70}}, {1, least, []int{1, 50, 90}}, {2, least * 3 / 2, []int{20}}}
+	if testing.Short() {
+		cases = cases[:1]
+	}
+	for _, c := range cases {
 		octtest.JoinedAfter(t, oct.Resources{Workers: c.workers, Mem: c.mem}, c.after, func(res oct.Resources) (*ngff.Image, any, error) {
 			return joined(in, layout, opt, res)
 		})
