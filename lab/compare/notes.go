@@ -11,7 +11,8 @@ import (
 // noteMark stands before the text in which people explain missed targets: it names a part and, as patterns, its cases.
 var noteMark = regexp.MustCompile(`<!-- note: (\w+): ([^>]*) -->`)
 
-// unexplained lists the missed targets of a part that no note of its page explains, and notes of which no target is missed.
+// unexplained lists the missed targets of a part that no note of its page explains, and notes of which no target is
+// missed.
 func (g *part) unexplained(page string, all []*outcome) (faults []string) {
 	var patterns []string
 	for _, m := range noteMark.FindAllStringSubmatch(page, -1) {

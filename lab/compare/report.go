@@ -82,8 +82,8 @@ func (g *part) groupTitle(name string) string {
 	return strings.ReplaceAll(g.groups[i].title, "`", "")
 }
 
-// rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it compares
-// with each other program.
+// rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it
+// compares with each other program.
 func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	var rows []*outcome
 	var others []string

@@ -24,8 +24,8 @@ func scalingPart() *part {
 	}
 }
 
-// betweenSizes reports whether a case repeats what other sizes and zstd show: the page has the smallest chunks, the standard
-// ones and the largest.
+// betweenSizes reports whether a case repeats what other sizes and zstd show: the page has the smallest chunks, the
+// standard ones and the largest.
 func betweenSizes(o *outcome) bool {
 	_, mosaic, _ := strings.Cut(o.Name, "/")
 	return mosaic == "16-zstd" || mosaic == "105-raw" || mosaic == "105-blosc"
@@ -39,8 +39,8 @@ func scalingTables(f *facts, all []*outcome) map[string]string {
 	}
 }
 
-// scalingTable returns a row for each of the chosen cases, with a column for each number of threads that was measured and one for
-// each series beside ours.
+// scalingTable returns a row for each of the chosen cases, with a column for each number of threads that was measured
+// and one for each series beside ours.
 func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) bool) string {
 	var rows []*outcome
 	for _, o := range all {
@@ -133,7 +133,8 @@ func (o *outcome) besideOurs(ours, other string, program bool) string {
 // mib formats KiB as MiB.
 func mib(kib int64) string { return fmt.Sprintf("%.0f", float64(kib)/1024) }
 
-// busyRange returns how many cores the stages keep busy with the most threads: range and median over stages and mosaics.
+// busyRange returns how many cores the stages keep busy with the most threads: range and median over stages and
+// mosaics.
 func busyRange(all []*outcome) string {
 	var cores []float64
 	top := 0

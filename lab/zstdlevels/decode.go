@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/codec/unzstd"
 )
 
-// compareDecoders returns the speeds at which libzstd and strata decode the frames that each of them makes of the sets at one level.
-// Both decode into the same memory, alternately, and the least processor time of each counts.
+// compareDecoders returns the speeds at which libzstd and strata decode the frames that each of them makes of the
+// sets at one level. Both decode into the same memory, alternately, and the least processor time of each counts.
 func compareDecoders(z *libzstd, sets []enzstdtest.Set, level, reps int) (rows [][]string, err error) {
 	var (
 		e enzstd.Encoder
@@ -41,7 +41,8 @@ func compareDecoders(z *libzstd, sets []enzstdtest.Set, level, reps int) (rows [
 	return rows, nil
 }
 
-// timeDecoders returns the least processor times of libzstd and of d, in seconds. Small frames are decoded several times in a row.
+// timeDecoders returns the least processor times of libzstd and of d, in seconds. Small frames are decoded several
+// times in a row.
 func timeDecoders(z *libzstd, d *unzstd.Decoder, decoded, frame, want []byte, reps int) (least [2]float64, err error) {
 	times := max(1, 4<<20/len(want))
 	decoders := []func() error{

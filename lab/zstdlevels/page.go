@@ -75,8 +75,8 @@ func render(from, to string) error {
 	return regions.Write(filepath.Join(from, page), filepath.Join(to, page), map[string]string{"levels": table, "decoding": decodingTable(decoding)})
 }
 
-// levelsTable returns a row for each set of data, with a cell for each level: stored bytes over raw ones and MB/s, and beside
-// libzstd's the size and the speed.
+// levelsTable returns a row for each set of data, with a cell for each level: stored bytes over raw ones and MB/s,
+// and beside libzstd's the size and the speed.
 func levelsTable(rows [][]string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| | level %s |\n|---|%s\n", strings.Join(shownLevels, " | "), strings.Repeat("---:|", len(shownLevels)))

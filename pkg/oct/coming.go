@@ -10,6 +10,8 @@ type Coming struct {
 	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are
 	// first called.
 	First time.Duration
+	// Piece is the longest that a piece of work is expected to take there after that, from when it is taken until it is written.
+	Piece time.Duration
 	// Alone is how long the CPU is expected to take for all of the work.
 	Alone time.Duration
 
@@ -18,11 +20,12 @@ type Coming struct {
 }
 
 // NewComing returns a device of which nothing is known yet.
-func NewComing(first, alone time.Duration) *Coming {
-	return &Coming{First: first, Alone: alone, known: make(chan struct{})}
+func NewComing(first, piece, alone time.Duration) *Coming {
+	return &Coming{First: first, Piece: piece, Alone: alone, known: make(chan struct{})}
 }
 
-// Settle says that the device is there, and how it is added to resources; or with nil that none comes. It is called once.
+// Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called
+// once.
 func (c *Coming) Settle(add func(*Resources)) {
 	c.add = add
 	close(c.known)
@@ -58,8 +61,8 @@ func (r Resources) WithDevice() (Resources, bool) {
 	return r, true
 }
 
-// Settled waits until it is clear whether a device comes, and returns the resources with it or without. It is for work that is either
-// the CPU's or the device's.
+// Settled waits until it is clear whether a device comes, and returns the resources with or without it. Use it for work
+// that CPU and device cannot share.
 func (r Resources) Settled(ctx context.Context) (Resources, error) {
 	if r.Coming == nil {
 		return r, nil

@@ -69,7 +69,7 @@ type Record struct {
 	ExitCode int       `json:"exit_code"`
 }
 
-// Batch says which pair of --batch a record is of.
+// Batch names the pair of --batch that a record describes.
 type Batch struct {
 	List  string          `json:"list"`
 	Line  int             `json:"line"`  // of the list, counted from 1
@@ -111,7 +111,7 @@ type Choice struct {
 	Reason     string  `json:"reason"`      // figures behind them
 }
 
-// Trial compares two ways of doing the same work by the first pieces of an array.
+// Trial holds the speeds of two ways to do the same work, measured on the first pieces of an array.
 type Trial struct {
 	What           string             `json:"what"`             // "read", with decoding, or "write", with encoding
 	Array          string             `json:"array"`            // location
@@ -143,7 +143,7 @@ type Phases struct {
 	Write   float64 `json:"write"`
 }
 
-// Fallback is a slower way that a run had to take.
+// Fallback records that a run continued in a slower way, and why.
 type Fallback struct {
 	From   string `json:"from"` // "gpu"
 	To     string `json:"to"`   // "cpu"

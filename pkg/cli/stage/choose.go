@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -55,14 +56,17 @@ func (w *Work) At(size [3]float64) {
 }
 
 // model holds what the environment says of the machine.
-type model struct{ gpu, host cost.Figures }
+type model struct {
+	gpu, host cost.Figures
+	pinned    int64 // bytes of page-locked memory that a process may take
+}
 
 func newModel() (model, error) {
-	gpu, host, err := cost.ParseFigures(os.Getenv(cost.Variable))
+	gpu, cpu, err := cost.ParseFigures(os.Getenv(cost.Variable))
 	if err != nil {
 		return model{}, cli.Usage("variable %s: %w", cost.Variable, err)
 	}
-	return model{gpu, cost.HostFigures().With(host)}, nil
+	return model{gpu, cost.HostFigures().With(cpu), pinnedMemory(host.CgroupLimits().Memory, host.Memory())}, nil
 }
 
 // tries returns how often each way of decoding and encoding is tried.
@@ -121,19 +125,29 @@ func (m model) joins(r *cli.Run) bool {
 // encoded few chunks at a time at 20 to 70 MB/s.
 const firstOnDevice = 500 * time.Millisecond
 
-// later takes a device into use beside the work of a stage, if it is expected to be worth it: not where the CPU has done the work before any GPU
-// has started.
+// careful is how many times as long as expected a piece of work on a device may take before one has been done there.
+const careful = 2
+
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// coming returns the device that is on its way, with what is expected of it and of the CPU.
+func coming(c cost.Choice) *oct.Coming {
+	return oct.NewComing(firstOnDevice, duration(careful*c.Piece()), duration(c.Host.Seconds))
+}
+
+// later takes a device into use beside the work of a stage, if it is expected to be worth it.
 func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources) error {
 	q := m.question(ctx, r, w)
-	alone, err := cost.Choose(q.job, q.host, nil)
+	any, err := m.fastest(q.job, q.host, known(), q.runs)
 	if err != nil {
 		return err
 	}
-	if start := cost.LeastStart(m.gpu); alone.Host.Seconds <= start { // no driver is started, which takes a tenth of a second to say which GPUs there are
-		r.Chose(record.Choice{On: onCPU, CPUSeconds: alone.Host.Seconds, GPUSeconds: start, Reason: fmt.Sprintf("%v; a GPU takes %.2g s to start", alone, start)})
-		return nil
+	if !any.GPU { // no driver is started, which takes a tenth of a second to say which GPUs there are
+		alone, err := cost.Choose(q.job, q.host, nil)
+		r.Chose(record.Choice{On: onCPU, CPUSeconds: any.Host.Seconds, GPUSeconds: any.Best.Seconds, Reason: fmt.Sprintf("%v; a GPU takes %.2g s or more", alone, any.Best.Seconds)})
+		return err
 	}
-	coming := oct.NewComing(firstOnDevice, time.Duration(alone.Host.Seconds*float64(time.Second)))
+	coming := coming(any)
 	res.Coming = coming
 	r.Later(ctx, func() bool {
 		c, err := m.choose(q)
@@ -150,6 +164,17 @@ func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources
 	})
 	return nil
 }
+
+// known returns a GPU of each model that has figures: no other is expected to be faster than all of these.
+func known() (all []gpu.Info) {
+	for i, name := range cost.Models() {
+		all = append(all, gpu.Info{Name: name, Compute: 70 + 10*i, Driver: newestDriver})
+	}
+	return all
+}
+
+// newestDriver is as good as any: it runs all machine code that ships.
+const newestDriver = math.MaxInt
 
 // fastest returns the choice for the device that would do the job in the shortest time. Its start is shared by so
 // many jobs; 0: it was before.
@@ -171,11 +196,10 @@ func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info, jobs int) (best
 // device is a GPU as the model sees it: as many workers as have regions to do and page-locked memory for them.
 func (m model) device(i gpu.Info, j cost.Job, cores int) *cost.Device {
 	const each = 6 // regions' worth of page-locked memory that a worker takes, on their way in and out
-	limit := pinnedMemory(host.CgroupLimits().Memory, host.Memory())
 	region := max(j.In.Region, 1)
-	workers := max(1, min(int64(cores), j.In.Bytes/region, limit/(each*region)))
+	workers := max(1, min(int64(cores), j.In.Bytes/region, m.pinned/(each*region)))
 	name, of := cost.ForGPU(i.Name, i.Compute/10)
-	return &cost.Device{Model: name, Figures: of.With(m.gpu), Workers: int(workers), Pinned: min(limit, workers*each*region), Cubins: kernels.Precompiled(i)}
+	return &cost.Device{Model: name, Figures: of.With(m.gpu), Workers: int(workers), Pinned: min(m.pinned, workers*each*region), Cubins: kernels.Precompiled(i)}
 }
 
 // job describes the work to the model. auto says that the device may decode and encode.

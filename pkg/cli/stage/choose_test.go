@@ -83,7 +83,7 @@ func TestStored(t *testing.T) {
 
 // TestModelDevice: no more workers than there are regions, and as much page-locked memory as they take.
 func TestModelDevice(t *testing.T) {
-	m := model{gpu: cost.Figures{"init": 3}, host: cost.HostFigures()}
+	m := model{gpu: cost.Figures{"init": 3}, host: cost.HostFigures(), pinned: mostPinned}
 	j := cost.Job{In: cost.Array{Bytes: 3 << 20, Region: 1 << 20}}
 	d := m.device(gpu.Info{Name: "NVIDIA H100 NVL", Compute: 90, Driver: 12040}, j, 16)
 	if d.Model != "H100" || d.Workers != 3 || d.Pinned != 18<<20 || !d.Cubins || d.Figures["init"] != 3 {

@@ -119,23 +119,13 @@ func (d Device) Start(kernels int) float64 {
 	return (f.get("init") + f.get("context") + float64(kernels)*load + float64(d.Pinned)/f.get("pin")) / float64(max(d.Jobs, 1))
 }
 
-// LeastStart returns the seconds that the driver and the context of a GPU take at least, whichever it is. Figures of given
-// replace those of the tables.
-func LeastStart(given Figures) float64 {
-	least := math.Inf(1)
-	for _, name := range models {
-		f := column(figuresTable, name).With(given)
-		least = min(least, f.get("init")+f.get("context"))
-	}
-	return least
-}
-
 // Plan is a way to do a job.
 type Plan struct {
 	GPU                          bool
 	DeviceDecodes, DeviceEncodes bool
 	Seconds                      float64
 	Limit                        Limit
+	Load                         Load // on the machine
 }
 
 // load estimates the work that a job gives to the machine in a given way. d is nil on the host.
@@ -211,7 +201,8 @@ func plans(j Job, s Figures, h Host, d *Device) []Plan {
 		if p.GPU {
 			of = d
 		}
-		p.Seconds, p.Limit = load(j, s, f, d, *p).Seconds(h, of)
+		p.Load = load(j, s, f, d, *p)
+		p.Seconds, p.Limit = p.Load.Seconds(h, of)
 	}
 	return all
 }
@@ -237,6 +228,18 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 		c.Plan = c.Best
 	}
 	return c, nil
+}
+
+// Piece returns the seconds that one region of the input takes on the device when nothing else does, with what the host does
+// for it.
+func (c Choice) Piece() float64 {
+	if c.device == nil {
+		return 0
+	}
+	l, one := c.Best.Load, *c.device
+	one.Workers = 1
+	regions := float64(max(1, c.job.In.Bytes/max(c.job.In.Region, 1)))
+	return (float64(l.Storage)/c.host.storage(c.host.figures()) + l.Host + float64(l.Up)/one.Figures.get("up") + l.Device(one) + float64(l.Down)/one.Figures.get("down")) / regions
 }
 
 // String returns the choice and the figures behind it on one line.

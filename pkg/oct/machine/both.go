@@ -16,15 +16,17 @@ import (
 type Side[T any] struct {
 	Plan *Plan
 	Do   func(w Worker, piece T)
-	Free func() // releases what the side holds, after the work; nil: nothing
+	Next func() (T, bool) // takes a device's next piece from those that nobody has taken; nil: the one that the host would take
+	Free func()           // releases what the side holds, after the work; nil: nothing
 }
 
 // RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]). The
 // device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is free. join
-// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave.
+// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave. next and
+// the side's Next are not called concurrently.
 //
 // A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that the
-// host would have done before.
+// host would have done before, and it leaves if both together do less than the host did alone.
 func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (T, bool), join func(res oct.Resources, mem int64) (Side[T], error)) error {
 	res := host.Plan.Source.res
 	if res.Coming == nil {
@@ -38,7 +40,7 @@ func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (
 	if err != nil {
 		return err
 	}
-	q := &sharedWork[T]{next: next, all: pieces, left: pieces, workers: workers, began: time.Now(), first: res.Coming.First, alone: res.Coming.Alone}
+	q := &sharedWork[T]{next: next, all: pieces, left: pieces, coming: res.Coming, host: taken{workers: host.Plan.atMost(workers), began: time.Now()}}
 	g, ctx := work.WithContext(ctx)
 	over, end := context.WithCancel(ctx)
 	g.Go(func() error {
@@ -74,11 +76,11 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 		if err != nil {
 			return err
 		}
-		q.joined(workers * transfer.MostSlots)
+		q.joined(side.Plan.atMost(workers), side.Next)
 		return Run(ctx, side.Plan, q.byDevice, side.Do)
 	}()
 	var call *gpu.Error
-	if err == nil || ctx.Err() != nil || q.device > 0 || errors.As(err, &call) {
+	if err == nil || ctx.Err() != nil || q.device.pieces > 0 || errors.As(err, &call) {
 		return err
 	}
 	res.Warnf("the GPU does not join the CPU: %v", err)
@@ -87,45 +89,76 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 
 // sharedWork hands out the pieces of work that host and device share.
 type sharedWork[T any] struct {
-	mu      sync.Mutex
-	next    func() (T, bool)
-	all     int           // pieces
-	left    int           // of them, that nobody has taken
-	began   time.Time     // the host
-	workers int           // of the host, at most: each has a piece in hand
-	alone   time.Duration // that the host is expected to take for all
-	host    int           // pieces that it has taken
-	first   time.Duration // that the first pieces may take on the device
-	since   time.Time     // when the device joined
-	most    int           // pieces that it has in hand at a time
-	device  int           // pieces that it has taken
+	mu     sync.Mutex
+	next   func() (T, bool)
+	own    func() (T, bool) // of the device; nil: next
+	all    int              // pieces
+	left   int              // of them, that nobody has taken
+	coming *oct.Coming
+	host   taken
+	device taken
+	took   []time.Time // when the device took the latest pieces, as many as it has in hand at most
+	alone  float64     // pieces a second that the host did before the device joined; 0: it is not known
+	full   int         // pieces that both had taken when the device had done its first; 0: it has not
+	since  time.Time   // of full
+	over   bool        // the device has left
 }
 
-func (q *sharedWork[T]) joined(most int) {
+// taken counts the pieces that one of the two has taken.
+type taken struct {
+	workers int // at most
+	pieces  int
+	began   time.Time
+	last    time.Time // when it took the last
+}
+
+// inHand returns how many pieces the device has when it takes one: each worker as many as it has slots.
+func (q *sharedWork[T]) inHand() int { return q.device.workers * transfer.MostSlots }
+
+// byItself returns how many pieces the host had done when it took the last, and how long that took.
+func (q *sharedWork[T]) byItself() (pieces int, took time.Duration) {
+	return q.host.pieces - q.host.workers, q.host.last.Sub(q.host.began)
+}
+
+// joined says that a device has joined, which takes pieces by own, unless that is nil.
+func (q *sharedWork[T]) joined(workers int, own func() (T, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.since, q.most = time.Now(), most
+	q.own = own
+	q.device = taken{workers: workers, began: time.Now()}
+	q.took = make([]time.Time, q.inHand()+workers) // each has one more, for which it then waits
+	if done, took := q.byItself(); done >= q.host.workers {
+		q.alone = float64(done) / took.Seconds()
+	}
 }
 
 func (q *sharedWork[T]) byHost() (T, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.take(&q.host)
+	return q.take(q.next, &q.host)
 }
 
 func (q *sharedWork[T]) byDevice() (piece T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.withoutDevice() < q.latency() {
+	if q.over = q.over || q.withoutDevice() < q.latency() || q.inTheWay(); q.over {
 		return piece, false
 	}
-	return q.take(&q.device)
+	next := q.next
+	if q.own != nil {
+		next = q.own
+	}
+	if piece, ok = q.take(next, &q.device); ok {
+		q.took[(q.device.pieces-1)%len(q.took)] = q.device.last
+	}
+	return piece, ok
 }
 
-func (q *sharedWork[T]) take(by *int) (piece T, ok bool) {
-	if piece, ok = q.next(); ok {
+func (q *sharedWork[T]) take(next func() (T, bool), by *taken) (piece T, ok bool) {
+	if piece, ok = next(); ok {
 		q.left--
-		*by++
+		by.pieces++
+		by.last = time.Now()
 	}
 	return piece, ok
 }
@@ -133,19 +166,32 @@ func (q *sharedWork[T]) take(by *int) (piece T, ok bool) {
 // withoutDevice returns how long the host would take for what is left: at the rate at which it has done pieces, or as
 // expected before it has done any.
 func (q *sharedWork[T]) withoutDevice() time.Duration {
-	done, took := float64(q.host-q.workers), time.Since(q.began)
+	done, took := q.byItself()
 	if done <= 0 {
-		done, took = float64(max(q.all, 1)), q.alone
+		done, took = max(q.all, 1), q.coming.Alone
 	}
-	return time.Duration(float64(q.left) / done * float64(took))
+	return time.Duration(float64(q.left) / float64(done) * float64(took))
 }
 
-// latency returns how long a piece of work takes on the device from when it is taken until it is written: as many as there are
-// in hand, at the rate at which those before were done.
+// latency returns how long a piece of work takes on the device from when it is taken until it is written: as long as the one that was
+// done last, or as expected before any was done.
 func (q *sharedWork[T]) latency() time.Duration {
-	done := q.device - q.most
-	if done <= 0 {
-		return q.first
+	if d := q.device; d.pieces < len(q.took) {
+		return q.coming.First + time.Duration(d.pieces/d.workers+1)*q.coming.Piece
 	}
-	return time.Duration(float64(q.most) * float64(time.Since(q.since)) / float64(done))
+	return time.Since(q.took[q.device.pieces%len(q.took)])
+}
+
+// inTheWay reports whether both together do less than the host did alone: what a device leaves to the host's processors may cost
+// them more than the pieces that it does. It takes as many pieces as the device has in hand to tell.
+func (q *sharedWork[T]) inTheWay() bool {
+	both := q.host.pieces + q.device.pieces
+	switch {
+	case q.device.pieces <= q.inHand():
+		return false
+	case q.full == 0:
+		q.full, q.since = both, time.Now()
+		return false
+	}
+	return q.device.pieces > 2*q.inHand() && float64(both-q.full) < q.alone*time.Since(q.since).Seconds()
 }

@@ -73,7 +73,7 @@ func TestDeviceComesLate(t *testing.T) {
 	in, opt := modelInput(t, 40)
 	d := octtest.Device(t, 64<<20)
 	res := octtest.Small()
-	res.Coming = oct.NewComing(time.Hour, time.Minute)
+	res.Coming = oct.NewComing(time.Hour, 0, time.Minute)
 	res.Coming.Settle(func(res *oct.Resources) { res.Device = d })
 	before, _, _ := d.Traffic()
 	if _, _, err := joined(in, opt, oct.Layout{Codec: "raw"}, res); err != nil {
