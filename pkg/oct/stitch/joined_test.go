@@ -71,7 +71,7 @@ func TestDeviceComesLate(t *testing.T) {
 	in := imperfect[uint16](t, 11)
 	d := octtest.Device(t, 64<<20)
 	res := octtest.Small()
-	res.Coming = oct.NewComing(time.Hour, time.Minute)
+	res.Coming = oct.NewComing(time.Hour, 0, time.Minute)
 	res.Coming.Settle(func(res *oct.Resources) { res.Device = d })
 	before, _, _ := d.Traffic()
 	if _, _, err := joined(in, oct.Layout{Codec: "raw"}, Options{Overlap: 0.3}, res); err != nil {
