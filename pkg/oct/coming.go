@@ -15,13 +15,28 @@ type Coming struct {
 	// Alone is how long the CPU is expected to take for all of the work.
 	Alone time.Duration
 
+	*arrival
+}
+
+// arrival is what becomes of a device.
+type arrival struct {
 	known chan struct{}
 	add   func(*Resources) // nil: no device comes
 }
 
 // NewComing returns a device of which nothing is known yet.
 func NewComing(first, piece, alone time.Duration) *Coming {
-	return &Coming{First: first, Piece: piece, Alone: alone, known: make(chan struct{})}
+	return &Coming{First: first, Piece: piece, Alone: alone, arrival: &arrival{known: make(chan struct{})}}
+}
+
+// Pass returns the device for one of n passes over the input, which take about as long as each other.
+func (c *Coming) Pass(n int) *Coming {
+	if c == nil {
+		return nil
+	}
+	pass := *c
+	pass.Alone /= time.Duration(n)
+	return &pass
 }
 
 // Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called
@@ -46,7 +61,7 @@ func (c *Coming) Late(done, all int, took time.Duration) bool {
 	if done > 0 {
 		whole = float64(took) * float64(all) / float64(done)
 	}
-	return whole*float64(all-done) < float64(c.First)*float64(all)
+	return whole*float64(all-done) < float64(c.First+c.Piece)*float64(all)
 }
 
 // WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
