@@ -2,13 +2,12 @@ package surface
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
-	"strata/pkg/gpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams wait: to the host
@@ -115,12 +114,13 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 		if s.release == nil { // it is late already
 			continue
 		}
-		err := gpu.ErrMemory
-		if other := theirs[p.lines(key)]; other != nil {
+		var err error
+		other := theirs[p.lines(key)]
+		if other != nil {
 			err = p.Merge(s.Voxels, device.Search, other.Voxels, p.partsByDevice(key, t))
 		}
 		switch {
-		case errors.Is(err, gpu.ErrMemory):
+		case other == nil, transfer.ShortOfMemory(err):
 			s.release()
 			p.late = append(p.late, key)
 		case err != nil:
