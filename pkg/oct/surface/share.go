@@ -7,7 +7,6 @@ import (
 
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
-	"strata/pkg/oct/machine/transfer"
 )
 
 // tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams wait: to the host
@@ -114,19 +113,18 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 		if s.release == nil { // it is late already
 			continue
 		}
-		var err error
-		other := theirs[p.lines(key)]
-		if other != nil {
-			err = p.Merge(s.Voxels, device.Search, other.Voxels, p.partsByDevice(key, t))
+		ok := false
+		if other := theirs[p.lines(key)]; other != nil {
+			var err error
+			if ok, err = p.Merge(s.Voxels, device.Search, other.Voxels, p.partsByDevice(key, t)); err != nil {
+				return err
+			}
 		}
-		switch {
-		case other == nil, transfer.ShortOfMemory(err):
+		if ok {
+			merged = append(merged, key)
+		} else {
 			s.release()
 			p.late = append(p.late, key)
-		case err != nil:
-			return err
-		default:
-			merged = append(merged, key)
 		}
 	}
 	if len(merged) == 0 {

@@ -62,6 +62,3 @@ func Unjoined(ctx context.Context, res *oct.Resources, err error) error {
 	res.Warnf("the GPU does not join the CPU: %v", err)
 	return nil
 }
-
-// ShortOfMemory reports whether an error says that a device, or page-locked memory, had too little room.
-func ShortOfMemory(err error) bool { return errors.Is(err, gpu.ErrMemory) }
