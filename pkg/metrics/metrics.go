@@ -140,13 +140,14 @@ func (s *Step) Status() Status {
 	return worst
 }
 
-// number returns a number as Python prints it, with three significant digits or as many as tell it from another.
+// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell it
+// from another.
 func number(v, other float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	t := strconv.FormatFloat(v, 'g', -1, 64)
-	for digits := 3; digits < 17; digits++ {
+	for digits := max(3, len(strconv.FormatFloat(math.Trunc(math.Abs(v)), 'f', 0, 64))); digits < 17; digits++ {
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 		if rounded != other || v == other {
 			t = strconv.FormatFloat(rounded, 'g', -1, 64)
