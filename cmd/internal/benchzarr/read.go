@@ -68,7 +68,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	}
 	s := settingOf(r)
 	if r.Bool("json_lines") && r.Bool("peers") {
-		return cli.Usage("--json_lines does not print the results of --peers: leave --peers out, or give --json FILE")
+		return cli.Usage("--json_lines does not print the results of --peers: leave --peers out, or give --results FILE")
 	}
 	t, err := Look(ctx, r, path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
@@ -19,7 +20,13 @@ import (
 // when the first part of the work is done.
 func Joined(t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error)) {
 	t.Helper()
-	in, _ := Made(t, []int{11, 150, 210}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, Uneven[uint16])
+	JoinedOf[uint16](t, run)
+}
+
+// JoinedOf is [Joined] with voxels of a type.
+func JoinedOf[T dtype.Element](t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error)) {
+	t.Helper()
+	in, _ := Made(t, []int{11, 150, 210}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, Uneven[T])
 	JoinedAfter(t, Small(), []int{1}, func(res oct.Resources) (*ngff.Image, any, error) { return run(in, res) })
 }
 
@@ -44,11 +51,14 @@ func JoinedAfter(t *testing.T, small oct.Resources, after []int, run func(res oc
 		if !reflect.DeepEqual(got.found, alone.found) {
 			t.Errorf("%s: %+v, of the CPU %+v", c.name, got.found, alone.found)
 		}
-		said, tail, short := strings.Cut(got.said, "the GPU does not join the CPU: ")
-		if short {
-			_, tail, _ = strings.Cut(tail, "\n")
-			said += tail
+		const stays = "the GPU does not join the CPU: " // of each pass over the mosaic
+		said := ""
+		for line := range strings.Lines(got.said) {
+			if !strings.HasPrefix(line, stays) {
+				said += line
+			}
 		}
+		short := strings.Contains(got.said, stays)
 		if short != (c.device == little) || said != alone.said {
 			t.Errorf("%s: said %q, the CPU %q", c.name, got.said, alone.said)
 		}
