@@ -15,13 +15,28 @@ type Coming struct {
 	// Alone is how long the CPU is expected to take for all of the work.
 	Alone time.Duration
 
+	*arrival
+}
+
+// arrival is what becomes of a device.
+type arrival struct {
 	known chan struct{}
 	add   func(*Resources) // nil: no device comes
 }
 
 // NewComing returns a device of which nothing is known yet.
 func NewComing(first, piece, alone time.Duration) *Coming {
-	return &Coming{First: first, Piece: piece, Alone: alone, known: make(chan struct{})}
+	return &Coming{First: first, Piece: piece, Alone: alone, arrival: &arrival{known: make(chan struct{})}}
+}
+
+// Pass returns the device for one of n passes over the input, which take about as long as each other.
+func (c *Coming) Pass(n int) *Coming {
+	if c == nil {
+		return nil
+	}
+	pass := *c
+	pass.Alone /= time.Duration(n)
+	return &pass
 }
 
 // Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called

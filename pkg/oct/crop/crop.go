@@ -147,6 +147,11 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	if err != nil {
 		return nil, err
 	}
+	passes := 3
+	if c.PercentileMax == 100 {
+		passes = 2
+	}
+	res.Coming = res.Coming.Pass(passes)
 	p := &cropper{Columns: columns, c: c, res: res, voxel: voxel}
 	p.metrics = Metrics{InputPlanes: m.Shape[0], VoxelZ: voxel, Depth: c.Depth, Percentile: c.PercentileMax,
 		SearchPlanes: max(1, int(c.MaxFraction*float64(m.Shape[0])+1e-9))}

@@ -78,6 +78,9 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	case dtype.Uint32, dtype.Int32, dtype.Uint64, dtype.Int64, dtype.Float64:
 		res.Warnf("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.Where, m.DType)
 	}
+	if c.Correction == nil {
+		res.Coming = res.Coming.Pass(2)
+	}
 	// what cannot be written is said before anything is read
 	r, err := planRoll(ctx, m, out, layout, res)
 	if err != nil {

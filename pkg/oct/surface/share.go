@@ -2,11 +2,9 @@ package surface
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
-	"strata/pkg/gpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
 )
@@ -115,18 +113,18 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 		if s.release == nil { // it is late already
 			continue
 		}
-		err := gpu.ErrMemory
+		ok := false
 		if other := theirs[p.lines(key)]; other != nil {
-			err = p.Merge(s.Voxels, device.Search, other.Voxels, p.partsByDevice(key, t))
+			var err error
+			if ok, err = p.Merge(s.Voxels, device.Search, other.Voxels, p.partsByDevice(key, t)); err != nil {
+				return err
+			}
 		}
-		switch {
-		case errors.Is(err, gpu.ErrMemory):
+		if ok {
+			merged = append(merged, key)
+		} else {
 			s.release()
 			p.late = append(p.late, key)
-		case err != nil:
-			return err
-		default:
-			merged = append(merged, key)
 		}
 	}
 	if len(merged) == 0 {
