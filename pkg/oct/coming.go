@@ -61,7 +61,7 @@ func (c *Coming) Late(done, all int, took time.Duration) bool {
 	if done > 0 {
 		whole = float64(took) * float64(all) / float64(done)
 	}
-	return whole*float64(all-done) < float64(c.First)*float64(all)
+	return whole*float64(all-done) < float64(c.First+c.Piece)*float64(all)
 }
 
 // WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called

@@ -88,7 +88,7 @@ type joined struct {
 	done, bad int64
 }
 
-// run runs a stage. Where a device is on its way, it waits with each progress, so that the device has time to come.
+// run runs a stage. It waits with each progress for a device that has come and done nothing yet, so that it has time to.
 func (c joining) run(t *testing.T, run func(res oct.Resources) (*ngff.Image, any, error)) (out joined) {
 	t.Helper()
 	res := c.resources
@@ -104,18 +104,22 @@ func (c joining) run(t *testing.T, run func(res oct.Resources) (*ngff.Image, any
 		settle()
 	}
 	var mu sync.Mutex
-	times := 0
+	times, moved := 0, func() (n int64) { return 0 }
+	if c.device != nil {
+		moved = func() (n int64) { n, _, _ = c.device.Traffic(); return n }
+	}
+	before := moved()
 	res.Progress = func(n int64) {
 		mu.Lock()
 		out.done += n
 		times++
-		come := res.Coming != nil && times >= c.after
+		come, waits := res.Coming != nil && times >= c.after, times < c.after+20
 		mu.Unlock()
 		if come {
 			settle()
-		}
-		if res.Coming != nil {
-			time.Sleep(10 * time.Millisecond)
+			if c.device != nil && waits && moved() == before {
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 	}
 	res.Warn = func(text string) {
