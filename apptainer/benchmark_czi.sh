@@ -125,10 +125,10 @@ if [ $# -gt 0 ]; then exec "$tool" "$command" "$@"; fi
 ask_file
 declare -a flags=()
 case $command in
-  run) ask_amount 'quick|--max-tiles 100 --quick|100 tiles: one after the other, on 4 and on 8 threads' \
-    'medium|--max-tiles 500|500 tiles in all ways: threads, batches, processes' \
+  run) ask_amount 'quick|--max_tiles 100 --quick|100 tiles: one after the other, on 4 and on 8 threads' \
+    'medium|--max_tiles 500|500 tiles in all ways: threads, batches, processes' \
     'full||all tiles in all ways: takes long for a large file' ;;
-  *) ask_amount 'quick|--max-tiles 50|50 tiles' 'standard|--max-tiles 100|100 tiles' 'detailed|--max-tiles 200|200 tiles' ;;
+  *) ask_amount 'quick|--max_tiles 50|50 tiles' 'standard|--max_tiles 100|100 tiles' 'detailed|--max_tiles 200|200 tiles' ;;
 esac
 set -- "$tool" "$command" ${flags[@]+"${flags[@]}"} -- "$file"
 printf '+' >&2

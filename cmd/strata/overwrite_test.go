@@ -78,25 +78,25 @@ var writers = []writer{
 	{line: "zarr-tool ome slice/0 OUT", kind: "image"},
 	{line: "zarr-tool clip slice OUT --percentile_upper 99", kind: "image"},
 	{line: "zarr-tool mask slice OUT --threshold 1", kind: "image"},
-	{line: "sif lock OUT.lock", kind: "elsewhere"},             // asks a package mirror; its file is one that the user names
-	{line: "sif build OUT.sif", kind: "elsewhere"},             // the same
-	{line: "sif sign OUT.sif", kind: "elsewhere"},              // replaces an image by itself and a signature
-	{line: "sif extract image.sif OUT", kind: "elsewhere"},     // takes only an empty folder: cmd/internal/sif/testdata
-	{line: "bench-io PATH --json OUT.json", kind: "elsewhere"}, // files of the same function as the next
-	{line: "bench-tile views slice --json OUT.json --quick", kind: "elsewhere"},
+	{line: "sif lock OUT.lock", kind: "elsewhere"},                // asks a package mirror; its file is one that the user names
+	{line: "sif build OUT.sif", kind: "elsewhere"},                // the same
+	{line: "sif sign OUT.sif", kind: "elsewhere"},                 // replaces an image by itself and a signature
+	{line: "sif extract image.sif OUT", kind: "elsewhere"},        // takes only an empty folder: cmd/internal/sif/testdata
+	{line: "bench-io PATH --results OUT.json", kind: "elsewhere"}, // files of the same function as the next
+	{line: "bench-tile views slice --results OUT.json --quick", kind: "elsewhere"},
 	{line: "bench-tile html bench.json OUT.html", kind: "elsewhere"}, // its file is started like that of qc-report
-	{line: "bench-zarr read slice/0 --json OUT.json", kind: "elsewhere"},
-	{line: "bench-zarr write PLACE --json OUT.json", kind: "elsewhere"},
-	{line: "bench-zarr sweep WHERE --json OUT.json", kind: "elsewhere"},
+	{line: "bench-zarr read slice/0 --results OUT.json", kind: "elsewhere"},
+	{line: "bench-zarr write PLACE --results OUT.json", kind: "elsewhere"},
+	{line: "bench-zarr sweep WHERE --results OUT.json", kind: "elsewhere"},
 	{line: "bench-zarr html bench.json OUT.html", kind: "elsewhere"}, // its file is started like that of qc-report
-	{line: "bench-tiff read slice.tif --json OUT.json", kind: "elsewhere"},
+	{line: "bench-tiff read slice.tif --results OUT.json", kind: "elsewhere"},
 	{line: "bench-tiff round-trip slice.tif OUT", kind: "image"},
 	{line: "bench-tiff convert slice.tif OUT.tif", kind: "file"},
 	{line: "bench-tiff make OUT.tif --size 64", kind: "file"},
 	{line: "bench-tiff html bench.json OUT.html", kind: "elsewhere"}, // its file is started like that of qc-report
 	{line: "bench-czi run scan.czi --output OUT.json", kind: "elsewhere"},
-	{line: "bench-czi profile scan.czi --json OUT.json", kind: "elsewhere"},
-	{line: "bench-czi quick scan.czi --json OUT.json", kind: "elsewhere"},
+	{line: "bench-czi profile scan.czi --results OUT.json", kind: "elsewhere"},
+	{line: "bench-czi quick scan.czi --results OUT.json", kind: "elsewhere"},
 	{line: "bench-czi html bench.json OUT.html", kind: "elsewhere"}, // its file is started like that of qc-report
 }
 

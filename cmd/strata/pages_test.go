@@ -13,7 +13,7 @@ import (
 )
 
 // tools are the programs that docs/stages/ leaves to other pages.
-var tools = []string{"start", "view", "preview", "qc-report", "phantom", "zarr-tool", "doctor", "sif", "bench-zarr", "bench-io", "bench-tiff", "bench-czi", "bench-tile"}
+var tools = []string{"start", "explain", "view", "preview", "qc-report", "phantom", "zarr-tool", "doctor", "sif", "bench-zarr", "bench-io", "bench-tiff", "bench-czi", "bench-tile"}
 
 // longFlag matches a flag in a text.
 var longFlag = regexp.MustCompile(`(?:^|[\s(])--([a-z][a-z0-9_-]*)`)

@@ -12,11 +12,11 @@ import (
 // readmeCase is a row of the table in README: a case of the stages' page.
 type readmeCase struct{ name, label string }
 
-// readmeStages lists the rows of the table in README.
+// readmeStages lists the rows of the table in README, with the command of each behind its inputs and output.
 var readmeStages = []readmeCase{
-	{"aip/tiles", "`aip`"}, {"resample/tiles", "`resample` to 10 µm"}, {"focal/tiles", "`focal`"},
-	{"stitch/tiles", "`stitch`"}, {"crop/tiles", "`crop`"}, {"stack/slices", "`stack`"},
-	{"aip/raw", "`aip`, uncompressed"}, {"resample/raw", "`resample`, uncompressed"},
+	{"aip/tiles", "`aip`"}, {"resample/tiles", "`resample --resolution 10`"}, {"focal/tiles", "`focal`"},
+	{"stitch/tiles", "`stitch`"}, {"crop/tiles", "`crop`"}, {"stack/slices", "`stack " + strings.Join(asReference, " ") + "`"},
+	{"aip/raw", "`aip`, uncompressed"}, {"resample/raw", "`resample --resolution 10`, uncompressed"},
 }
 
 // writeReadme writes the table of README and the costs below it, each between its markers, from the results of a folder.
@@ -91,7 +91,7 @@ func stagesInReadme(p printer, f *facts, rows []readmeRow) {
 			others = append(others, who)
 		}
 	}
-	p("%s, %d cores; pages cached. %s Times of others, measured in the same run, are multiples of strata's; *%s* calls the same operators from numpy, scipy, scikit-image and BaSiCPy:\n\n", f.CPU, f.Cores, f.About, peers)
+	p("%s, %d cores; pages cached. %s Times of others, measured in the same run, are multiples of strata's; *%s* calls the same operators from numpy, scipy, scikit-image and BaSiCPy. Each row is the command `NAME IN OUT` with the flags that it shows and `--threads 2` (`PARTS=stages make bench`):\n\n", f.CPU, f.Cores, f.About, peers)
 	p("| | strata | CPU time | peak memory | written | %s |\n|---|---:|---:|---:|---:|%s\n", strings.Join(others, " | "), strings.Repeat("---:|", len(others)))
 	for _, r := range rows {
 		s := r.median[strata]

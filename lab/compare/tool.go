@@ -71,7 +71,7 @@ func (run *toolRun) repetitions(most int) int {
 // toolRun runs a benchmark program once. That program alternates between its peers and compares what they read.
 func (r *runner) toolRun(ctx context.Context, p *plan, run toolRun) error {
 	file := filepath.Join(p.data, "run.json")
-	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(run.repetitions(r.most)), "--json", file, "-f", "-q")
+	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(run.repetitions(r.most)), "--results", file, "-f", "-q")
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, run.program), args...)
 	cmd.Env = append(os.Environ(), run.env...)
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -1,5 +1,5 @@
 // Package annotate draws what stands in and around pictures besides their pixels: text, and scale bars with their
-// length in µm.
+// length in µm or mm.
 package annotate
 
 import (
@@ -25,8 +25,13 @@ func NewScaleBar(at image.Point, most, height int, pixel float64) (ScaleBar, boo
 	return ScaleBar{image.Rect(at.X, at.Y, at.X+width, at.Y+height), length}, true
 }
 
-// Label returns the length as it stands beside the bar.
-func (b ScaleBar) Label() string { return Micrometres(b.Length) }
+// Label returns the length as it stands beside the bar, such as "200 µm" or "1 mm".
+func (b ScaleBar) Label() string {
+	if b.Length >= 1000 {
+		return strconv.FormatFloat(b.Length/1000, 'f', -1, 64) + " mm"
+	}
+	return Micrometres(b.Length)
+}
 
 // BarLength returns the length that a scale bar stands for: the largest of 1, 2, 5 ×
 // 10ⁿ µm that takes at most the given length; 0 where there is none.

@@ -19,6 +19,11 @@ func TestScaleBar(t *testing.T) {
 		}
 	}
 	bar, ok := NewScaleBar(image.Pt(5, 7), 120, 3, 2)
+	for length, want := range map[float64]string{0.5: "0.5 µm", 500: "500 µm", 1000: "1 mm", 20000: "20 mm"} {
+		if got := (ScaleBar{Length: length}).Label(); got != want {
+			t.Errorf("a bar of %v µm: %q, want %q", length, got, want)
+		}
+	}
 	if want := image.Rect(5, 7, 105, 10); !ok || bar.Box != want || bar.Label() != "200 µm" {
 		t.Errorf("%+v, %q", bar, bar.Label())
 	}

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/cli/run"
 )
 
-// What programs describe themselves by; see package flags.
+// Types that describe a program; see package flags.
 type (
 	Command  = flags.Command
 	Arg      = flags.Arg
@@ -73,7 +73,7 @@ func Stem(out string) string { return flags.Stem(out) }
 // VoxelSize is [flags.VoxelSize].
 func VoxelSize(v any) error { return flags.VoxelSize(v) }
 
-// What the functions of programs work with; see package run.
+// Types that a program's functions work with; see package run.
 type (
 	Run         = run.Run
 	Options     = run.Options

@@ -7,9 +7,8 @@ import (
 	"strata/pkg/cli/run"
 )
 
-// MainOf is Main of one program that is several: all members of a group. Started
-// by a link of a member's name, or an alias of it, it is that command; under its
-// own name the command is the first argument.
+// MainOf is Main of a program that contains all members of a group. A link with a member's name or alias starts that
+// command; under the program's own name, the first argument names it.
 func MainOf(name, usage string, members []Member) {
 	c, args := started(name, os.Args, members)
 	if len(args) < len(os.Args) {

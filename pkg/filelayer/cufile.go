@@ -58,8 +58,8 @@ type straight struct {
 	warning  sync.Once
 }
 
-// Demand makes the pool ask cuFile even on a system that does not look as if it moved data straight. It must be called
-// before the pool is used.
+// Demand makes the pool ask cuFile even on a system that shows no sign of direct transfers. It must be called before
+// the pool is used.
 func (p *Pool) Demand() { p.straight.demanded = true }
 
 // soon bounds how long [Pool.Known] waits for cuFile when it begins to initialise it.

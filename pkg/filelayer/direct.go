@@ -57,7 +57,8 @@ func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 // bytes before the first of them through it. It returns how many bytes it moved, 0 if all must go through the
 // page cache; [File.DirectIO] returns the reason.
 func (f *File) directly(b []byte, off int64, write bool) int {
-	head, whole, lies, ok := f.way(b, off, write)
+	pages, ok := f.directPages(b, off, write)
+	head := pages.head
 	if !ok {
 		return 0
 	}
@@ -66,10 +67,10 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 			return n
 		}
 	}
-	b = b[head : head+whole]
+	b = b[head : head+pages.size]
 	var n int
 	var err error
-	if lies {
+	if pages.aligned {
 		n, err = moveAll(f.past, write, b, off+head)
 	} else if n, err = f.copied(b, off+head, write); err == nil {
 		f.count(realigned, int64(n))
@@ -83,17 +84,23 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
-// way returns the part of b that bypasses the page cache: whole pages after head bytes, and whether they are
-// aligned for direct I/O.
-func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
-	head, whole = aligned(off, int64(len(b)))
-	if whole == 0 || f.noDirect.Load() {
-		return head, whole, false, false
+// wholePages are the pages of a transfer that lie in it as a whole.
+type wholePages struct {
+	head    int64 // bytes before the first of them
+	size    int64 // bytes
+	aligned bool  // their memory is aligned for direct I/O
+}
+
+// directPages returns the whole pages of b, which goes to or comes from offset off. It reports whether they should bypass the page
+// cache.
+func (f *File) directPages(b []byte, off int64, write bool) (p wholePages, ok bool) {
+	p.head, p.size = aligned(off, int64(len(b)))
+	if p.size == 0 || f.noDirect.Load() {
+		return p, false
 	}
 	f.openDirect()
-	lies = (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+head)%f.memory == 0
-	ok = f.past != nil && (lies || whole >= leastCopied) && (write || !f.holds(off+head, whole))
-	return head, whole, lies, ok
+	p.aligned = (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+p.head)%f.memory == 0
+	return p, f.past != nil && (p.aligned || p.size >= leastCopied) && (write || !f.holds(off+p.head, p.size))
 }
 
 // copied moves whole pages past the page cache through aligned buffers.

@@ -56,9 +56,9 @@ type Stats struct {
 	Latency                       Latency // of tasks, from the first byte to the last
 }
 
-// NewPool starts the threads. Without a device (nil) it serves only host memory. warn, which may be nil, gets
-// one line when cuFile fails. The only error is that the settings demand cuFile and it does not move data
-// straight, with the reason.
+// NewPool starts the threads. Without a device (nil) it serves only host memory. warn, which may be nil, gets one line
+// when cuFile fails. It fails only if the settings demand cuFile and cuFile does not move data straight; the error has
+// the reason.
 func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
 	if s.Threads <= 0 {
 		s.Threads = runtime.GOMAXPROCS(0)

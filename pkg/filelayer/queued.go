@@ -9,11 +9,10 @@ import (
 	"strata/pkg/mem"
 )
 
-// What a thread has under way at most of reads past the page cache, where the system takes
-// a queue of them.
+// Limits of a thread's queue of direct reads.
 const (
-	queueLength = 16
-	queueBytes  = 2 * mostCopied
+	queueLength = 16             // reads
+	queueBytes  = 2 * mostCopied // bytes of them
 )
 
 // queue is a thread's queue of direct reads.
@@ -21,30 +20,30 @@ type queue struct {
 	ring    *ring
 	refused error // why there is none
 	flights [queueLength]flight
-	under   int   // way
+	pending int   // reads that the system has
 	bytes   int64 // of these
 }
 
-// flight is a task whose whole pages are in flight.
+// flight is a task whose whole pages the system is reading.
 type flight struct {
 	task
 	used  bool
 	head  int64       // bytes before the first page
 	whole int64       // bytes of pages
-	aside *mem.Buffer // that they come by; nil: straight to their place
+	aside *mem.Buffer // aligned memory that receives them; nil: they go to their place
 }
 
-// enqueue leaves a read of host memory to the system, if it goes past the page cache and the
-// system takes queues. Where the queue is full it ends a read that is under way first.
+// enqueue hands a read into host memory to the system's queue, and reports whether it did: the read must bypass the page
+// cache, and the system must have such queues. If the queue is full, it first waits for a pending read.
 func (w *worker) enqueue(t task) bool {
 	q := &w.direct
 	if t.write || t.device() || t.file.source != nil || !w.pool.settings.DirectRead || q.refused != nil || t.len < page {
 		return false
 	}
 	b := t.host[t.from : t.from+t.len]
-	head, whole, lies, ok := t.file.way(b, t.off+t.from, false)
-	past, real := t.file.past.(*os.File)                                           // in tests it may be one that fails
-	if !ok || !real || whole > 1<<30 || !lies && whole > int64(w.pool.asideSize) { // a call moves no more than 2 GiB
+	pages, ok := t.file.directPages(b, t.off+t.from, false)
+	past, real := t.file.past.(*os.File)                                                              // in tests it may be one that fails
+	if !ok || !real || pages.size > 1<<30 || !pages.aligned && pages.size > int64(w.pool.asideSize) { // a call moves no more than 2 GiB
 		return false
 	}
 	if q.ring == nil {
@@ -52,15 +51,15 @@ func (w *worker) enqueue(t task) bool {
 			return false
 		}
 	}
-	for q.under == queueLength || q.under > 0 && q.bytes+whole > queueBytes {
+	for q.pending == queueLength || q.pending > 0 && q.bytes+pages.size > queueBytes {
 		w.land(1)
 	}
-	to := b[head : head+whole]
+	to := b[pages.head : pages.head+pages.size]
 	var aside *mem.Buffer
-	if !lies {
+	if !pages.aligned {
 		for aside == nil {
 			var err error
-			if aside, err = w.pool.aside.TryGet(max(len(to), leastAside)); err != nil || aside == nil && q.under == 0 {
+			if aside, err = w.pool.aside.TryGet(max(len(to), leastAside)); err != nil || aside == nil && q.pending == 0 {
 				return false
 			}
 			if aside == nil {
@@ -71,13 +70,13 @@ func (w *worker) enqueue(t task) bool {
 	}
 	for i := range q.flights {
 		if !q.flights[i].used {
-			q.flights[i] = flight{t, true, head, whole, aside}
-			q.ring.read(int(past.Fd()), to, t.off+t.from+head, uint64(i))
+			q.flights[i] = flight{t, true, pages.head, pages.size, aside}
+			q.ring.read(int(past.Fd()), to, t.off+t.from+pages.head, uint64(i))
 			break
 		}
 	}
-	q.under++
-	q.bytes += whole
+	q.pending++
+	q.bytes += pages.size
 	w.land(0)
 	return true
 }
@@ -86,13 +85,13 @@ func (w *worker) enqueue(t task) bool {
 // that have.
 func (w *worker) land(wait int) {
 	q := &w.direct
-	if q.under == 0 {
+	if q.pending == 0 {
 		return
 	}
 	down := func(user uint64, result int32) {
 		f := q.flights[user]
 		q.flights[user] = flight{}
-		q.under--
+		q.pending--
 		q.bytes -= f.whole
 		w.pool.finish(f.task, f.end(result))
 	}
@@ -100,7 +99,7 @@ func (w *worker) land(wait int) {
 		// What the system did not take is read without it; what it took, it ends.
 		q.refused = err
 		q.ring.takeBack(func(user uint64) { down(user, -int32(syscall.EAGAIN)) })
-		for q.under > 0 {
+		for q.pending > 0 {
 			q.ring.ended(down)
 			time.Sleep(time.Millisecond)
 		}
@@ -108,9 +107,9 @@ func (w *worker) land(wait int) {
 	q.ring.ended(down)
 }
 
-// landAll waits for all reads that are under way.
+// landAll waits for all pending reads.
 func (w *worker) landAll() {
-	for w.direct.under > 0 {
+	for w.direct.pending > 0 {
 		w.land(1)
 	}
 }

@@ -24,7 +24,7 @@ type worker struct {
 func (w *worker) run() {
 	for !w.ended {
 		w.land(0) // those that wait for it need not wait for what comes next
-		t, ok := w.pool.take(len(w.copied) == 0 && w.direct.under == 0)
+		t, ok := w.pool.take(len(w.copied) == 0 && w.direct.pending == 0)
 		switch {
 		case ok && t.device() && !t.write:
 			w.read(t)
@@ -33,7 +33,7 @@ func (w *worker) run() {
 			continue
 		case len(w.copied) > 0:
 			_ = w.flush() // who waits for them has the error
-		case !ok && w.direct.under > 0:
+		case !ok && w.direct.pending > 0:
 			w.land(1)
 			continue
 		case !ok:

@@ -2,8 +2,8 @@ package filter
 
 import "slices"
 
-// Binned averages a plane of ny × nx pixels over whole blocks of bin pixels (y, x). A non-finite pixel affects
-// only its block. It returns dst, of which it takes the memory if that is enough.
+// Binned averages a plane of ny × nx pixels over whole blocks of bin pixels (y, x). A non-finite pixel affects only its
+// block. It returns the result, in the memory of dst if that is large enough.
 func Binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
 	h, w := ny/bin[0], nx/bin[1]
 	dst = slices.Grow(dst[:0], h*w)[:h*w]

@@ -38,7 +38,7 @@ func (p *BitPlane) Count() (n int64) {
 	return n
 }
 
-// CopyRow copies n pixels of a row of bits, which begin at bit 0 of src, to (y, x) and behind. They replace what is there.
+// CopyRow replaces n pixels of row y, from x on, by the first n bits of src.
 func (p *BitPlane) CopyRow(y, x int, src []uint64, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
@@ -52,7 +52,7 @@ func (p *BitPlane) CopyRow(y, x int, src []uint64, n int) {
 	}
 }
 
-// ReadRow copies n pixels of row y from x on to dst, which they begin at bit 0. Bits of dst behind them become 0.
+// ReadRow copies n pixels of row y, from x on, to the first n bits of dst, and clears the bits of dst behind them.
 func (p *BitPlane) ReadRow(dst []uint64, y, x, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
@@ -68,7 +68,8 @@ func (p *BitPlane) ReadRow(dst []uint64, y, x, n int) {
 // gap is a maximal run of pixels that are 0 in a row.
 type gap struct{ from, to, parent int32 }
 
-// FillHoles sets the pixels that no path of 0 leads to from the image's border, by steps to the 4 neighbours.
+// FillHoles sets the pixels of 0 that cannot be reached from the image's border by steps between neighbouring pixels of
+// 0, of which each has 4.
 func (p *BitPlane) FillHoles() {
 	gaps := []gap{{}} // the first stands for what lies outside
 	find := func(i int32) int32 {

@@ -18,7 +18,7 @@ func (p *BitPlane) AppendRuns(runs []uint32) []uint32 {
 	return runs
 }
 
-// Above makes the pixels 1 whose values, in C order, are above t, and the others 0.
+// Above sets each pixel to 1 if its value, in C order, is above t, and otherwise to 0.
 func (p *BitPlane) Above(values []float32, t float32) {
 	clear(p.Words)
 	for y := range p.Height {

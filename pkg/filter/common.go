@@ -59,8 +59,8 @@ func CountCommon(a, b []float32) (n int) {
 	return n
 }
 
-// BracketMedian returns the exact median of the values of all brackets, or NaN without values. ok is false if
-// it does not lie in their range, or if more values lie there than they may keep. It reorders the brackets'
+// BracketMedian returns the exact median of the values of all brackets, or NaN without values. ok is false if the
+// median lies outside of their range, or if the range holds more values than they may keep. It reorders the brackets'
 // values.
 func BracketMedian(brackets []*Bracket) (median float64, ok bool) {
 	var n, below int64

@@ -21,7 +21,7 @@ type Correlator struct {
 	column     []complex128
 }
 
-// NewCorrelator returns an Correlator for planes of height × width pixels (y, x).
+// NewCorrelator returns a Correlator for planes of height × width pixels (y, x).
 func NewCorrelator(height, width int) *Correlator {
 	c := &Correlator{h: height, w: width, ny: fastLength(2 * height), nx: fastLength(2 * width)}
 	c.nk = c.nx/2 + 1
@@ -30,7 +30,8 @@ func NewCorrelator(height, width int) *Correlator {
 	return c
 }
 
-// CorrelatorBytes returns the memory of a spectrum of a plane of height × width pixels, in bytes; an Correlator has as much.
+// CorrelatorBytes returns the memory of a spectrum of a plane of height × width pixels, in bytes; a Correlator takes as
+// much.
 func CorrelatorBytes(height, width int) int64 {
 	return 16*int64(fastLength(2*height))*int64(fastLength(2*width)/2+1) + 16*int64(height+1)*int64(width+1)
 }
@@ -41,8 +42,7 @@ type Spectrum struct {
 	sum, sqr []float64 // (h+1, w+1): of the pixels above and to the left
 }
 
-// Spectrum prepares a plane, in the memory of a spectrum that is not needed any more if old is not nil. Its pixels must
-// be finite.
+// Spectrum prepares a plane for Correlate. It reuses the memory of old, unless that is nil. Its pixels must be finite.
 func (c *Correlator) Spectrum(old *Spectrum, plane []float32) *Spectrum {
 	if len(plane) != c.h*c.w {
 		panic(fmt.Sprintf("filter: %d pixels for a plane of %d × %d", len(plane), c.h, c.w))

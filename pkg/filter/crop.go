@@ -1,6 +1,6 @@
 package filter
 
-// Crop returns a copy of ny × nx pixels of a plane of a width, from the pixel at (y, x) on.
+// Crop copies ny × nx pixels out of a plane of the given width, beginning at pixel at, (y, x).
 func Crop(v []float32, width int, at [2]int, ny, nx int) []float32 {
 	out := make([]float32, ny*nx)
 	for y := range ny {

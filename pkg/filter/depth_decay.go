@@ -6,7 +6,7 @@ import "math"
 // Biomedical Optics Express 5, 2014; Liu et al., Journal of Biomedical Optics 24, 2019; Li et al., 2020). It computes in float64 by
 // math.Log and its kin, whose last digit may differ between processors.
 type DepthDecay struct {
-	// Tail adds to what lies below an A-line's last voxel what the slope of its deepest voxels predicts.
+	// Tail adds the signal below an A-line's last voxel, which the slope of its deepest voxels predicts.
 	Tail bool
 	// Slope of the logarithm of the signal per plane, for all A-lines in place of their own; 0: their own.
 	Slope float64

@@ -155,6 +155,24 @@ func (p *MagnitudePercentile) tell(counts *[magnitudeKeys]uint32, v []float32) (
 	return high, nonFinite
 }
 
+// Window returns the bits from…to−1 of the magnitudes that the first pass counts to the last bit.
+func (p *MagnitudePercentile) Window() (from, to uint32) {
+	return uint32(p.low) << 16, uint32(p.low+p.keys) << 16
+}
+
+// AddCounted counts n values whose magnitudes were counted elsewhere in the current pass: of those bits or, below and above what the
+// pass counts to the last bit, of bits near theirs, which may cost another pass. No call of Add may be running.
+func (p *MagnitudePercentile) AddCounted(bits uint32, n int64) {
+	k := bits >> 16
+	if int(k) < p.low {
+		k = 0
+	}
+	p.coarse[k] += n
+	if s := p.slot[k]; s >= 0 {
+		p.fine[int(s)<<16|int(bits&0xffff)] += uint32(n)
+	}
+}
+
 func (p *MagnitudePercentile) take() *[magnitudeKeys]uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

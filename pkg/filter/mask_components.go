@@ -44,8 +44,8 @@ func next(row []uint8, x int, value uint8) int {
 	return len(row)
 }
 
-// KeepLargest clears the mask but for its largest component, that is, of the voxels that are 1 those that steps to neighbours connect; of
-// two that are equally large the first in C order stays. It returns the number of components that there were.
+// KeepLargest clears all but the largest component, a set of voxels of 1 that steps to neighbours connect. Of equally
+// large ones it keeps the first in C order. It returns the number of components before.
 func (m *Mask) KeepLargest() (components int) {
 	c := m.components(1)
 	size := make([]int64, len(c.runs))
@@ -65,7 +65,8 @@ func (m *Mask) KeepLargest() (components int) {
 	return components
 }
 
-// FillHoles sets the voxels that no path of 0 leads to from the border of the volume, by steps to neighbours.
+// FillHoles sets the voxels of 0 that cannot be reached from the border of the volume by steps between neighbouring
+// voxels of 0.
 func (m *Mask) FillHoles() {
 	c := m.components(0)
 	outside := make([]bool, len(c.runs))

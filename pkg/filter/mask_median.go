@@ -1,7 +1,8 @@
 package filter
 
-// Median replaces each voxel of the mask by the median of the window³ voxels around it, of which the mask is reflected at its edges
-// (scipy.ndimage.median_filter with its default mode). window must be odd. scratch has as many bytes as the mask has voxels.
+// Median replaces each voxel of the mask by the median of the window³ voxels around it, with the mask reflected at its
+// edges (scipy.ndimage.median_filter with its default mode). window must be odd. scratch has as many bytes as the mask
+// has voxels.
 func (m *Mask) Median(window int, scratch []uint8) {
 	r := window / 2
 	if r == 0 {

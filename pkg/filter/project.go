@@ -49,8 +49,8 @@ func AddStrided[T dtype.Element](acc []float64, src []T, planes, stride int) (no
 	return nonFinite
 }
 
-// AddClipped adds planes, which begin stride values apart, to a running sum in increasing order: acc[i] += min(src[p·stride+i], clip) in
-// float64. It returns the number of NaN and infinite values, with which the sums are of no use.
+// AddClipped adds planes, which begin stride values apart, to a running sum in increasing order: acc[i] +=
+// min(src[p·stride+i], clip) in float64. It returns the number of NaN and infinite values, which make the sums useless.
 func AddClipped(acc []float64, src []float32, planes, stride int, clip float32) (nonFinite int64) {
 	done, nonFinite := addClippedVector(acc, src, planes, stride, clip)
 	rest := acc[done:]

@@ -12,7 +12,7 @@ type Rims struct {
 	queued      []bool
 }
 
-// RimsBytes returns the scratch memory that each voxel of a part needs.
+// RimsBytes is the scratch memory in bytes that each voxel of a part needs.
 const RimsBytes = 9
 
 // Beside holds the levels of the voxels beside a part, nil where the volume ends: before the first row and behind the last, of

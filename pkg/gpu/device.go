@@ -119,7 +119,8 @@ func (d *Device) Try(key any, f func() error) error {
 	return once.(func() error)()
 }
 
-// Beside runs f, which uses the device, while the caller goes on, for whom f must not be necessary. Close waits for it.
+// Beside runs f, which uses the device, in the background. The caller must not depend on its result; Close waits for
+// it.
 func (d *Device) Beside(f func()) {
 	work.Go(&d.beside, func() error { f(); return nil }, func(error) {})
 }
@@ -197,8 +198,8 @@ func (d *Device) CountStraight(up, down int64) {
 // CountFallback counts a piece that should have moved straight and went through host memory.
 func (d *Device) CountFallback() { d.fallbacks.Add(1) }
 
-// Straight returns how many bytes of [Device.Traffic] moved to and from the device without passing through
-// host memory, and how many pieces should have and could not.
+// Straight returns how many bytes of [Device.Traffic] moved to and from the device without passing through host memory,
+// and how many pieces went through host memory although they should not have.
 func (d *Device) Straight() (up, down, fallbacks int64) {
 	return d.straightUp.Load(), d.straightDown.Load(), d.fallbacks.Load()
 }

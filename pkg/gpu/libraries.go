@@ -121,7 +121,8 @@ func nvcompVersion(lib uintptr) (string, uintptr, error) {
 // oldestNVCOMP is nvCOMP 5.1: 5.0 decodes some blocks of Zstandard, some offsets of LZ4 and large batches wrongly.
 const oldestNVCOMP = 5100
 
-// NVCOMPVersion returns a version of nvCOMP as its nvcompGetProperties gives it in words, and an error if it is too old.
+// NVCOMPVersion formats the version number that nvcompGetProperties returns. It returns an error if that version is too
+// old.
 func NVCOMPVersion(v uint32) (text string, err error) {
 	text = fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)
 	if v < oldestNVCOMP {

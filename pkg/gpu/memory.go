@@ -79,7 +79,7 @@ func (p *Pool) Peak() int64 {
 	return p.peak
 }
 
-// ForgetPeak lets [Pool.Peak] begin anew with what is held now.
+// ForgetPeak restarts [Pool.Peak] from the memory that is held now.
 func (p *Pool) ForgetPeak() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -206,8 +206,8 @@ func (s *Stream) Mark() {
 	s.marked = append(s.marked, done)
 }
 
-// Passed waits until the work before the oldest mark that has not been waited for has run, and returns the
-// first error of that section. Without such a mark it does nothing.
+// Passed waits for the oldest section that [Stream.Mark] ended and that was not waited for, and returns the section's
+// first error. Without such a section it does nothing.
 func (s *Stream) Passed() error {
 	if len(s.marked) == 0 {
 		return nil

@@ -133,8 +133,8 @@ type Omero struct {
 	Raw      json.RawMessage // the whole object, for members without a field here
 }
 
-// WithoutWindows returns the settings for an image of the same channels whose values are others: colours and labels. It is
-// nil for nil.
+// WithoutWindows returns the settings for an image of the same channels with other values: colours and labels, without
+// windows. It is nil for nil.
 func (o *Omero) WithoutWindows() *Omero {
 	if o == nil {
 		return nil

@@ -63,9 +63,10 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// LeastPlanesBytes returns memory that an image by [CreatePlanes] takes at least: weights between its levels, and for each level that is resized
-// a plane of it and a sum of planes. It allocates nothing, so that sizes that follow from metadata can be compared with a budget before anything is
-// made of them. Sizes that cannot be counted give a number that no budget has.
+// LeastPlanesBytes returns the least memory that an image by [CreatePlanes] takes: weights between its levels, and for
+// each level that is resized a plane of it and a sum of planes. It allocates nothing, so that sizes that follow from
+// metadata can be compared with a budget before anything is made of them. Sizes that overflow give a number above every
+// budget.
 func LeastPlanesBytes(shape []int, levels [][]int) int64 {
 	sum, from := 0, [3]int(shape)
 	for k, l := range levels {

@@ -31,10 +31,9 @@ type PyramidOptions struct {
 // level 0, with its chunks, codecs and attributes. It removes the previous levels and keeps other metadata
 // (axes, display settings, labels).
 //
-// The image is valid at any time: it has its old levels until the new ones are complete. Levels whose names
-// are taken are first built below the group "strata-pyramid". No metadata name what an interrupted run leaves
-// behind; the next run removes it. The caller makes sure that only one run at a time works on an image. It
-// also returns warnings.
+// The image is valid at any time: it has its old levels until the new ones are complete. Levels whose names are taken
+// are first built below the group "strata-pyramid". The next run removes what an interrupted run leaves behind; no
+// metadata refer to it. The caller makes sure that only one run at a time works on an image. It also returns warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
 	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing)})
 	if err != nil {

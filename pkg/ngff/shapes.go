@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"slices"
 
 	"strata/pkg/dtype"
 )
@@ -113,74 +114,69 @@ func Downsample(t dtype.Type, src []byte, shape []int, axes []Axis) ([]byte, []i
 // 0; the caller may keep the slice.
 func TileOrder(shape, tile []int, axes []Axis) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
-		grid := make([]int, len(shape))
-		size := 1
+		w := tileWalk{tile: tile, grid: make([]int, len(shape)), at: make([]int, len(shape)), yield: yield}
+		side := 1 // tiles along an edge of the block that covers the grid
 		for d := range shape {
-			grid[d] = (shape[d] + tile[d] - 1) / tile[d]
-			if axes[d].Type == TypeSpace {
-				for size < grid[d] {
-					size *= 2
-				}
+			w.grid[d] = (shape[d] + tile[d] - 1) / tile[d]
+			if axes[d].Type != TypeSpace {
+				w.others = append(w.others, d)
+				continue
+			}
+			w.spatial = append(w.spatial, d)
+			for side < w.grid[d] {
+				side *= 2
 			}
 		}
-		at := make([]int, len(shape))
-		// visit goes through the block of that size at at
-		var visit func(size int) bool
-		visit = func(size int) bool {
-			if size == 1 {
-				start := make([]int, len(at))
-				for d := range at {
-					start[d] = at[d] * tile[d]
-				}
-				return yield(start)
-			}
-			half := size / 2
-			origin := append([]int(nil), at...)
-			for corner := range 1 << len(at) {
-				inside := true
-				for d := range at {
-					far := corner >> (len(at) - 1 - d) & 1
-					if axes[d].Type != TypeSpace && far == 1 {
-						inside = false
-						break
-					}
-					if at[d] = origin[d] + far*half; at[d] >= grid[d] {
-						inside = false
-						break
-					}
-				}
-				if inside && !visit(half) {
-					return false
-				}
-				copy(at, origin)
-			}
-			return true
-		}
-		// time points and channels one after the other
-		var outer func(d int) bool
-		outer = func(d int) bool {
-			for d < len(at) && axes[d].Type == TypeSpace {
-				d++
-			}
-			if d == len(at) {
-				return visit(size)
-			}
-			for i := range grid[d] {
-				at[d] = i
-				if !outer(d + 1) {
-					return false
-				}
-			}
-			at[d] = 0
-			return true
-		}
-		for _, n := range grid {
-			if n == 0 {
-				return
-			}
-		}
-		outer(0)
+		w.frames(w.others, side)
 	}
+}
+
+// tileWalk goes through a grid of tiles, time points and channels one after the other.
+type tileWalk struct {
+	tile, grid      []int // shape of a tile; number of tiles along each axis
+	spatial, others []int // axes
+	at              []int // index of the current tile, or of the first one of the current block
+	yield           func(start []int) bool
+}
+
+// frames goes through all tiles of the remaining axes that are not spatial. It returns false once yield has.
+func (w *tileWalk) frames(axes []int, side int) bool {
+	if len(axes) == 0 {
+		return w.block(side)
+	}
+	d := axes[0]
+	defer func() { w.at[d] = 0 }()
+	for w.at[d] = 0; w.at[d] < w.grid[d]; w.at[d]++ {
+		if !w.frames(axes[1:], side) {
+			return false
+		}
+	}
+	return true
+}
+
+// block goes through the tiles of the block at w.at that is so many tiles wide, half by half along each spatial axis.
+func (w *tileWalk) block(side int) bool {
+	if side == 1 {
+		start := make([]int, len(w.at))
+		for d := range w.at {
+			start[d] = w.at[d] * w.tile[d]
+		}
+		return w.yield(start)
+	}
+	origin := slices.Clone(w.at)
+	defer copy(w.at, origin)
+	for corner := range 1 << len(w.spatial) {
+		inside := true
+		for i, d := range w.spatial {
+			far := corner >> (len(w.spatial) - 1 - i) & 1
+			w.at[d] = origin[d] + far*side/2
+			inside = inside && w.at[d] < w.grid[d]
+		}
+		if inside && !w.block(side/2) {
+			return false
+		}
+	}
+	return true
 }
 
 // intersect returns the common part of two boxes that overlap.

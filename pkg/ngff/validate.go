@@ -23,8 +23,8 @@ func Validate(ctx context.Context, st store.Store, path string) []Problem {
 	return problems
 }
 
-// ValidateUpTo is [Validate] that ends when it has found a number of errors, and lists at most as many warnings besides.
-// more reports whether it ended early or left warnings out: metadata of some megabytes can name a million missing arrays.
+// ValidateUpTo is [Validate] with a limit: it ends after most errors, and lists at most as many warnings. more reports
+// whether it ended early or left warnings out: metadata of some megabytes can name a million missing arrays.
 func ValidateUpTo(ctx context.Context, st store.Store, path string, most int) (problems []Problem, more bool) {
 	v := validator{ctx: ctx, st: st, most: most}
 	v.node(path)

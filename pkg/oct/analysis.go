@@ -53,9 +53,9 @@ func (a Analysis) levels(shape []int, voxel [3]float64, layout Layout) (levels [
 	return levels
 }
 
-// Apply completes spec, the specification of a volume (z, y, x) of float32 with its Shape, Format and Chunks as the input has them, by the
-// layout, and returns the shapes of the levels for [ngff.CreatePlanes]. voxel is the size of the volume's voxels in µm, and what names in
-// a warning what they are the voxels of.
+// Apply completes spec, the specification of a volume (z, y, x) of float32 with its Shape, Format and Chunks as the
+// input has them, by the layout, and returns the shapes of the levels for [ngff.CreatePlanes]. voxel is the size of the
+// volume's voxels in µm, and what names the volume in warnings.
 func (a Analysis) Apply(spec *ngff.ImageSpec, voxel [3]float64, what string, layout Layout, res *Resources) ([][]int, error) {
 	if err := a.Check(spec.Shape, voxel, what, layout, res); err != nil {
 		return nil, err

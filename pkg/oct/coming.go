@@ -15,16 +15,32 @@ type Coming struct {
 	// Alone is how long the CPU is expected to take for all of the work.
 	Alone time.Duration
 
+	*arrival
+}
+
+// arrival is what becomes of a device.
+type arrival struct {
 	known chan struct{}
 	add   func(*Resources) // nil: no device comes
 }
 
 // NewComing returns a device of which nothing is known yet.
 func NewComing(first, piece, alone time.Duration) *Coming {
-	return &Coming{First: first, Piece: piece, Alone: alone, known: make(chan struct{})}
+	return &Coming{First: first, Piece: piece, Alone: alone, arrival: &arrival{known: make(chan struct{})}}
 }
 
-// Settle says that the device is there, and how it is added to resources; or with nil that none comes. It is called once.
+// Pass returns the device for one of n passes over the input, which take about as long as each other.
+func (c *Coming) Pass(n int) *Coming {
+	if c == nil {
+		return nil
+	}
+	pass := *c
+	pass.Alone /= time.Duration(n)
+	return &pass
+}
+
+// Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called
+// once.
 func (c *Coming) Settle(add func(*Resources)) {
 	c.add = add
 	close(c.known)
@@ -45,7 +61,7 @@ func (c *Coming) Late(done, all int, took time.Duration) bool {
 	if done > 0 {
 		whole = float64(took) * float64(all) / float64(done)
 	}
-	return whole*float64(all-done) < float64(c.First)*float64(all)
+	return whole*float64(all-done) < float64(c.First+c.Piece)*float64(all)
 }
 
 // WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
@@ -60,8 +76,8 @@ func (r Resources) WithDevice() (Resources, bool) {
 	return r, true
 }
 
-// Settled waits until it is clear whether a device comes, and returns the resources with it or without. It is for work that is either
-// the CPU's or the device's.
+// Settled waits until it is clear whether a device comes, and returns the resources with or without it. Use it for work
+// that CPU and device cannot share.
 func (r Resources) Settled(ctx context.Context) (Resources, error) {
 	if r.Coming == nil {
 		return r, nil

@@ -42,7 +42,7 @@ func (c *Content) Add(voxels []float32) {
 	c.some, c.value = true, first
 }
 
-// Nothing says in words what all voxels are if they show nothing, and "" if they do.
+// Nothing describes the common value of all voxels, or returns "" if two of them differ.
 func (c *Content) Nothing() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

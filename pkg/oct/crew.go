@@ -18,7 +18,7 @@ import (
 // available is replaced by tests.
 var available = host.Available
 
-// A Team is what a part of a stage plans its workers by.
+// A Team describes the workers that a part of a stage wants, for [Resources.Crew].
 type Team struct {
 	What    string // the work, for messages
 	Workers int    // how many fit into memory
@@ -85,13 +85,13 @@ func (r *Resources) withHeld(n int64) int64 {
 	return most
 }
 
-// Would returns the resources with a note that the stage would hold n bytes, if there were more memory.
+// Would returns the resources with the note that the stage would also hold n bytes in memory, if there were room.
 func (r Resources) Would(n int64) Resources {
 	r.Holds = append(slices.Clip(r.Holds), n)
 	return r
 }
 
-// Busy returns how many workers it takes to keep all processors busy that the given number of pieces of work can (0: any).
+// Busy returns how many workers keep the processors busy with the given number of pieces of work (0: any number).
 func (r *Resources) Busy(pieces int) int {
 	n := r.Workers
 	if r.Cores > 0 {
@@ -103,15 +103,14 @@ func (r *Resources) Busy(pieces int) int {
 	return n
 }
 
-// ForAll returns the Mem at which a part of it has a number of bytes: granted is that part of the present Mem, which is
-// either a fixed number of bytes less, or a fraction.
+// ForAll returns the Mem that a stage needs so that a part of it has the given number of bytes. granted is that part of
+// the present Mem: Mem less a fixed number of bytes, or a fraction of it.
 func (r *Resources) ForAll(bytes, granted int64) int64 {
 	scaled := float64(bytes) * float64(r.Mem) / float64(max(granted-1, 1)) // fractions are rounded down
 	return max(bytes+r.Mem-granted, int64(min(math.Ceil(scaled), math.MaxInt64/4)))
 }
 
-// Least returns about the smallest memory in bytes, beyond the given one, that is enough for a plan that less memory is not
-// enough for.
+// Least returns roughly the smallest number of bytes for which enough is true. It is above short, which is too little.
 func Least(short int64, enough func(bytes int64) bool) int64 {
 	low, high := short, 2*max(short, 1)
 	for ; high < math.MaxInt64/4 && !enough(high); high *= 2 {
@@ -127,8 +126,8 @@ func Least(short int64, enough func(bytes int64) bool) int64 {
 	return high
 }
 
-// Spare returns the part of Mem that a stage may take for what only saves it time, such as voxels that are kept because
-// they are read again: all of it where the user granted that much, else what several programs at a time can have.
+// Spare returns the part of Mem that a stage may use only to save time, as for voxels that it will read again: all of
+// it if the user granted Mem, otherwise a share that several programs can have at a time.
 func (r *Resources) Spare() int64 {
 	if !r.Shared {
 		return r.Mem
@@ -186,8 +185,9 @@ func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	return g, ctx
 }
 
-// Admit reports whether a worker of a number, counted from 0, may take its memory. It may wait for that. A worker that was admitted
-// calls Leave in the end. Workers beyond as many as there are processors do not count as busy: they wait for storage.
+// Admit reports whether the worker with the given number, counted from 0, may take its memory; it may wait before it
+// answers. An admitted worker must call Leave. Workers beyond the number of processors do not count as busy: they wait
+// for storage.
 func (g *Gate) Admit(ctx context.Context, number int) bool {
 	if !g.wait(ctx, number) {
 		return false
@@ -227,7 +227,7 @@ func (g *Gate) room(number int) bool {
 	return true
 }
 
-// Ended says that a worker has ended a piece of work: what it needs has been in memory.
+// Ended tells the gate that a worker has finished a piece of work, and so has touched all the memory that it needs.
 func (g *Gate) Ended(worker int) {
 	if g.crew.atOnce >= g.crew.Workers {
 		return
@@ -241,7 +241,7 @@ func (g *Gate) Ended(worker int) {
 	}
 }
 
-// Leave says that a worker has left, because there is no more to begin.
+// Leave tells the gate that a worker has left, because no pieces remain.
 func (g *Gate) Leave(number int) {
 	g.once.Do(func() { close(g.over) })
 	if g.hands != nil && number < g.crew.cores {

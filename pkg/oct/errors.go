@@ -33,8 +33,8 @@ func LayoutErrorf(format string, args ...any) error { return layoutError{fmt.Err
 func (e layoutError) Is(target error) bool { return target == ErrLayout }
 func (e layoutError) Unwrap() error        { return e.error }
 
-// Readable returns an error of reading a chunk. If reading is not permitted, the result wraps [ErrInput]; apply it
-// to the input only, not to the output.
+// Readable classifies an error of reading a chunk: if reading is not permitted, the result wraps [ErrInput]. Use it for
+// inputs, not for outputs.
 func Readable(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return InputFault(err)

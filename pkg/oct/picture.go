@@ -39,8 +39,8 @@ func WritePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, h
 	return out.Flush()
 }
 
-// BandRows returns how many rows of a 2-D float32 array to read at a time for its picture: a row of chunks, so
-// that each chunk is decoded once. Of a very wide array it is what a quarter of mem holds, with each row twice in
+// BandRows returns how many rows of a 2-D float32 array to read at a time for its picture: a row of chunks, so that
+// each chunk is decoded once. For a very wide array it is as many as a quarter of mem holds, counting each row twice in
 // float32 and once in grey.
 func BandRows(a *zarr.Array, mem int64) int {
 	ny, nx := a.Shape()[0], a.Shape()[1]

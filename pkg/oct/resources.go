@@ -40,7 +40,7 @@ type Resources struct {
 	parts int // of the resources of the run, of which these are one; see [Resources.Part]
 }
 
-// FeedShare is the part of the memory, one in so many, that the pyramid of an image may take whose tiles another stage has in hand.
+// FeedShare limits the memory of a pyramid where another stage has the tiles in hand, to one part in FeedShare.
 const FeedShare = 16
 
 // reading returns the options for reading arrays into the device. Reading is counted in the meter count.
@@ -96,14 +96,14 @@ func (r *Resources) Each(ctx context.Context) func(n int, f func(i int)) error {
 	}
 }
 
-// Less returns the resources without n bytes of memory, which the caller uses for as long as what it passes them to runs.
+// Less returns the resources without n bytes of memory, which the caller holds while the result is in use.
 func (r Resources) Less(n int64) Resources {
 	r.Mem, r.Besides = r.Mem-n, r.Besides+n
 	return r
 }
 
-// TooLittle returns an error that work needs more memory, in bytes, than Mem grants. What is used besides counts on both sides.
-// work and args are formatted like fmt.Sprintf.
+// TooLittle returns an error that work needs more memory, in bytes, than Mem grants. Both figures include the memory in
+// use besides Mem. work and args are formatted like fmt.Sprintf.
 func (r *Resources) TooLittle(need int64, work string, args ...any) error {
 	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(work, args...), (need+r.Besides)>>20+1, (r.Mem+r.Besides)>>20)
 }

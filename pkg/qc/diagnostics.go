@@ -13,7 +13,7 @@ import (
 	"strata/pkg/webpage"
 )
 
-// Comparison is what stitch compare says of two stitchings of a slice; nil is what is not known.
+// Comparison holds the result of stitch compare for two stitchings of a slice; unknown values are nil.
 type Comparison struct {
 	Name   string
 	First  compared `json:"first"`
@@ -45,7 +45,7 @@ type compared struct {
 	Sharp *float64 `json:"relative_seam_sharpness"`
 }
 
-// Diagnosis is what register analyze or shifts rotation says in sentences.
+// Diagnosis holds the verdict and the findings of register analyze or shifts rotation.
 type Diagnosis struct {
 	Title    string   `json:"-"`
 	Verdict  string   `json:"verdict"`

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// MissingSlice is a slice that the workflow gave up.
+// MissingSlice is a slice for which the workflow gave up a process.
 type MissingSlice struct {
 	Process, Slice, Exit, Reason string
 }

@@ -97,42 +97,65 @@ func find(run string) (map[string][]found, error) {
 		if !d.Type().IsRegular() && !isPlain(filepath.Join(run, filepath.FromSlash(name))) {
 			return nil
 		}
-		switch ending := filepath.Ext(base); {
-		case strings.HasPrefix(base, "."):
-		case ending == ".json" && folder == "reports":
-			put("reports")
-		case strings.HasSuffix(base, metricsEnding):
-			put("metrics")
-		case parts[0] == "diagnostics" && isDiagnostic(base):
-			put("diagnostics")
-		case strings.HasSuffix(base, "_crop.json"):
-			put("crop")
-		case ending == ".json" && folder == "stitch":
-			put("stitch")
-		case ending == ".png" && (folder == "previews" || slices.Contains(parts[:len(parts)-1], "aip")):
-			put("previews")
-		case slices.Contains(driftPlots, strings.TrimSuffix(base, ending)) && slices.Contains(plotEndings, ending):
-			put("drift")
-		case base == "missing_slices.tsv":
-			put("missing")
-		case base == "trace.tsv" || base == "trace.txt":
-			put("trace")
-		case ending == ".csv" && strings.HasPrefix(base, "slice_config"):
-			put("slices")
-		case ending == ".csv" && strings.Contains(base, "z_matches"):
-			put("matches")
-		case ending == ".csv" && strings.Contains(base, "decisions"):
-			put("decisions")
-		case ending == ".csv" && strings.Contains(base, "shifts_found"):
-			put("found")
-		case ending == ".csv" && strings.Contains(base, "shifts_xy_clean"):
-			put("cleaned")
-		case ending == ".csv" && strings.Contains(base, "shifts_filtered"):
-			put("filtered")
-		case ending == ".csv" && strings.Contains(base, "shifts"):
-			put("shifts")
+		if kind := kindOf(parts); kind != "" {
+			put(kind)
 		}
 		return nil
 	})
 	return lists, err
+}
+
+// kinds tells the kind of a file by its name; the first that fits counts. The empty kind is left out.
+var kinds = []struct {
+	name string
+	is   func(f runFile) bool
+}{
+	{"", func(f runFile) bool { return strings.HasPrefix(f.base, ".") }},
+	{"reports", func(f runFile) bool { return f.ending == ".json" && f.folder == "reports" }},
+	{"metrics", func(f runFile) bool { return strings.HasSuffix(f.base, metricsEnding) }},
+	{"diagnostics", func(f runFile) bool { return f.above[0] == "diagnostics" && isDiagnostic(f.base) }},
+	{"crop", func(f runFile) bool { return strings.HasSuffix(f.base, "_crop.json") }},
+	{"stitch", func(f runFile) bool { return f.ending == ".json" && f.folder == "stitch" }},
+	{"previews", func(f runFile) bool {
+		return f.ending == ".png" && (f.folder == "previews" || slices.Contains(f.above, "aip"))
+	}},
+	{"drift", func(f runFile) bool {
+		return slices.Contains(driftPlots, strings.TrimSuffix(f.base, f.ending)) && slices.Contains(plotEndings, f.ending)
+	}},
+	{"missing", func(f runFile) bool { return f.base == "missing_slices.tsv" }},
+	{"trace", func(f runFile) bool { return f.base == "trace.tsv" || f.base == "trace.txt" }},
+	{"slices", func(f runFile) bool { return f.ending == ".csv" && strings.HasPrefix(f.base, "slice_config") }},
+	{"matches", tableOf("z_matches")},
+	{"decisions", tableOf("decisions")},
+	{"found", tableOf("shifts_found")},
+	{"cleaned", tableOf("shifts_xy_clean")},
+	{"filtered", tableOf("shifts_filtered")},
+	{"shifts", tableOf("shifts")},
+}
+
+// tableOf returns the kind of CSV files that have a word in their name.
+func tableOf(word string) func(f runFile) bool {
+	return func(f runFile) bool { return f.ending == ".csv" && strings.Contains(f.base, word) }
+}
+
+// runFile is the name of a file below a run's folder.
+type runFile struct {
+	base, ending string
+	above        []string // folders from the run's down; "" if there is none
+	folder       string   // the last of them
+}
+
+// kindOf returns the kind of a file by the parts of its path below the run's folder, or "" if it has none.
+func kindOf(parts []string) string {
+	f := runFile{base: parts[len(parts)-1], above: parts[:len(parts)-1]}
+	if f.ending = filepath.Ext(f.base); len(f.above) == 0 {
+		f.above = []string{""}
+	}
+	f.folder = f.above[len(f.above)-1]
+	for _, k := range kinds {
+		if k.is(f) {
+			return k.name
+		}
+	}
+	return ""
 }

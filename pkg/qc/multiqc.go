@@ -9,8 +9,8 @@ import (
 	"strata/pkg/webpage"
 )
 
-// MultiQC is a file for MultiQC, which gathers the reports of many tools and runs in one page: custom content, as its
-// documentation calls it. Files of several runs have the same ID, by which MultiQC puts their rows into one table.
+// MultiQC is a custom-content file for the program MultiQC, which gathers the reports of many tools and runs on one
+// page. Files of several runs have the same ID, so that their rows come into one table.
 type MultiQC struct {
 	Name        string                    `json:"-"` // of the file; MultiQC looks for *_mqc.json
 	ID          string                    `json:"id"`
@@ -62,7 +62,7 @@ func (m *MultiQC) set(row, key string, value any) {
 }
 
 // MultiQC sums the report up for MultiQC: a row for the run in the general statistics, and tables of its joins and its
-// slices. Rows bear the name of the run, since those of others stand beside them. Tables without rows are left out.
+// slices. Rows bear the name of the run, since the page has those of other runs, too. Tables without rows are left out.
 func (r *Report) MultiQC(run string) (out []*MultiQC) {
 	for _, m := range []*MultiQC{r.runSummary(run), r.joinSummary(run), r.sliceSummary(run)} {
 		if len(m.Data) > 0 {

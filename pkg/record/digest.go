@@ -26,8 +26,8 @@ type File struct {
 // Attribute is the attribute of an image's group that holds its [Provenance].
 const Attribute = "strata"
 
-// Provenance says which run wrote an image. It depends on nothing but what determines the image: not on where inputs and
-// outputs lie, nor on the machine, its processors and memory, or the time.
+// Provenance describes the run that wrote an image. It holds only what determines the image: no folders of inputs and
+// outputs, no machine, processors or memory, and no time.
 type Provenance struct {
 	Program string   `json:"program,omitempty"`
 	Version string   `json:"version,omitempty"`
@@ -37,8 +37,8 @@ type Provenance struct {
 	Nodes   []string `json:"nodes,omitempty"`   // groups and arrays in the image besides its levels, sorted
 }
 
-// Digest returns a hash of the content of a file, or of all files below a folder with their names. Of metrics it leaves
-// out when they were written and where input and output lie, so that the same run has the same digest again.
+// Digest returns a hash of the content of a file, or of all files below a folder with their names. For metrics it
+// ignores times and paths, so that a repeated run has the same digest.
 func Digest(ctx context.Context, path string) (string, error) { return digest(ctx, path, settled) }
 
 // Wrote reports whether a file or folder is one whose digests a run noted. Runs up to version 0.10.0 noted the time of

@@ -20,5 +20,5 @@ type (
 // AccountKey is the attribute that holds an [Account].
 const AccountKey = meta.AccountKey
 
-// ErrForeign is wrapped by errors about an array of a kind that this package does not read.
+// ErrForeign is wrapped by errors about arrays of kinds that this package does not read.
 var ErrForeign = meta.ErrForeign

@@ -90,7 +90,7 @@ func (rd reader) plainRows(p *meta.Pipeline, o store.RowReader, s span, off int6
 		}
 		return nil
 	}
-	got, err := o.ReadRows(rd.ctx, dst, n, run, strides[0], s.off+off)
+	got, err := o.ReadRows(rd.ctx, dst, store.Rows{Count: n, Length: run, Pitch: strides[0]}, s.off+off)
 	rd.a.opts.meter.AddRead(int64(got))
 	if err := rd.checkRead(s, off, n*run, got, err); err != nil || !p.BigEndian {
 		return err

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,4 +51,65 @@ func TestNamesOfOthers(t *testing.T) {
 	if commands < 100 {
 		t.Fatalf("only %d commands were found", commands)
 	}
+}
+
+// TestSpellingOfFlags fails for a command of ours in a document or in an example of --help that spells a flag with a dash inside its name,
+// where lists of flags have an underscore. Only no- stands before a name with a dash, as in the lists.
+func TestSpellingOfFlags(t *testing.T) {
+	ours := map[string]bool{}
+	for _, name := range programs(t) {
+		ours[name] = true
+	}
+	pattern := regexp.MustCompile(` --[a-z0-9_]+-[a-z]`)
+	dashed := func(command string) bool { return pattern.MatchString(strings.ReplaceAll(command, " --no-", " --no_")) }
+	check := func(place, command string) (is bool) {
+		command, _, _ = strings.Cut(command, " # ")
+		first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(command, "$ "), "strata "), " ")
+		if is = ours[first]; is && dashed(command) {
+			t.Errorf("%s: %q has a flag with a dash in its name: want an underscore", place, command)
+		}
+		return is
+	}
+	commands := 0
+	count := func(is bool) {
+		if is {
+			commands++
+		}
+	}
+	for _, name := range tracked(t, "*.md") {
+		if name == "CHANGELOG.md" { // what was
+			continue
+		}
+		document := text(t, name)
+		for _, line := range commandsOf(document) {
+			count(check(name, line))
+		}
+		for _, span := range code.FindAllString(fenced.ReplaceAllString(document, ""), -1) {
+			count(check(name, strings.Trim(span, "`")))
+		}
+	}
+	example := regexp.MustCompile(`\{Command: "((?:[^"\\]|\\.)*)"`)
+	for _, name := range tracked(t, "cmd/*.go") {
+		for _, m := range example.FindAllStringSubmatch(text(t, name), -1) {
+			count(check(name, m[1]))
+		}
+	}
+	if commands < 300 {
+		t.Errorf("only %d commands were found", commands)
+	}
+	if !dashed("a --no-max-tiles") || !dashed("a --max-tiles 3") || dashed("a --no-use_gpu --max_tiles") {
+		t.Error("the pattern does not find flags with dashes")
+	}
+}
+
+// programs returns the names of our programs.
+func programs(t *testing.T) (names []string) {
+	found, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
+	if err != nil || len(found) < 10 {
+		t.Fatalf("%d programs, %v", len(found), err)
+	}
+	for _, main := range found {
+		names = append(names, filepath.Base(filepath.Dir(main)))
+	}
+	return names
 }

@@ -16,7 +16,7 @@ load lib
   keys C-u
   text medium
   keys Enter
-  see "bench-czi run --max-tiles 500 -- $T/data/scan.CZI"
+  see "bench-czi run --max_tiles 500 -- $T/data/scan.CZI"
   see 'batches of 100'
   see 'results: benchmark_results_20'
   see 'left with 0'
@@ -54,7 +54,7 @@ load lib
   keys Enter
   see '1) quick'
   keys Enter
-  see "bench-czi profile --max-tiles 50 -- $HOME/scan_z00.czi"
+  see "bench-czi profile --max_tiles 50 -- $HOME/scan_z00.czi"
   see 'every 10th tile'
   see 'left with 0'
 }
@@ -63,10 +63,10 @@ load lib
   cp "$MENU_TMP/scan/scan_z00.czi" "$T/here/"
   run "$MENU_ROOT/apptainer/profile_czi.sh" <<<$'\n3'
   same "$status" 0
-  said "bench-czi profile --max-tiles 200 -- $T/here/scan_z00.czi"
+  said "bench-czi profile --max_tiles 200 -- $T/here/scan_z00.czi"
   run "$MENU_ROOT/apptainer/benchmark_czi.sh" </dev/null
   same "$status" 0
-  said 'run --max-tiles 100 --quick -- '
+  said 'run --max_tiles 100 --quick -- '
   run "$MENU_ROOT/apptainer/benchmark_czi.sh" <<<$'\nmuch'
   same "$status" 2
   rm scan_z00.czi

@@ -105,7 +105,7 @@ real() {
   keys Enter
   see "'4' is no choice: want a number from 1 to 3, or a name"
   keys Enter
-  see '+ /usr/local/bin/bench-czi run --max-tiles 100 --quick -- /data/a\ folder/my\ scan.czi'
+  see '+ /usr/local/bin/bench-czi run --max_tiles 100 --quick -- /data/a\ folder/my\ scan.czi'
   see 'results: /data/benchmark_results_20'
   see 'choice (s: settings, q: quit)'
   text 7
@@ -116,7 +116,7 @@ real() {
   keys C-u
   text standard
   keys Enter
-  see '+ /usr/local/bin/bench-czi profile --max-tiles 100 -- /data/a\ folder/my\ scan.czi'
+  see '+ /usr/local/bin/bench-czi profile --max_tiles 100 -- /data/a\ folder/my\ scan.czi'
   see 'read: decoding'
   see 'the slowest tiles'
   see 'choice (s: settings, q: quit)'

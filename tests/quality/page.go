@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -82,13 +83,23 @@ func orLost(format string, v float64) string {
 	return zero.ReplaceAllString(fmt.Sprintf(format, v), "$1")
 }
 
-// writePage writes tables into their regions of a page.
+// writePage writes tables into their regions of a page, and those of which it shows a part into files beside it.
 func writePage(name string, tables map[string]string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
 	texts := map[string]string{}
+	for _, s := range sheets {
+		text, made := tables[s.table]
+		if !made {
+			continue
+		}
+		if err := s.write(filepath.Join(filepath.Dir(name), s.file), text); err != nil {
+			return err
+		}
+		tables[s.table] = s.onPage(text)
+	}
 	for table, text := range tables {
 		old, err := regions.Text(string(page), table)
 		if err != nil {

@@ -217,7 +217,7 @@ func TestServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	address := server.URL + "/mosaic_overlap.czi"
 	for want, list := range map[int][][]string{
-		0: {{"run", "--ways", "sequential,processes", "--reps", "1", "-o", "r.json", "--http_timeout", "90s", "--http_status_codes", "500,503"}, {"profile", "--json", "p.json"}, {"quick", "--json", "q.json"}},
+		0: {{"run", "--ways", "sequential,processes", "--reps", "1", "-o", "r.json", "--http_timeout", "90s", "--http_status_codes", "500,503"}, {"profile", "--results", "p.json"}, {"quick", "--results", "q.json"}},
 		2: {{"run", "--cold"}, {"quick", "--cold"}},
 	} {
 		for _, args := range list {

@@ -32,7 +32,7 @@ func profileCommand() *cli.Command {
 		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
 			{Command: "bench-czi profile scan.czi --cold", Usage: "as a scan is read for the first time"},
-			{Command: "bench-czi profile scan.czi --max-tiles 200 --channel 0 --scene 1", Usage: "only some tiles"},
+			{Command: "bench-czi profile scan.czi --max_tiles 200 --channel 0 --scene 1", Usage: "only some tiles"},
 		},
 		Run: cli.Do(runProfile),
 	}

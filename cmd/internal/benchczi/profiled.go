@@ -198,7 +198,7 @@ func (p *profile) more(doc *bench.Document, read, deviation, before, each float6
 	}
 	whole := float64(im.Bytes) / float64(len(p.tiles)) * float64(im.Tiles)
 	if memory > 0 && whole > 0.8*float64(memory) {
-		out = append(out, fmt.Sprintf("memory: all tiles have %s, this machine or job %s: read them in parts (--max-tiles, or a region at a time)", units.FormatSize(int64(whole)), units.FormatSize(memory)))
+		out = append(out, fmt.Sprintf("memory: all tiles have %s, this machine or job %s: read them in parts (--max_tiles, or a region at a time)", units.FormatSize(int64(whole)), units.FormatSize(memory)))
 	}
 	if p.scan.far {
 		out = append(out, "the file lies on a server: each tile is two requests, which several threads send at the same time")

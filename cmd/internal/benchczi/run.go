@@ -47,9 +47,9 @@ func runCommand() *cli.Command {
 		Shared:   cli.Resources | cli.Outputs,
 		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
-			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "whether reading several tiles at a time helps"},
-			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the storage device"},
-			{Command: "bench-czi run scan.czi --quick --workers 2,16 --batch-sizes 25", Usage: "numbers of threads and batches of your own"},
+			{Command: "bench-czi run scan.czi --max_tiles 100 --quick", Usage: "whether reading several tiles at a time helps"},
+			{Command: "bench-czi run scan.czi --max_tiles 500 --cold", Usage: "all ways, from the storage device"},
+			{Command: "bench-czi run scan.czi --quick --workers 2,16 --batch_sizes 25", Usage: "numbers of threads and batches of your own"},
 			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside other programs, with a page"},
 		},
 		Run: cli.Do(runRun),

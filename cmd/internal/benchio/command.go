@@ -51,7 +51,7 @@ func Command() *cli.Command {
 			{Name: "fio", Kind: cli.Bool, Note: "on if fio is installed", Usage: "measure the same with fio"},
 			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
 			{Name: "gpu", Value: "ID", Note: "the first", Usage: "index or UUID of the GPU to measure"},
-			{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which bench-zarr compare and html read; - prints them instead of the table"},
+			{Name: "results", Aliases: []string{"json"}, Value: "FILE", Usage: "also write the results to FILE as JSON, which bench-zarr compare and html read; - prints them instead of the table"},
 			{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 			{Name: "svg", Value: "FILE", Usage: "also write a plot of the results to FILE"},
 		},
@@ -59,7 +59,7 @@ func Command() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "bench-io /data --html storage.html", Usage: "writing and reading in a folder, with a page"},
 			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "reading the files of an array, with many settings"},
-			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json scratch.json", Usage: "what a job on a GPU node gets"},
+			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --results scratch.json", Usage: "what a job on a GPU node gets"},
 		},
 		Run: cli.Do(run),
 	}
@@ -123,7 +123,7 @@ func run(ctx context.Context, r *cli.Run) error {
 			return err
 		}
 	}
-	if r.String("json") == stdout {
+	if r.String("results") == stdout {
 		return doc.WriteJSON(r.Stdout)
 	}
 	return x.print(path)
@@ -131,11 +131,11 @@ func run(ctx context.Context, r *cli.Run) error {
 
 const stdout = "-" // file name that stands for standard output
 
-// outputs opens the files of --json, --html and --svg, nil for those not requested.
+// outputs opens the files of --results, --html and --svg, nil for those not requested.
 func outputs(r *cli.Run) ([]*atomic.Output, error) {
 	var list []*atomic.Output
-	for _, name := range []string{"json", "html", "svg"} {
-		if name == "json" && r.String(name) == stdout {
+	for _, name := range []string{"results", "html", "svg"} {
+		if name == "results" && r.String(name) == stdout {
 			list = append(list, nil)
 			continue
 		}

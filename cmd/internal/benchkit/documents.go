@@ -25,7 +25,7 @@ func compareCommand(tool string) *cli.Command {
 		Usage: "compare the results of two runs",
 		Description: "Compares results of the same operation, settings and program: how many times as fast B is as A, and whether the\n" +
 			"repetitions of both overlap, so that the difference may be chance. Takes the JSON of all bench programs.",
-		Args: []cli.Arg{{Name: "A.json", Usage: "results of a run, written by --json"}, {Name: "B.json", Usage: "results of another run"}},
+		Args: []cli.Arg{{Name: "A.json", Usage: "results of a run, written by --results"}, {Name: "B.json", Usage: "results of another run"}},
 		Examples: []cli.Example{
 			{Command: tool + " compare before.json after.json", Usage: "the effect of a change"},
 		},
@@ -47,7 +47,7 @@ func htmlCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:   "html",
 		Usage:  "draw the results of a run as a web page with plots",
-		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "results of a run, written by --json"}, {Name: "OUT", Usage: "web page to write, or a plot if the name ends in .svg"}},
+		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "results of a run, written by --results"}, {Name: "OUT", Usage: "web page to write, or a plot if the name ends in .svg"}},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
 			{Command: tool + " html sweep.json sweep.html", Usage: "one self-contained page"},
@@ -91,9 +91,9 @@ func readDocument(ctx context.Context, r *cli.Run, path string) (*bench.Document
 	return d, nil
 }
 
-// Outputs opens the files that --json and --html name; nil for a flag that is not given.
+// Outputs opens the files that --results and --html name; nil for a flag that is not given.
 func Outputs(r *cli.Run) (json, html *atomic.Output, err error) {
-	if json, err = r.OptionalFile("json"); err != nil {
+	if json, err = r.OptionalFile("results"); err != nil {
 		return nil, nil, err
 	}
 	html, err = r.OptionalFile("html")
@@ -103,7 +103,7 @@ func Outputs(r *cli.Run) (json, html *atomic.Output, err error) {
 // Reporting returns the flags that say where results go, which [Outputs] opens.
 func Reporting() []cli.Flag {
 	return []cli.Flag{
-		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+		{Name: "results", Aliases: []string{"json"}, Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
 		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 	}
 }

@@ -32,7 +32,7 @@ func convertCommand() *cli.Command {
 		Shared:   cli.Resources | cli.Outputs,
 		Defaults: benchkit.FixedMem,
 		Examples: []cli.Example{
-			{Command: "bench-tiff convert --tile-size 512 --overlap 0 --num-workers 12 --output-filename resize.tiff --compression RAW TUPAC-TR-467.svs", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
+			{Command: "bench-tiff convert --tile_size 512 --overlap 0 --num_workers 12 --output_filename resize.tiff --compression RAW TUPAC-TR-467.svs", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},
 		Run: cli.Do(runConvert),
 	}

@@ -66,7 +66,7 @@ func viewsCommand() *cli.Command {
 			{Name: "peers", Kind: cli.Bool, Usage: "also measure a C++ program that reads tiles by libtiff (raw ones by pread) with a cache; it is compiled first"},
 			{Name: "cxx", Value: "PROGRAM", Default: "g++", Usage: "C++ compiler for --peers"},
 			{Name: "peer", Kind: cli.Strings, Value: "NAME=PROGRAM", Usage: "also measure this program, which streams views as docs/bench-tile.md describes"},
-			{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+			{Name: "results", Aliases: []string{"json"}, Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
 			{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 			{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per row instead of the table"},
 		},

@@ -36,7 +36,7 @@ func readCommand() *cli.Command {
 			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the storage device"},
 			{Command: "bench-zarr read mosaic.ome.zarr/0 --to device --peers", Usage: "into a GPU by the best way, beside other programs"},
 			{Command: "bench-zarr read s3://bucket/a.zarr --in_flight 64 --ops full", Usage: "from a bucket, with 64 requests at a time"},
-			{Command: "bench-zarr read a.zarr --threads 2 --ops full,rand,slab --reps 3 --json-lines", Usage: "for a script"},
+			{Command: "bench-zarr read a.zarr --threads 2 --ops full,rand,slab --reps 3 --json_lines", Usage: "for a script"},
 		},
 		Run: cli.Accelerated(stage.GPU, runRead),
 	}
@@ -68,7 +68,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	}
 	s := settingOf(r)
 	if r.Bool("json_lines") && r.Bool("peers") {
-		return cli.Usage("--json_lines does not print the results of --peers: leave --peers out, or give --json FILE")
+		return cli.Usage("--json_lines does not print the results of --peers: leave --peers out, or give --results FILE")
 	}
 	t, err := Look(ctx, r, path)
 	if err != nil {

@@ -42,7 +42,7 @@ func sweepCommand() *cli.Command {
 			{Command: "bench-zarr sweep mosaic.ome.zarr/0", Usage: "which backend and how many threads are best for it"},
 			{Command: "bench-zarr sweep mosaic.ome.zarr/0 --vary in_flight=1,2,4,8 --backend direct --cache cold --html sweep.html", Usage: "how many chunks to read at a time"},
 			{Command: "bench-zarr sweep /scratch --vary codec=raw,lz4,zstd:1,zstd:3 --vary chunks=64x64x64,256x256x256 --peers", Usage: "which codec and chunks are fastest, beside other programs"},
-			{Command: "bench-zarr sweep /scratch --preset classic --size 1GiB --json a.json", Usage: "the classic settings, on arrays of 1 GiB"},
+			{Command: "bench-zarr sweep /scratch --preset classic --size 1GiB --results a.json", Usage: "the classic settings, on arrays of 1 GiB"},
 		},
 		Run: cli.Accelerated(stage.GPU, runSweep),
 	}

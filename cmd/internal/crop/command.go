@@ -65,7 +65,7 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	}
 	var metrics *atomic.Output
 	var found crop.Metrics
-	return stage.Made{Name: "crop", Passes: passes, OnGPU: true,
+	return stage.Made{Name: "crop", Passes: passes, OnGPU: true, Joined: true,
 		Outputs: func() (err error) {
 			if cli.InBucket(r.Arg("OUT")) {
 				r.Warn("no _crop.json is written beside an output in a bucket")

@@ -82,6 +82,21 @@ func (l *Line) Given() (all []Given) {
 	return all
 }
 
+// Unusual returns the flags whose values are not the defaults that the program has under its own name, in the order of
+// the help. A flag without a default in the help is unusual when it is given.
+func (l *Line) Unusual() (all []Given) {
+	own := *l.Command
+	own.alias = nil
+	for _, f := range own.All() {
+		v := l.values[f.Name]
+		if v == nil || v.items == nil || slices.Equal(v.items, f.newValue().items) || f.Default == "" && f.Note == "" && v.isZero() {
+			continue
+		}
+		all = append(all, Given{v.flag, v.items})
+	}
+	return all
+}
+
 // HasArg reports whether the command has a positional argument of this name under the name that it was started by.
 func (l *Line) HasArg(name string) bool {
 	return slices.ContainsFunc(l.Command.Args, func(a Arg) bool { return a.Name == name })

@@ -240,6 +240,7 @@ func (r *Run) Read(d record.Dataset) {
 // Wrote notes an output in the record and in the line that ends the run, under the path where it will lie
 // (Path() of an output, not Work()). Bytes 0 is measured on disk at the end.
 func (r *Run) Wrote(d record.Dataset) {
+	d.Metadata = "" // the output's metadata are completed after this
 	r.mu.Lock()
 	r.record.Outputs = append(r.record.Outputs, d)
 	r.mu.Unlock()

@@ -206,6 +206,66 @@ func (p *MagnitudePercentile) next(s *gpu.Stream) error {
 	return s.Wait()
 }
 
+// Window starts a pass for [MagnitudePercentile.Counted], in which the magnitudes of bits from…to−1 in float32 have a counter each. The
+// counters' bytes must be 8 for each at least, unless the type is small.
+func (p *MagnitudePercentile) Window(s *gpu.Stream, from, to uint32) error {
+	if p.Looks() {
+		p.window(int64(from), int64(to))
+	}
+	return p.next(s)
+}
+
+// countersAtATime is the number of counters that are brought to the host at a time.
+const countersAtATime = 128 << 10
+
+// Counted passes the magnitudes that the pass of [MagnitudePercentile.Window] has counted to take: their bits in float32, and
+// how many have them. Those below and above the counters are passed as one with the nearest bits below and above.
+// It returns the number of NaN and infinite values. The caller has waited for everything that was added. It waits for s.
+func (p *MagnitudePercentile) Counted(s *gpu.Stream, take func(bits uint32, n int64)) (nonFinite int64, err error) {
+	host, err := s.Device().Host(int(max(restBytes, min(p.bins, countersAtATime)*8)))
+	if err != nil {
+		return 0, err
+	}
+	defer host.Release()
+	counts := func(of gpu.Span) ([]uint64, error) {
+		s.Download(host.B[:of.Bytes()], of)
+		return dtype.Slice[uint64](host.B[:of.Bytes()]), s.Wait()
+	}
+	if p.Looks() {
+		rest, err := counts(p.rest)
+		if err != nil {
+			return 0, err
+		}
+		if rest[0] > 0 {
+			take(uint32(p.low-1), int64(rest[0]))
+		}
+		if rest[1] > 0 {
+			take(uint32(p.low+p.bins), int64(rest[1]))
+		}
+		nonFinite = int64(rest[2])
+	}
+	for at := int64(0); at < p.bins; at += countersAtATime {
+		some, err := counts(p.table.From(8*at, 8*min(countersAtATime, p.bins-at)))
+		if err != nil {
+			return 0, err
+		}
+		for i, n := range some {
+			if n > 0 {
+				take(p.magnitude(p.low+at+int64(i)), int64(n))
+			}
+		}
+	}
+	return nonFinite, nil
+}
+
+// magnitude returns the bits in float32 of the magnitude with a key.
+func (p *MagnitudePercentile) magnitude(key int64) uint32 {
+	if p.Looks() {
+		return uint32(key)
+	}
+	return math.Float32bits(float32(key))
+}
+
 // keySums holds the counts of a pass.
 type keySums struct {
 	parts             []uint64 // of sumBins counters each
@@ -280,12 +340,6 @@ func (p *MagnitudePercentile) Value() float32 {
 		return 0
 	}
 	_, _, t := filter.Ranks(p.n, p.percent)
-	at := func(i int) float32 {
-		key := p.wanted[i].from
-		if p.Looks() {
-			return math.Float32frombits(uint32(key))
-		}
-		return float32(key)
-	}
+	at := func(i int) float32 { return math.Float32frombits(p.magnitude(p.wanted[i].from)) }
 	return float32(filter.Interpolate(at(0), at(1), t))
 }

@@ -5,6 +5,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -73,6 +74,46 @@ func magnitudePercentile[T dtype.Element](t *testing.T) {
 	}
 }
 
+// TestCountedTogether: the host counts a part of the values and the device the others, in the first pass, which may not have the percentile
+// among its counters: the host has the same percentile as if it had counted all.
+func TestCountedTogether(t *testing.T) {
+	each(t, countedTogether[uint8], countedTogether[int8], countedTogether[uint16], countedTogether[int16], countedTogether[uint32],
+		countedTogether[int32], countedTogether[uint64], countedTogether[int64], countedTogether[float32], countedTogether[float64])
+}
+
+func countedTogether[T dtype.Element](t *testing.T) {
+	b := open(t)
+	v := sample[T](2003)
+	for _, percent := range []float64{0, 50, 99.9} {
+		want, bad := percentileOf(v, percent)
+		for name, look := range map[string][]T{"all": v, "none": nil, "zeros": make([]T, 10), "one large": {v[slices.IndexFunc(v, func(x T) bool { return x-x == 0 && x > 100 })]}} {
+			host := filter.NewMagnitudePercentile(percent, 1<<20)
+			host.Look(magnitudesOf(look))
+			p, err := NewMagnitudePercentile(b.stream, dtype.Of[T](), percent, 1<<20)
+			b.check(err)
+			var got int64
+			for host.Begin() {
+				if host.Passes() == 1 {
+					from, to := host.Window()
+					b.check(p.Window(b.stream, from, to))
+					b.check(p.Add(b.stream, upload(b, v[:700]), 700))
+					b.check(p.Add(b.stream, upload(b, v[700:1301]), 601))
+					b.check(b.stream.Wait())
+					got, err = p.Counted(b.stream, host.AddCounted)
+					b.check(err)
+					got += host.Add(magnitudesOf(v[1301:]))
+					continue
+				}
+				host.Add(magnitudesOf(v))
+			}
+			p.Release()
+			if what := fmt.Sprintf("%v %%, seen %s", percent, name); host.Value() != want || got != bad || host.Passes() > 4 {
+				t.Errorf("%s: %v, %d are no numbers, in %d passes; want %v, %d", what, host.Value(), got, host.Passes(), want, bad)
+			}
+		}
+	}
+}
+
 // TestTallies: all counters of integers of up to 16 bits, of several blocks, in two calls.
 func TestTallies(t *testing.T) {
 	t.Run("uint8", tallied[uint8])
@@ -108,6 +149,17 @@ func tallied[T dtype.Element](t *testing.T) {
 
 // percentileOf is the CPU's, of values in float32.
 func percentileOf[T dtype.Element](v []T, percent float64) (value float32, nonFinite int64) {
+	f := magnitudesOf(v)
+	p := filter.NewMagnitudePercentile(percent, 1<<20)
+	p.Look(f)
+	for p.Begin() {
+		nonFinite = p.Add(f)
+	}
+	return p.Value(), nonFinite
+}
+
+// magnitudesOf returns values in float32, as the CPU counts them.
+func magnitudesOf[T dtype.Element](v []T) []float32 {
 	f := make([]float32, len(v))
 	filter.ToFloat32(f, v)
 	for i := range f {
@@ -115,12 +167,7 @@ func percentileOf[T dtype.Element](v []T, percent float64) (value float32, nonFi
 			f[i] = 0
 		}
 	}
-	p := filter.NewMagnitudePercentile(percent, 1<<20)
-	p.Look(f)
-	for p.Begin() {
-		nonFinite = p.Add(f)
-	}
-	return p.Value(), nonFinite
+	return f
 }
 
 // Nothing but NaN, and nothing at all.

@@ -40,6 +40,30 @@ func ScatterTable(n int) int64 { return int64(n) * partBytes }
 // both sides.
 const rowDims = 4
 
+// partRow is a box as the kernel reads it: rows of adjacent bytes in up to rowDims dimensions.
+type partRow struct {
+	src, dst int64          // offsets of the first byte; src -1: the box is filled
+	length   int64          // bytes of a row
+	rows     int64          // of the box
+	shape    [rowDims]int64 // rows along each dimension
+	from, to [rowDims]int64 // bytes between neighbours along each dimension, in the source and in the destination
+}
+
+// put writes the row into the kernel's table, in units of so many bytes.
+func (r *partRow) put(table []byte, unit int64) {
+	src := r.src
+	if src >= 0 {
+		src /= unit
+	}
+	fields := [partBytes / 8]int64{src, r.dst / unit, r.length / unit, r.rows}
+	for d := range rowDims {
+		fields[4+d], fields[4+rowDims+d], fields[4+2*rowDims+d] = r.shape[d], r.from[d]/unit, r.to[d]/unit
+	}
+	for k, v := range fields {
+		binary.LittleEndian.PutUint64(table[8*k:], uint64(v))
+	}
+}
+
 // Scatter queues the copy of boxes of src to boxes of dst that do not overlap. Boxes without a source get
 // fill, the bytes of an element of 1, 2, 4, 8 or 16 bytes. table, in page-locked memory, and onDevice have
 // [ScatterTable] bytes and are in use until the stream is waited for.
@@ -57,27 +81,27 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 		}
 	}
 	divide(int64(dst.Address()))
-	list := make([][16]int64, 0, len(boxes))
+	list := make([]partRow, 0, len(boxes))
 	var longest, most int64
 	for _, b := range boxes {
 		row, err := b.merge(size, src.Bytes(), dst.Bytes())
 		if err != nil {
 			return err
 		}
-		if row[2] == 0 || row[3] == 0 {
+		if row.length == 0 || row.rows == 0 {
 			continue
 		}
-		divide(row[1])
-		divide(row[2])
-		if row[0] >= 0 {
-			divide(int64(src.Address()) | row[0])
+		divide(row.dst)
+		divide(row.length)
+		if row.src >= 0 {
+			divide(int64(src.Address()) | row.src)
 		}
 		for d := range rowDims {
-			if row[4+d] > 1 || d == 0 {
-				divide(row[8+d] | row[12+d])
+			if row.shape[d] > 1 || d == 0 {
+				divide(row.from[d] | row.to[d])
 			}
 		}
-		longest, most = max(longest, row[2]), max(most, row[3])
+		longest, most = max(longest, row.length), max(most, row.rows)
 		list = append(list, row)
 	}
 	if len(list) == 0 {
@@ -90,13 +114,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 	if int64(len(table)) < n || onDevice.Bytes() < n {
 		return fmt.Errorf("a table of %d bytes for %d boxes, of %d on the device", len(table), len(list), onDevice.Bytes())
 	}
-	for i, row := range list {
-		for k, v := range row {
-			if k != 3 && (k < 4 || k >= 8) && (k > 0 || v >= 0) { // not numbers of rows
-				v /= unit
-			}
-			binary.LittleEndian.PutUint64(table[i*partBytes+8*k:], uint64(v))
-		}
+	for i := range list {
+		list[i].put(table[i*partBytes:], unit)
 	}
 	s.Upload(onDevice, table[:n])
 	var value [16]byte
@@ -111,9 +130,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 		onDevice, int32(len(list)), src, dst, binary.LittleEndian.Uint64(value[:]), binary.LittleEndian.Uint64(value[8:]))
 }
 
-// merge checks a box and returns its row of the table: offsets on both sides, bytes and number of its rows,
-// then their shape and their strides on both sides. It merges contiguous dimensions.
-func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
+// merge checks a box against the bytes on both sides and returns it as the kernel reads it. It merges contiguous dimensions.
+func (b *Part) merge(size, src, dst int64) (row partRow, err error) {
 	last := len(b.Shape) - 1
 	if last < 0 {
 		b = &Part{Shape: []int{1}, Src: b.Src, Dst: b.Dst, From: []int64{size}, To: []int64{size}}
@@ -144,21 +162,21 @@ func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
 		}
 		n *= int64(b.Shape[d])
 	}
-	row = [16]int64{b.Src, b.Dst, n, 1, 1, 1, 1, 1}
+	row = partRow{src: b.Src, dst: b.Dst, length: n, shape: [rowDims]int64{1, 1, 1, 1}}
 	for k := rowDims; d >= 0; d-- {
 		s := int64(b.Shape[d])
 		if s == 1 {
 			continue
 		}
-		if k < rowDims && b.To[d] == row[12+k]*row[4+k] && (filled || b.From[d] == row[8+k]*row[4+k]) {
-			row[4+k] *= s // goes on with the dimension behind it
+		if k < rowDims && b.To[d] == row.to[k]*row.shape[k] && (filled || b.From[d] == row.from[k]*row.shape[k]) {
+			row.shape[k] *= s // goes on with the dimension behind it
 		} else {
 			if k--; k < 0 {
 				return row, fmt.Errorf("a box of %v: more than %d dimensions", b.Shape, rowDims+1)
 			}
-			row[4+k], row[12+k] = s, b.To[d]
+			row.shape[k], row.to[k] = s, b.To[d]
 			if !filled {
-				row[8+k] = b.From[d]
+				row.from[k] = b.From[d]
 			}
 		}
 		rows *= s
@@ -166,6 +184,6 @@ func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
 	if rows > math.MaxInt32 {
 		return row, fmt.Errorf("a box of %v has %d rows", b.Shape, rows)
 	}
-	row[3] = rows
+	row.rows = rows
 	return row, nil
 }

@@ -3,7 +3,6 @@ package crop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/oct/surface"
 	"strata/pkg/work"
@@ -149,6 +147,11 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	if err != nil {
 		return nil, err
 	}
+	passes := 3
+	if c.PercentileMax == 100 {
+		passes = 2
+	}
+	res.Coming = res.Coming.Pass(passes)
 	p := &cropper{Columns: columns, c: c, res: res, voxel: voxel}
 	p.metrics = Metrics{InputPlanes: m.Shape[0], VoxelZ: voxel, Depth: c.Depth, Percentile: c.PercentileMax,
 		SearchPlanes: max(1, int(c.MaxFraction*float64(m.Shape[0])+1e-9))}
@@ -222,58 +225,6 @@ func (p *cropper) find(ctx context.Context) error {
 		p.res.Warnf("%s: %s: nothing shows where tissue begins, and plane %d is a guess", p.Mosaic.Where, surface.NoiseText, p.metrics.Interface)
 	}
 	return nil
-}
-
-// percentile returns the magnitude at which the search clips.
-func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
-	m, res := p.Mosaic, p.res
-	source, err := machine.NewSource(m, &res, res.Meter)
-	if err != nil {
-		return 0, err
-	}
-	q, err := source.NewPercentile(p.c.PercentileMax)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, q.Close()) }()
-	pass := func(next func() (oct.Rectangle, bool)) error {
-		return machine.Run(ctx, &machine.Plan{
-			What: fmt.Sprintf("cropping tiles of %v voxels", m.Tile()), Source: source, Mem: res.Mem - q.HostBytes(), Percentile: q,
-		}, next, func(w machine.Worker, tile oct.Rectangle) {
-			for _, part := range source.Parts(tile) {
-				w.Stream(part, func(_, _ int, planes machine.Block) { w.Count(planes) })
-			}
-		})
-	}
-	if q.Looks() {
-		ny, nx := m.Tiles()
-		middle := []oct.Rectangle{m.Extent(ny/2, nx/2)}
-		res.Progress = nil
-		if err := pass(func() (tile oct.Rectangle, ok bool) {
-			if len(middle) == 0 {
-				return tile, false
-			}
-			tile, middle = middle[0], nil
-			return tile, true
-		}); err != nil {
-			return 0, err
-		}
-		res.Progress = p.res.Progress
-	}
-	for {
-		more, err := q.Begin()
-		if err != nil {
-			return 0, err
-		}
-		if !more {
-			p.nonFinite.Store(q.NonFinite())
-			return q.Value(), nil
-		}
-		if err := pass(m.EachTile()); err != nil {
-			return 0, err
-		}
-		res.Progress = nil // of further passes
-	}
 }
 
 // decide determines the planes to keep.

@@ -20,37 +20,49 @@ func (f *fitting) survey(ctx context.Context, clipped bool) error {
 		group = len(f.planes)
 	}
 	for first := 0; first < len(f.planes); first += group {
-		end := min(first+group, len(f.planes))
-		r, err := f.read(f.planes[first:end], f.skip, f.height-f.skip, f.res.Mem/2, 0, &f.res)
-		if err != nil {
+		if err := f.surveyPlanes(ctx, first, min(first+group, len(f.planes)), passes); err != nil {
 			return err
 		}
-		limits := make([]*filter.Quantiles, end-first)
-		for i := range limits {
-			if limits[i] = limits[f.scope(i)]; limits[i] == nil && clipped {
-				limits[i] = filter.NewQuantiles(f.how.PercentileMax)
+	}
+	return nil
+}
+
+// surveyPlanes is survey for planes first … end−1: in the first of two passes it locates the limits, in the second it takes their
+// values. With one pass there are no limits.
+func (f *fitting) surveyPlanes(ctx context.Context, first, end, passes int) error {
+	r, err := f.read(f.planes[first:end], f.skip, f.height-f.skip, f.res.Mem/2, 0, &f.res)
+	if err != nil {
+		return err
+	}
+	limits := make([]*filter.Quantiles, end-first) // those of a scope are the same
+	for i := range limits {
+		if limits[i] = limits[f.scope(i)]; limits[i] == nil && passes > 1 {
+			limits[i] = filter.NewQuantiles(f.how.PercentileMax)
+		}
+	}
+	look := func(_ context.Context, v *visit) error {
+		for _, i := range v.planes {
+			voxels := v.voxels(i)
+			usable := 2*nonZero(voxels) > len(voxels)
+			f.usable[(first+i)*f.tiles()+v.tile] = usable
+			if usable && passes > 1 {
+				limits[i].Add(voxels)
 			}
 		}
-		for pass := range passes {
-			if err := r.visit(ctx, &f.res, func(_ context.Context, v *visit) error {
-				for _, i := range v.planes {
-					voxels := v.voxels(i)
-					usable := 2*nonZero(voxels) > len(voxels)
-					f.usable[(first+i)*f.tiles()+v.tile] = usable
-					if usable && clipped {
-						limits[i].Add(voxels)
-					}
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
-			for i, q := range limits {
-				if scope := f.scope(first + i); clipped && pass == 0 && (i == 0 || f.how.PerZ) {
-					q.Refine()
-				} else if clipped && pass == 1 {
-					f.limits[scope] = q.Value(0)
-				}
+		return nil
+	}
+	for pass := range passes {
+		if err := r.visit(ctx, &f.res, look); err != nil {
+			return err
+		}
+		if passes == 1 {
+			break
+		}
+		for i, q := range limits {
+			if pass == 1 {
+				f.limits[f.scope(first+i)] = q.Value(0)
+			} else if i == 0 || f.how.PerZ {
+				q.Refine()
 			}
 		}
 	}

@@ -79,10 +79,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 		res.Warnf("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.Where, m.DType)
 	}
 	if c.Correction == nil {
-		// the search meets in one memory, and is most of the work
-		if res, err = res.Settled(ctx); err != nil {
-			return nil, err
-		}
+		res.Coming = res.Coming.Pass(2)
 	}
 	// what cannot be written is said before anything is read
 	r, err := planRoll(ctx, m, out, layout, res)

@@ -22,3 +22,15 @@ func TestDeviceJoins(t *testing.T) {
 		return im, nil, err
 	})
 }
+
+// A device joins the host in the search as well: image and maps are the same.
+func TestDeviceJoinsTheSearch(t *testing.T) {
+	octtest.Joined(t, func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error) {
+		maps := &savedMaps{}
+		im, err := Run(octtest.Ctx, in, store.Memory(), Options{SigmaXY: 3, SigmaZ: 2, Maps: maps.targets()}, oct.Layout{Codec: "zstd:1", Levels: 2}, res)
+		if err != nil {
+			return nil, nil, err
+		}
+		return im, [][]float32{maps.read(t, 0), maps.read(t, 1), maps.read(t, 2)}, nil
+	})
+}

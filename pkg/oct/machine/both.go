@@ -16,12 +16,14 @@ import (
 type Side[T any] struct {
 	Plan *Plan
 	Do   func(w Worker, piece T)
-	Free func() // releases what the side holds, after the work; nil: nothing
+	Next func() (T, bool) // takes a device's next piece from those that nobody has taken; nil: the one that the host would take
+	Free func()           // releases what the side holds, after the work; nil: nothing
 }
 
 // RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]). The
 // device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is free. join
-// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave.
+// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave. next and
+// the side's Next are not called concurrently.
 //
 // A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that the
 // host would have done before, and it leaves if both together do less than the host did alone.
@@ -38,7 +40,7 @@ func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (
 	if err != nil {
 		return err
 	}
-	q := &sharedWork[T]{next: next, all: pieces, left: pieces, coming: res.Coming, host: taken{workers: workers, began: time.Now()}}
+	q := &sharedWork[T]{next: next, all: pieces, left: pieces, coming: res.Coming, host: taken{workers: host.Plan.atMost(workers), began: time.Now()}}
 	g, ctx := work.WithContext(ctx)
 	over, end := context.WithCancel(ctx)
 	g.Go(func() error {
@@ -74,7 +76,7 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 		if err != nil {
 			return err
 		}
-		q.joined(workers)
+		q.joined(side.Plan.atMost(workers), side.Next)
 		return Run(ctx, side.Plan, q.byDevice, side.Do)
 	}()
 	var call *gpu.Error
@@ -89,8 +91,9 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 type sharedWork[T any] struct {
 	mu     sync.Mutex
 	next   func() (T, bool)
-	all    int // pieces
-	left   int // of them, that nobody has taken
+	own    func() (T, bool) // of the device; nil: next
+	all    int              // pieces
+	left   int              // of them, that nobody has taken
 	coming *oct.Coming
 	host   taken
 	device taken
@@ -117,9 +120,11 @@ func (q *sharedWork[T]) byItself() (pieces int, took time.Duration) {
 	return q.host.pieces - q.host.workers, q.host.last.Sub(q.host.began)
 }
 
-func (q *sharedWork[T]) joined(workers int) {
+// joined says that a device has joined, which takes pieces by own, unless that is nil.
+func (q *sharedWork[T]) joined(workers int, own func() (T, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.own = own
 	q.device = taken{workers: workers, began: time.Now()}
 	q.took = make([]time.Time, q.inHand()+workers) // each has one more, for which it then waits
 	if done, took := q.byItself(); done >= q.host.workers {
@@ -139,7 +144,11 @@ func (q *sharedWork[T]) byDevice() (piece T, ok bool) {
 	if q.over = q.over || q.withoutDevice() < q.latency() || q.inTheWay(); q.over {
 		return piece, false
 	}
-	if piece, ok = q.take(q.next, &q.device); ok {
+	next := q.next
+	if q.own != nil {
+		next = q.own
+	}
+	if piece, ok = q.take(next, &q.device); ok {
 		q.took[(q.device.pieces-1)%len(q.took)] = q.device.last
 	}
 	return piece, ok

@@ -50,3 +50,14 @@ func TestDeviceLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestDeviceTakesItsOwn: a device that joins with a Next of its own takes what that returns, and the host what is next.
+func TestDeviceTakesItsOwn(t *testing.T) {
+	q := &sharedWork[int]{all: 9, left: 9, coming: oct.NewComing(0, 0, time.Hour), host: taken{workers: 1, began: time.Now()}, next: func() (int, bool) { return 1, true }}
+	q.joined(3, func() (int, bool) { return 9, true })
+	mine, _ := q.byHost()
+	theirs, _ := q.byDevice()
+	if mine != 1 || theirs != 9 || q.left != 7 || q.host.pieces != 1 || q.device.pieces != 1 {
+		t.Errorf("the host took %d, the device %d: %+v", mine, theirs, q)
+	}
+}

@@ -69,7 +69,7 @@ var (
 		dtype.Uint32: interfacesOf[uint32], dtype.Int32: interfacesOf[int32], dtype.Uint64: interfacesOf[uint64], dtype.Int64: interfacesOf[int64],
 		dtype.Float32: interfacesOf[float32], dtype.Float64: interfacesOf[float64],
 	}
-	magnitudes = map[dtype.Type]func(s *Search, seam Voxels, voxels []byte, at oct.Rectangle){
+	magnitudes = map[dtype.Type]func(s *Search, seam Voxels, z, n int, voxels []byte, at, part oct.Rectangle){
 		dtype.Uint8: magnitudesOf[uint8], dtype.Int8: magnitudesOf[int8], dtype.Uint16: magnitudesOf[uint16], dtype.Int16: magnitudesOf[int16],
 		dtype.Uint32: magnitudesOf[uint32], dtype.Int32: magnitudesOf[int32], dtype.Uint64: magnitudesOf[uint64], dtype.Int64: magnitudesOf[int64],
 		dtype.Float32: magnitudesOf[float32], dtype.Float64: magnitudesOf[float64],
@@ -82,13 +82,13 @@ func interfacesOf[T dtype.Element](s *filter.InterfaceSearch, w *filter.Workspac
 	filter.Interfaces(s, w, depth, peak, slab, rows, columns)
 }
 
-// magnitudesOf stores the magnitudes of voxels in the part of a seam that their box overlaps.
-func magnitudesOf[T dtype.Element](s *Search, seam Voxels, voxels []byte, at oct.Rectangle) {
-	part, box := seam.Box.And(at), seam.Box
+// magnitudesOf stores the magnitudes of a part of n planes of voxels, whose box is at, in a seam from plane z on.
+func magnitudesOf[T dtype.Element](s *Search, seam Voxels, z, n int, voxels []byte, at, part oct.Rectangle) {
+	box := seam.Box
 	column := make([]T, part.Height())
-	for z := range s.planes {
-		from := dtype.Slice[T](voxels)[z*at.Area():]
-		to := dtype.Slice[float32](seam.block.host)[z*box.Area():]
+	for i := range n {
+		from := dtype.Slice[T](voxels)[i*at.Area():]
+		to := dtype.Slice[float32](seam.block.host)[(z+i)*box.Area():]
 		if !seam.swapped() {
 			for y := part.Y0; y < part.Y1; y++ {
 				filter.Magnitudes(&s.InterfaceSearch, to[(y-box.Y0)*box.Width()+part.X0-box.X0:], from[(y-at.Y0)*at.Width()+part.X0-at.X0:][:part.Width()])
@@ -198,7 +198,10 @@ func turn[T any](v []T, r oct.Rectangle) {
 }
 
 func (w *host) Gather(seam, piece Voxels) {
-	w.compute(func() { magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, piece.block.host, piece.Box) })
+	p := w.plan.Search
+	w.compute(func() {
+		magnitudes[p.source.mosaic.DType](p, seam, 0, p.planes, piece.block.host, piece.Box, seam.Box.And(piece.Box))
+	})
 }
 
 func (w *host) Then(f func() error) {

@@ -78,8 +78,8 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 func (p *Plan) needsOnDevice(output *ngffgpu.Writer) transfer.Needs {
 	c := p.Source.columns
 	n := transfer.Needs{
-		What: p.What, Mem: p.Mem, Shared: p.Shared, Place: mem.Pooled(8 + p.Back + p.look()),
-		Device: mem.Pooled(c.Bytes(c.SlotShape())) + 4096 + p.Percentile.onDevice(),
+		What: p.What, Mem: p.Mem, Shared: p.Shared + p.Percentile.onDevice(), Place: mem.Pooled(8 + p.Back + p.look()),
+		Device: mem.Pooled(c.Bytes(c.SlotShape())) + 4096,
 	}
 	if p.Resize != nil {
 		n.Host, n.Device = p.resizeOnDevice()

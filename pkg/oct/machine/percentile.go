@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -28,11 +29,15 @@ type Percentile struct {
 	bad     atomic.Int64
 }
 
+// mostCounters is the most memory that counters take on the host. A device that joins has twice the counters' bytes, rounded up to a
+// power of two: of these, 64 MiB.
+const mostCounters = 65 << 19
+
 // NewPercentile returns a search for a percentile, 0…100, of the source's magnitudes. Close releases its memory.
 func (s *Source) NewPercentile(percent float64) (*Percentile, error) {
 	p := &Percentile{kind: s.mosaic.DType, looking: true}
 	if s.res.Device == nil {
-		p.bytes = max(1<<20, min(32<<20, s.res.Mem/8))
+		p.bytes = max(1<<20, min(mostCounters, s.res.Mem/8))
 		p.host = filter.NewMagnitudePercentile(percent, p.bytes)
 		return p, nil
 	}
@@ -43,14 +48,44 @@ func (s *Source) NewPercentile(percent float64) (*Percentile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.stream, err = s.res.Device.Stream(); err != nil {
-		return nil, err
+	return p, p.begin(s.res.Device, percent)
+}
+
+// begin takes the device's memory.
+func (p *Percentile) begin(d *gpu.Device, percent float64) (err error) {
+	if p.stream, err = d.Stream(); err != nil {
+		return err
 	}
 	if p.device, err = kernels.NewMagnitudePercentile(p.stream, p.kind, percent, p.bytes); err != nil {
-		return nil, errors.Join(err, p.stream.Close())
+		return errors.Join(err, p.stream.Close())
 	}
-	return p, nil
+	return nil
 }
+
+// Join returns counters on a device, for plans that share the first pass with the host's. s has the same mosaic on the device. The
+// counts are those of p after [Percentile.Merge]; Close releases the memory.
+func (p *Percentile) Join(s *Source) (*Percentile, error) {
+	from, to := p.host.Window()
+	q := &Percentile{kind: p.kind, bytes: 1 << bits.Len32(8*(to-from)-1)}
+	s.fewerRows(q.onDevice())
+	if err := q.begin(s.res.Device, 0); err != nil {
+		return nil, err
+	}
+	if err := q.device.Window(q.stream, from, to); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	return q, nil
+}
+
+// Merge adds what q has counted, which has joined p in this pass. No worker may be counting.
+func (p *Percentile) Merge(q *Percentile) error {
+	n, err := q.device.Counted(q.stream, p.host.AddCounted)
+	p.bad.Add(n)
+	return err
+}
+
+// Joins reports whether a device can join the pass that has begun.
+func (p *Percentile) Joins() bool { return p.host != nil && p.host.Passes() == 1 }
 
 // Close releases the memory.
 func (p *Percentile) Close() error {

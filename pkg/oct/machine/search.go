@@ -20,6 +20,7 @@ type Search struct {
 	filter.InterfaceSearch
 	Y, X  []Segment // of the mosaic's axes, cut into pieces
 	Seams *Pool     // memory for [Search.Seam]
+	Spare int64     // bytes of host memory that are left for a device that joins
 	// Found receives the interface depths of a rectangle in C order, and their gradients, which are nil on a device
 	// unless requested. Several workers call it concurrently. It must not keep the slices.
 	Found func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
@@ -27,6 +28,7 @@ type Search struct {
 	source    *Source
 	mem       int64 // host memory for the workers
 	gradients bool  // gradients are wanted
+	tiles     bool  // the pieces of work are tiles, also where the device holds bands of them
 	workers   int
 	planes    int   // planes loaded
 	voxels    int64 // bytes of voxels that a worker on the host holds
@@ -53,24 +55,35 @@ const (
 // NewSearch plans a search of the source within mem bytes of host memory; with gradients, Found gets gradients on
 // a device, too. Close releases the memory.
 func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
-	p, err := s.planSearch(search, mem, gradients)
+	p, err := s.planSearch(search, mem, gradients, false)
 	if err == nil && s.res.Device != nil {
 		err = p.beginOnDevice()
 	}
 	return p, err
 }
 
+// Join plans a device's side of the search, within the Spare memory but for reserved bytes of it. s has the mosaic on the device. Its
+// pieces of work are tiles, as on the host.
+func (p *Search) Join(s *Source, reserved int64) (*Search, error) {
+	d, err := s.planSearch(p.InterfaceSearch, p.Spare-reserved, p.gradients, true)
+	if err == nil {
+		d.Found = p.Found
+		err = d.beginOnDevice()
+	}
+	return d, err
+}
+
 // CheckSearch returns an error if [Source.NewSearch] would have too little memory.
 func (s *Source) CheckSearch(search filter.InterfaceSearch, mem int64, gradients bool) error {
-	p, err := s.planSearch(search, mem, gradients)
+	p, err := s.planSearch(search, mem, gradients, false)
 	if err == nil {
 		p.Close()
 	}
 	return err
 }
 
-func (s *Source) planSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
-	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients}
+func (s *Source) planSearch(search filter.InterfaceSearch, mem int64, gradients, tiles bool) (*Search, error) {
+	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients, tiles: tiles}
 	if err := s.Whole(s.res.Meter); err != nil {
 		return nil, err
 	}
@@ -92,19 +105,30 @@ func (p *Search) Close() {
 	}
 }
 
-// SeamsDone gives the memory of the seams to the workers of plans made afterwards.
+// SeamsDone gives the memory of the seams, and of a device's side, to the workers of plans made afterwards.
 func (p *Search) SeamsDone() {
 	p.Seams.Close()
-	p.voxels += p.Seams.budget / int64(p.workers)
+	p.voxels += (p.Seams.budget + p.Spare) / int64(p.workers)
 }
 
 // Plan returns a plan for workers that search, at most one for each piece.
 func (p *Search) Plan(pieces int) *Plan {
 	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Pieces: pieces, Search: p}
 	if p.source.columns != nil {
-		plan.Back = p.memory.result - countsBytes
+		plan.Back = p.back()
 	}
 	return plan
+}
+
+// back returns the bytes that come back from the device in a piece of work.
+func (p *Search) back() int64 { return int64(p.Bands()) * (p.memory.result - countsBytes) }
+
+// Bands returns how many of the pieces that are loaded at a time are a piece of work, one below the other.
+func (p *Search) Bands() int {
+	if !p.tiles {
+		return 1
+	}
+	return p.source.mosaic.Chunk[1] / p.source.rows()
 }
 
 // Pieces returns the number of pieces along Y and X in which the mosaic is loaded: tiles, or bands of rows of
@@ -178,7 +202,11 @@ func (p *Search) planOnHost() error {
 	}
 	// a quarter for seams, unless one worker needs it
 	p.workers = int(max(1, min(int64(most), p.mem*3/4/plan.onHost())))
-	p.Seams = NewPool(s.res, p.mem-int64(p.workers)*plan.onHost())
+	over := p.mem - int64(p.workers)*plan.onHost()
+	if s.res.Coming != nil {
+		p.Spare = over / 2
+	}
+	p.Seams = NewPool(s.res, over-p.Spare)
 	return nil
 }
 
@@ -217,7 +245,7 @@ func (p *Search) fitOnDevice() (err error) {
 	for p.memory.all()+slot > limit-seams && p.shrink() {
 	}
 	p.workers, err = c.Workers(transfer.Needs{
-		What: "searching " + s.pieces(), Mem: p.mem, Pinned: mem.Pooled(p.memory.aside), Place: mem.Pooled(8 + p.memory.result - countsBytes), Device: p.memory.all(), Shared: weights,
+		What: "searching " + s.pieces(), Mem: p.mem, Pinned: mem.Pooled(p.memory.aside), Place: mem.Pooled(8 + p.back()), Device: p.memory.all(), Shared: weights,
 	})
 	if err != nil {
 		return err

@@ -114,6 +114,14 @@ func (p *Plan) workers(each int64) (int, error) {
 	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
 }
 
+// atMost limits a number of workers to those that are useful.
+func (p *Plan) atMost(workers int) int {
+	if p.Most > 0 {
+		return min(workers, p.Most)
+	}
+	return workers
+}
+
 // Run calls do for all pieces of work that next returns, on the plan's workers. It never calls next concurrently.
 // It returns the first error.
 func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w Worker, piece T)) error {
@@ -134,9 +142,7 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 	if err != nil {
 		return err
 	}
-	if p.Most > 0 {
-		workers = min(workers, p.Most)
-	}
+	workers = p.atMost(workers)
 	gate, ctx := p.crew.Gate(ctx, workers)
 	g, ctx := work.WithContext(ctx)
 	for i := range workers {
@@ -210,9 +216,7 @@ func (p *Plan) team(workers int) *oct.Crew {
 	}
 	each := p.onHost()
 	all := each * int64(max(res.Busy(pieces), 1))
-	if p.Most > 0 {
-		workers = min(workers, p.Most)
-	}
+	workers = p.atMost(workers)
 	if p.Search != nil {
 		all = all*4/3 + 3 // beside the seams
 	}

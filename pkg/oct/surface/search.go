@@ -17,8 +17,8 @@ import (
 type Found = func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
 // FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1),
-// reading each tile once. It leaves reserved bytes of res.Mem to other uses. found gets gradients if gradients is
-// set. Unless nonFinite is nil, the NaN and infinite voxels in the searched planes are added to it.
+// reading each tile once. It leaves reserved bytes of res.Mem to other uses, and as many to a device that joins. found gets
+// gradients if gradients is set. Unless nonFinite is nil, the NaN and infinite voxels in the searched planes are added to it.
 func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool, found Found, nonFinite *atomic.Int64) error {
 	p, err := plan(m, search, &res, reserved, gradients)
 	if err != nil {
@@ -37,13 +37,17 @@ func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, rese
 	return source.CheckSearch(search, res.Mem-reserved, gradients)
 }
 
-// interfaceMap is a running search. The mosaic is loaded piece by piece, but the mean filter reaches across their
-// borders by half its window. A-lines whose windows lie in one piece are searched when it is loaded. Along a
+// interfaceMap is a running search on the host or on a device. The mosaic is loaded piece by piece, but the mean filter reaches
+// across their borders by half its window. A-lines whose windows lie in one piece are searched when it is loaded. Along a
 // border, the pieces on both sides copy what the windows cover into a seam, and the worker with the last of them
 // searches it. Seams that do not fit in memory are read again at the end.
+//
+// Of a device that joins the host there is a second interfaceMap, with seams of its own ([interfaceMap.share]).
 type interfaceMap struct {
 	*machine.Search
+	mosaic    *oct.Mosaic
 	res       *oct.Resources
+	reserved  int64 // bytes of res.Mem for other uses
 	nonFinite *atomic.Int64
 
 	mu    sync.Mutex
@@ -64,38 +68,70 @@ func plan(m *oct.Mosaic, search filter.InterfaceSearch, res *oct.Resources, rese
 		return nil, err
 	}
 	s, err := source.NewSearch(search, res.Mem-reserved, gradients)
-	return &interfaceMap{Search: s, res: res, seams: map[[2]int]*seam{}}, err
+	return &interfaceMap{Search: s, mosaic: m, res: res, reserved: reserved, seams: map[[2]int]*seam{}}, err
 }
 
-// run searches all pieces, and then the seams for which there was no memory.
+// run searches all pieces, and then the seams that are left.
 func (p *interfaceMap) run(ctx context.Context) error {
 	defer p.Close()
-	ny, nx := p.Pieces()
-	all := p.Plan(ny * nx)
-	if p.nonFinite != nil {
-		all.NonFinite = func(n int64) { p.nonFinite.Add(n) }
+	t := p.tiles()
+	device, err := p.share(ctx, t)
+	if device != nil {
+		defer device.Close()
 	}
-	k := -1
-	err := machine.Run(ctx, all, func() (int, bool) { k++; return k, k < ny*nx }, func(w machine.Worker, k int) {
-		if nx > ny { // along the shorter side of the mosaic, so that fewer seams wait
-			p.piece(w, k%ny, k/ny)
-		} else {
-			p.piece(w, k/nx, k%nx)
-		}
-	})
-	if err != nil || len(p.late) == 0 {
-		return err
-	}
-	p.SeamsDone()
-	again, err := p.lateParts()
 	if err != nil {
 		return err
 	}
+	return p.finish(ctx, device, t)
+}
+
+// plan returns a plan for workers that search the given number of tiles.
+func (p *interfaceMap) plan(tiles int) *machine.Plan {
+	plan := p.Plan(tiles)
+	if p.nonFinite != nil {
+		plan.NonFinite = func(n int64) { p.nonFinite.Add(n) }
+	}
+	return plan
+}
+
+// finish searches the seams that are left once all pieces are loaded: those between the host's tiles and those of a device, which
+// may be nil, and those for which there was no memory.
+func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tiles) error {
+	if device != nil {
+		if err := p.merge(ctx, device, t); err != nil {
+			return err
+		}
+	}
+	late := p.lateLines(p.late)
+	if device != nil {
+		late = append(late, device.lateLines(device.alone())...)
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	p.SeamsDone()
+	var again []oct.Rectangle
+	for _, r := range late {
+		var err error
+		if again, err = p.appendParts(again, r); err != nil {
+			return err
+		}
+	}
 	p.res.Progress = nil // they have been read
-	k = -1
-	return machine.Run(ctx, p.Plan(len(again)), func() (int, bool) { k++; return k, k < len(again) }, func(w machine.Worker, k int) {
-		w.FindInterfaces(w.Load(p.Box(again[k])), again[k])
+	return machine.Run(ctx, p.Plan(len(again)), each(again), func(w machine.Worker, r oct.Rectangle) {
+		w.FindInterfaces(w.Load(p.Box(r)), r)
 	})
+}
+
+// each returns a function that returns one element after the other.
+func each[T any](all []T) func() (T, bool) {
+	return func() (next T, ok bool) {
+		if len(all) == 0 {
+			return next, false
+		}
+		next, all = all[0], all[1:]
+		return next, true
+	}
 }
 
 // piece loads piece (i, j), searches the A-lines whose windows lie in it, and contributes to seams.
@@ -124,7 +160,7 @@ func (p *interfaceMap) contribute(w machine.Worker, key [2]int, piece machine.Vo
 			return err
 		}
 		defer s.release()
-		return w.FindInSeam(s.Voxels, machine.Lines(p.Y[key[0]], p.X[key[1]]))
+		return w.FindInSeam(s.Voxels, p.lines(key))
 	})
 }
 
@@ -158,15 +194,18 @@ func (p *interfaceMap) complete(key [2]int, s *seam) bool {
 	return s.release != nil
 }
 
-// lateParts returns the rectangles in which to search the seams for which there was no memory.
-func (p *interfaceMap) lateParts() (all []oct.Rectangle, err error) {
-	slices.SortFunc(p.late, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	for _, key := range p.late {
-		if all, err = p.appendParts(all, machine.Lines(p.Y[key[0]], p.X[key[1]])); err != nil {
-			return nil, err
-		}
+// lateLines returns the A-lines of seams in their order in the mosaic.
+func (p *interfaceMap) lateLines(keys [][2]int) (all []oct.Rectangle) {
+	slices.SortFunc(keys, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, key := range keys {
+		all = append(all, p.lines(key))
 	}
-	return all, nil
+	return all
+}
+
+// lines returns the A-lines of a seam.
+func (p *interfaceMap) lines(key [2]int) oct.Rectangle {
+	return machine.Lines(p.Y[key[0]], p.X[key[1]])
 }
 
 // appendParts appends a rectangle of A-lines to all, divided until a worker's memory holds what their windows

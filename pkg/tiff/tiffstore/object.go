@@ -71,6 +71,6 @@ func (o *filePart) File() (fd uintptr, off int64) {
 func (o *filePart) Path() (path string, off int64) { return o.path, o.off }
 
 // ReadRows reads as the file is read.
-func (o *filePart) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
-	return store.ReadRows(ctx, o.file, o, o.off, o.whole, dst, rows, length, pitch, off)
+func (o *filePart) ReadRows(ctx context.Context, dst []byte, rows store.Rows, off int64) (int, error) {
+	return store.ReadRows(ctx, o.file, o, store.Range{Offset: o.off, Size: o.whole}, dst, rows, off)
 }

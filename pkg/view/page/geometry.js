@@ -64,6 +64,9 @@ export function barLength(most) {
   return n;
 }
 
+// barLabel writes the length of a scale bar: "200 µm", "1 mm".
+export const barLabel = um => um >= 1000 ? `${um / 1000} mm` : `${um} µm`;
+
 // micrometres writes a length.
 export function micrometres(um) {
   const a = Math.abs(um);

@@ -1,5 +1,5 @@
 // One cut on a canvas: drawing, and what mouse, pen and fingers do.
-import {barLength, micrometres, planes} from './geometry.js';
+import {barLabel, barLength, micrometres, planes} from './geometry.js';
 import {isPlaced, middle} from './place.js';
 
 const square = 64; // of the checkerboard, pixels of the page
@@ -134,7 +134,7 @@ export class Panel {
     context.fillRect(right - px, bottom - 3 * view.ratio, px, 3 * view.ratio);
     context.font = `${12 * view.ratio}px system-ui, sans-serif`;
     context.textAlign = 'right';
-    context.fillText(micrometres(length), right, bottom - 6 * view.ratio);
+    context.fillText(barLabel(length), right, bottom - 6 * view.ratio);
     this.bar = {length, px: px / view.ratio};
     this.label.textContent = main.d.flat ? '' : `${this.plane.name.toUpperCase()}  ${'zyx'[across]} = ${micrometres(state.at[across])}`;
     const l = main.d.levels[0];

@@ -40,31 +40,31 @@ func TestReadRows(t *testing.T) {
 				{1, 100, 100, 0}, {3, 100, 150, 7}, {3000, 100, 101, 0}, {1025, 10, 30, 1000}, {1024, 100, 100, 50}, {2, 100, 5000, 300_000 - 200},
 			} {
 				got := bytes.Repeat([]byte{7}, (c.rows-1)*c.pitch+c.length)
-				n, err := o.ReadRows(bg, got, c.rows, c.length, c.pitch, int64(c.off))
+				n, err := o.ReadRows(bg, got, Rows{c.rows, c.length, c.pitch}, int64(c.off))
 				if n != c.rows*c.length || err != nil || !bytes.Equal(got, rowsOf(want[c.off:], c.rows, c.length, c.pitch)) {
 					t.Errorf("%+v: %d bytes, %v", c, n, err)
 				}
 			}
 			got := make([]byte, 5*100)
-			if n, err := o.ReadRows(bg, got, 5, 100, 100, 300_000-250); n != 250 || !errors.Is(err, io.EOF) {
+			if n, err := o.ReadRows(bg, got, Rows{5, 100, 100}, 300_000-250); n != 250 || !errors.Is(err, io.EOF) {
 				t.Errorf("past the end: %d bytes, %v", n, err)
 			}
-			if _, err := o.ReadRows(bg, got, 1, 100, 100, -1); err == nil {
+			if _, err := o.ReadRows(bg, got, Rows{1, 100, 100}, -1); err == nil {
 				t.Error("a negative offset was accepted")
 			}
 			ended, cancel := context.WithCancel(bg)
 			cancel()
-			if _, err := o.ReadRows(ended, got, 5, 100, 100, 0); !errors.Is(err, context.Canceled) {
+			if _, err := o.ReadRows(ended, got, Rows{5, 100, 100}, 0); !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: %v", err)
 			}
 			if err := os.Truncate(s.Location("x"), 8192); err != nil {
 				t.Fatal(err)
 			}
-			if n, err := o.ReadRows(bg, make([]byte, len(want)), 60, 5000, 5000, 0); n > 8192 || !errors.Is(err, ErrChanged) {
+			if n, err := o.ReadRows(bg, make([]byte, len(want)), Rows{60, 5000, 5000}, 0); n > 8192 || !errors.Is(err, ErrChanged) {
 				t.Errorf("a file that became shorter: %d bytes, %v", n, err)
 			}
 			object.Close()
-			if _, err := o.ReadRows(bg, got, 1, 10, 10, 0); !errors.Is(err, fs.ErrClosed) {
+			if _, err := o.ReadRows(bg, got, Rows{1, 10, 10}, 0); !errors.Is(err, fs.ErrClosed) {
 				t.Errorf("closed: %v", err)
 			}
 		})
@@ -89,14 +89,14 @@ func TestReadRowsOfZip(t *testing.T) {
 	}
 	o := object.(RowReader)
 	got := bytes.Repeat([]byte{7}, 1999*150+100)
-	if n, err := o.ReadRows(bg, got, 2000, 100, 150, 50); n != 200_000 || err != nil || !bytes.Equal(got, rowsOf(want[50:], 2000, 100, 150)) {
+	if n, err := o.ReadRows(bg, got, Rows{2000, 100, 150}, 50); n != 200_000 || err != nil || !bytes.Equal(got, rowsOf(want[50:], 2000, 100, 150)) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if n, err := o.ReadRows(bg, got, 5, 100, 100, 300_000-250); n != 250 || !errors.Is(err, io.EOF) {
+	if n, err := o.ReadRows(bg, got, Rows{5, 100, 100}, 300_000-250); n != 250 || !errors.Is(err, io.EOF) {
 		t.Errorf("past the end of the member: %d bytes, %v", n, err)
 	}
 	object.Close()
-	if _, err := o.ReadRows(bg, got, 1, 10, 10, 0); !errors.Is(err, fs.ErrClosed) {
+	if _, err := o.ReadRows(bg, got, Rows{1, 10, 10}, 0); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }

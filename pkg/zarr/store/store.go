@@ -128,31 +128,39 @@ type Expecter interface {
 // RowReader is implemented by Objects that can read rows into a buffer with gaps between them.
 type RowReader interface {
 	Object
-	// ReadRows reads rows of length bytes each, adjacent in the object from off, to positions pitch bytes
-	// apart in dst. It returns the number of bytes read.
-	ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error)
+	// ReadRows reads rows that are adjacent in the object from off on. It returns the number of bytes read.
+	ReadRows(ctx context.Context, dst []byte, rows Rows, off int64) (int, error)
 }
 
-// ReadRows reads rows from part, which is the range of size bytes at byte from of o. It uses o's own ReadRows
-// if o is a [RowReader] and all rows lie in the part, and otherwise reads row by row from part.
-func ReadRows(ctx context.Context, o, part Object, from, size int64, dst []byte, rows, length, pitch int, off int64) (int, error) {
-	if r, ok := o.(RowReader); ok && off >= 0 && int64(rows)*int64(length) <= size-off {
-		if n, err := r.ReadRows(ctx, dst, rows, length, pitch, from+off); err == nil {
+// Rows describes rows of bytes in memory: Count rows of Length bytes each, the first bytes of neighbours Pitch bytes apart.
+type Rows struct{ Count, Length, Pitch int }
+
+// bytes returns the size of all rows.
+func (r Rows) bytes() int64 { return int64(r.Count) * int64(r.Length) }
+
+// A Range is so many bytes of an object from an offset on.
+type Range struct{ Offset, Size int64 }
+
+// ReadRows reads rows from part, which is a range of o. It uses o's own ReadRows if o is a [RowReader] and all rows lie in
+// the part, and otherwise reads row by row from part.
+func ReadRows(ctx context.Context, o, part Object, where Range, dst []byte, rows Rows, off int64) (int, error) {
+	if r, ok := o.(RowReader); ok && off >= 0 && rows.bytes() <= where.Size-off {
+		if n, err := r.ReadRows(ctx, dst, rows, where.Offset+off); err == nil {
 			return n, nil
 		}
 	}
-	return rowByRow(ctx, part, dst, rows, length, pitch, off) // says what is wrong in terms of the part
+	return rowByRow(ctx, part, dst, rows, off) // says what is wrong in terms of the part
 }
 
 // rowByRow reads rows by ReadAt.
-func rowByRow(ctx context.Context, o Object, dst []byte, rows, length, pitch int, off int64) (done int, err error) {
-	for ; rows > 0; rows-- {
-		n, err := o.ReadAt(ctx, dst[:length], off)
-		if done += n; n < length {
+func rowByRow(ctx context.Context, o Object, dst []byte, rows Rows, off int64) (done int, err error) {
+	for range rows.Count {
+		n, err := o.ReadAt(ctx, dst[:rows.Length], off)
+		if done += n; n < rows.Length {
 			return done, err
 		}
 		off += int64(n)
-		dst = dst[min(pitch, len(dst)):]
+		dst = dst[min(rows.Pitch, len(dst)):]
 	}
 	return done, nil
 }

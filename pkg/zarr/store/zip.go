@@ -215,11 +215,11 @@ func (o *fileSection) File() (uintptr, int64) {
 }
 
 // ReadRows reads rows through the zip file's own ReadRows.
-func (o *fileSection) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
+func (o *fileSection) ReadRows(ctx context.Context, dst []byte, rows Rows, off int64) (int, error) {
 	if o.closed.Load() {
 		return 0, &fs.PathError{Op: "read", Path: o.where, Err: fs.ErrClosed}
 	}
-	return ReadRows(ctx, o.file, o, o.off, o.size, dst, rows, length, pitch, off)
+	return ReadRows(ctx, o.file, o, Range{o.off, o.size}, dst, rows, off)
 }
 
 // readFull reads all of p; an earlier end is an error other than io.EOF.

@@ -21,13 +21,14 @@ func TakeOver(ctx context.Context, from Memory, sources []*Source, res *oct.Reso
 	}
 	d := m.(*device)
 	d.begin(h.canvas, h.writer)
-	if moved = d.bring(planes); d.Err() != nil {
+	moved = d.bring(planes)
+	if err := d.Err(); err != nil {
 		if d.writer != nil {
 			d.cancel()
 			d.writer.running.Wait()
 			d.writer.image = nil
 		}
-		return nil, nil, errors.Join(d.Err(), d.Close())
+		return nil, nil, errors.Join(err, d.Close())
 	}
 	h.writer = nil
 	h.free()

@@ -30,15 +30,15 @@ import (
 // is ready; only one goroutine at a time may use it.
 type Encoder struct {
 	params    params
-	base      int      // what entries of the tables are greater by than the positions that they mean; 0: none mean any
-	table     []uint32 // of positions
-	short     []uint32
-	tags      []uint8  // of the entries of rows
-	heads     []uint8  // of rows: the newest entry
-	words     []uint32 // the last position of each word
-	sparse    []uint32 // positions in blocks that nothing is expected of
+	base      int      // a table entry e stands for position e - base of the frame; 0: the tables are empty
+	table     []uint32 // entries for hashes of long matches, or rows of entries
+	short     []uint32 // entries for hashes of short matches
+	tags      []uint8  // for each entry of a row, a byte of its hash
+	heads     []uint8  // for each row, the place of its newest entry
+	words     []uint32 // for each word, its last position
+	sparse    []uint32 // entries made while blocks hardly compress
 	inserted  int      // positions before it are in the rows
-	unprimed  int      // positions before it, of other segments, are not all in the finder's tables
+	unprimed  int      // positions before it belong to other segments and may be missing in the tables
 	seqs      []sequence
 	buffer    []byte // of literals
 	lits      []byte
@@ -121,7 +121,7 @@ func (e *Encoder) begin(n, level int) {
 	e.sequencer.last = [kinds]*fseTable{}
 }
 
-// room makes sure that all positions up to end can be told from those of other frames.
+// room makes sure that entries for positions up to end fit into the tables and differ from those of earlier frames.
 func (e *Encoder) room(src []byte, at, end int) {
 	if e.base != 0 && e.base+end <= math.MaxInt32 {
 		return

@@ -1,0 +1,101 @@
+package crop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+)
+
+// percentile returns the magnitude at which the search clips.
+func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
+	m, res := p.Mosaic, p.res
+	source, err := machine.NewSource(m, &res, res.Meter)
+	if err != nil {
+		return 0, err
+	}
+	q, err := source.NewPercentile(p.c.PercentileMax)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	side := func() machine.Side[oct.Rectangle] { return p.counting(source, q, res.Mem-q.HostBytes()) }
+	if q.Looks() {
+		ny, nx := m.Tiles()
+		res.Progress = nil
+		s := side()
+		if err := machine.Run(ctx, s.Plan, once(m.Extent(ny/2, nx/2)), s.Do); err != nil {
+			return 0, err
+		}
+		res.Progress = p.res.Progress
+	}
+	for {
+		more, err := q.Begin()
+		if err != nil {
+			return 0, err
+		}
+		if !more {
+			p.nonFinite.Store(q.NonFinite())
+			return q.Value(), nil
+		}
+		s := side()
+		if q.Joins() {
+			err = p.countBoth(ctx, q, s)
+		} else {
+			err = machine.Run(ctx, s.Plan, m.EachTile(), s.Do)
+		}
+		if err != nil {
+			return 0, err
+		}
+		res.Progress = nil // of further passes
+	}
+}
+
+// once returns a function that returns one tile.
+func once(tile oct.Rectangle) func() (oct.Rectangle, bool) {
+	more := true
+	return func() (oct.Rectangle, bool) {
+		defer func() { more = false }()
+		return tile, more
+	}
+}
+
+// counting returns the part of a machine in the count of all magnitudes, within mem bytes of host memory.
+func (p *cropper) counting(source *machine.Source, q *machine.Percentile, mem int64) machine.Side[oct.Rectangle] {
+	return machine.Side[oct.Rectangle]{
+		Plan: &machine.Plan{What: fmt.Sprintf("cropping tiles of %v voxels", p.Mosaic.Tile()), Source: source, Mem: mem, Percentile: q},
+		Do: func(w machine.Worker, tile oct.Rectangle) {
+			for _, part := range source.Parts(tile) {
+				w.Stream(part, func(_, _ int, planes machine.Block) { w.Count(planes) })
+			}
+		},
+	}
+}
+
+// countBoth counts all magnitudes on the host and on a device that joins it.
+func (p *cropper) countBoth(ctx context.Context, q *machine.Percentile, host machine.Side[oct.Rectangle]) (err error) {
+	var device *machine.Percentile
+	defer func() {
+		if device != nil {
+			err = errors.Join(err, device.Close())
+		}
+	}()
+	m := p.Mosaic
+	ny, nx := m.Tiles()
+	err = machine.RunBoth(ctx, host, ny*nx, m.EachTile(), func(res oct.Resources, mem int64) (side machine.Side[oct.Rectangle], err error) {
+		source, err := machine.NewSource(m, &res, res.Meter)
+		if err != nil {
+			return side, err
+		}
+		if device, err = q.Join(source); err != nil {
+			return side, err
+		}
+		return p.counting(source, device, mem), nil
+	})
+	if err != nil || device == nil {
+		return err
+	}
+	return q.Merge(device)
+}
