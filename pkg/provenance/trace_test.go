@@ -97,6 +97,8 @@ func TestTrace(t *testing.T) {
 			"a", []string{"a made crop", "https://127.0.0.1:1/in.ome.zarr unseen unseen", "s3://b/in.ome.zarr?X-Amz-Signature=xxxxx unseen unseen"}},
 		"a level of an image": {map[string]string{"i.zarr/x": "data", "a": "data", "1.json": run("crop", 1, "i.zarr", "a"), "b": "data", "2.json": run("smooth", 2, "b", "i.zarr/0")},
 			"b", []string{"b made smooth", "i.zarr made crop", "a source"}},
+		"a folder of inputs": {map[string]string{"b": "data", "t/1": "data", "t/2": "data", "t/raw": "data", "r1.json": run("register", 1, "t/1"), "r2.json": run("register", 1, "t/2"), "r3.json": run("stack", 2, "b", "t")},
+			"b", []string{"b made stack input_changed", "t folder", "t/1 made register", "t/2 made register"}},
 		"published": {map[string]string{ // the folders of the tasks are gone
 			"results/a/x.csv": "data", "results/b/x.csv": "data",
 			"results/reports/x.1.json": strings.Replace(run("crop", 1, "a/x.csv"), `"tool"`, `"tool":"crop","folder":"/nowhere/ab/1","x"`, 1),
