@@ -91,10 +91,10 @@ func (s *Step) Judge(name string, value float64, unit, description string, limit
 		switch {
 		case !(sign*value <= sign*limit.Error):
 			m.Status = Error
-			s.Errors = append(s.Errors, fmt.Sprintf("%s: %s %s %s (error threshold)", name, number(value), than, number(limit.Error)))
+			s.Errors = append(s.Errors, fmt.Sprintf("%s: %s %s %s (error threshold)", name, number(value, limit.Error), than, number(limit.Error, value)))
 		case !(sign*value <= sign*limit.Warning):
 			m.Status = Warning
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s %s %s (warning threshold)", name, number(value), than, number(limit.Warning)))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s %s %s (warning threshold)", name, number(value, limit.Warning), than, number(limit.Warning, value)))
 		}
 	}
 	s.put(name, m)
@@ -141,12 +141,20 @@ func (s *Step) Status() Status {
 	return worst
 }
 
-// number returns a number as Python prints it.
-func number(v float64) string {
+// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell it
+// from another.
+func number(v, other float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	t := strconv.FormatFloat(v, 'g', -1, 64)
+	for digits := max(3, len(strconv.FormatFloat(math.Trunc(math.Abs(v)), 'f', 0, 64))); digits < 17; digits++ {
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+		if rounded != other || v == other {
+			t = strconv.FormatFloat(rounded, 'g', -1, 64)
+			break
+		}
+	}
 	if !strings.ContainsAny(t, ".e") {
 		t += ".0"
 	}

@@ -270,7 +270,7 @@ func (r *Report) stepNotices(add func(grade, where, run, do, format string, args
 				if do == "" {
 					do = doStep[s.Step.Name]
 				}
-				add(m.grade, stepTitle(s.Step.Name), s.Name, do, "%s", t)
+				add(m.grade, stepTitle(s.Step.Name), s.Name, do, "%s", r.inWords(t))
 			}
 		}
 	}

@@ -39,6 +39,7 @@ import (
 
 // Store shows a CZI file as a hierarchy.
 type Store struct {
+	virtual.Contents
 	file     *czi.File
 	where    string
 	requests int
@@ -69,6 +70,7 @@ func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 // Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	s := &Store{where: where, images: map[string]*image{}}
+	s.Contents = virtual.NewContents(s.content, s.Location)
 	s.arrays = virtual.Arrays[*array]{Where: where, Make: func(_ context.Context, key string) (*array, error) { return s.makeArray(key) }}
 	for _, opt := range opts {
 		opt(s)
@@ -245,24 +247,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return virtual.Entries(len(im.factors), nil), nil
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
-func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc).Get(dst, limit, s.Location(key))
-}
-
-// Open opens the result of Get for reading in parts.
-func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc), nil
-}
-
+// content returns a metadata document, or a placeholder for a chunk that exists: Decode reads the chunk.
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type Options struct {
 
 // Store shows the tiles of a slice as a hierarchy.
 type Store struct {
+	virtual.Contents
 	set    *tilefiles.Set
 	slice  *tilefiles.Slice
 	opt    Options
@@ -60,6 +61,7 @@ func Open(ctx context.Context, set *tilefiles.Set, slice *tilefiles.Slice, opt O
 		return nil, err
 	}
 	s := &Store{set: set, slice: slice, opt: opt, voxel: voxel, at: map[[2]int]int{}}
+	s.Contents = virtual.NewContents(s.content, s.Location)
 	if s.header, err = set.ReadHeader(ctx, slice.First()); err != nil {
 		return nil, err
 	}
@@ -218,24 +220,7 @@ func (s *Store) Location(key string) string {
 	return filepath.Clean(s.set.Root)
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
-func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc).Get(dst, limit, s.Location(key))
-}
-
-// Open opens the result of Get for reading in parts.
-func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc), nil
-}
-
+// content returns a metadata document, or a placeholder for a chunk that exists: Decode reads the chunk.
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func parseFloat(out []byte, raw json.RawMessage) bool {
 			return false
 		}
 	}
-	if kindOf(raw) != "a number" {
+	if KindOf(raw) != "a number" {
 		return false
 	}
 	bits := 64
