@@ -229,8 +229,8 @@ func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, 
 	return nil
 }
 
-// changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The modification
-// time of an input that was moved, or copied, tells nothing.
+// changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The
+// modification time of an input that was moved, or copied, tells nothing.
 func changed(e *entry, d record.Dataset, s state, by *Run, moved bool) string {
 	switch {
 	case d.Metadata != "" && s.metadata != "" && d.Metadata != s.metadata:
@@ -278,8 +278,8 @@ func (t *tracer) named(ctx context.Context, im *Image, p *record.Provenance, pla
 	return nil
 }
 
-// byName returns where an input lies of which the image at a place has only the name: beside that, or where the only record
-// of an output of that name has it. It is "" if nothing tells.
+// byName returns where an input lies of which the image at a place has only the name: beside that, or where the only
+// record of an output of that name has it. It is "" if nothing tells.
 func (t *tracer) byName(ctx context.Context, name, place string) string {
 	if isRemote(place) {
 		return ""

@@ -119,6 +119,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func (r *Report) view() *view {
 	notices := r.notices()
+	r.spots, r.moved = r.joinSpots(), r.movedSlices()
+	for _, f := range r.Stitch {
+		if f.pairs != nil {
+			f.pairs.Seams = r.seamList(f)
+		}
+	}
 	v := &view{Report: r, CSS: webpage.CSS + template.CSS(pageCSS), Verdict: r.verdict(notices), Notices: notices, Engine: engine(r.Trace),
 		Shift: r.shiftPlots(), Pairs: r.shiftTable(), Match: r.matchPlots(), Joins: r.matchTable(), Decisions: r.decisionTable(), BadSlices: r.badTable(),
 		Tables: r.factTables(), Steps: r.stepGroups(), Stages: stageTable(stages(r.Runs)), Records: r.runTable()}
@@ -144,8 +150,8 @@ func (r *Report) view() *view {
 		section
 		there bool
 	}{
-		{section{"previews", "Pictures"}, len(r.Previews) > 0},
 		{section{"warnings", "Warnings"}, true},
+		{section{"previews", "Pictures"}, len(r.Previews) > 0},
 		{section{"bad", "Bad slices"}, v.BadSlices != nil},
 		{section{"shifts", "Shifts"}, r.Shifts != nil || len(r.Drift) > 0},
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},

@@ -1,7 +1,7 @@
 package methods
 
-// sentences say what programs do to images, by their names or those of their sub-commands. Other programs, such as view, are
-// not part of how an image was made.
+// sentences say what programs do to images, by their names or those of their sub-commands. Other programs, such as
+// view, are not part of how an image was made.
 var sentences = map[string]string{
 	"mosaic":           "Raw tiles were assembled into mosaic grids",
 	"aip":              "Average intensity projections along z were computed",
