@@ -17,6 +17,7 @@ import (
 	"strata/cmd/internal/commonspace"
 	"strata/cmd/internal/crop"
 	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/explain"
 	"strata/cmd/internal/flatfield"
 	"strata/cmd/internal/focal"
 	"strata/cmd/internal/interpolate"
@@ -40,7 +41,8 @@ import (
 	"strata/pkg/cli"
 )
 
-// members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test compares it.
+// members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test
+// compares it.
 var members = []cli.Member{
 	{Name: "start", Usage: "look at a folder, say what it has, and print the commands that come next", Command: start.Command},
 	{Name: "mosaic", Usage: "make mosaic grids of the tiles that a microscope writes", Aliases: []string{"linum-create-mosaic-grid-3d"}, Command: mosaic.Command},
@@ -65,6 +67,7 @@ var members = []cli.Member{
 	{Name: "preview", Usage: "draw a picture of an OME-Zarr image, a TIFF or a CZI file", Command: preview.Command},
 	{Name: "view", Usage: "look at images of any size in a browser", Command: view.Command},
 	{Name: "qc-report", Usage: "write the quality report of a run, one HTML page", Aliases: []string{"linum-generate-pipeline-report"}, Command: qcreport.Command},
+	{Name: "explain", Usage: "say how an image was made: commands, inputs, versions, warnings, what changed since, and a paragraph for a paper", Command: explain.Command},
 	{Name: "smooth", Usage: "filter an image by median, Gaussian or gradient", Command: smooth.Command},
 	{Name: "phantom", Usage: "simulate OCT mosaic grids, raw tiles and slide scans whose truth is known", Command: phantom.Command},
 	{Name: "zarr-tool", Usage: "inspect, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI", Aliases: []string{"linum-extract-pyramid-levels", "linum-clip-percentile", "linum-axis-xyz-to-zyx", "linum-segment-brain-3d"}, Command: zarrtool.Command},

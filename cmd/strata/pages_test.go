@@ -13,13 +13,14 @@ import (
 )
 
 // tools are the programs that docs/stages/ leaves to other pages.
-var tools = []string{"start", "view", "preview", "qc-report", "phantom", "zarr-tool", "doctor", "sif", "bench-zarr", "bench-io", "bench-tiff", "bench-czi", "bench-tile"}
+var tools = []string{"start", "explain", "view", "preview", "qc-report", "phantom", "zarr-tool", "doctor", "sif", "bench-zarr", "bench-io", "bench-tiff", "bench-czi", "bench-tile"}
 
 // longFlag matches a flag in a text.
 var longFlag = regexp.MustCompile(`(?:^|[\s(])--([a-z][a-z0-9_-]*)`)
 
 // TestStagePages fails for a stage without a page in docs/stages/. It fails for a flag there, in docs/tiles.md or in
-// docs/volumes.md that no program has, as lists of flags spell it, and for one in an example that its program does not have.
+// docs/volumes.md that no program has, as lists of flags spell it, and for one in an example that its program does not
+// have.
 func TestStagePages(t *testing.T) {
 	all := flags.Group("strata", "all programs", members)
 	all.Whole()

@@ -6,13 +6,16 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +36,9 @@ type Record struct {
 	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
 	Arguments []address.Address `json:"arguments"`
 	Started   time.Time         `json:"started"`
-	Batch     *Batch            `json:"batch,omitempty"` // which pair of --batch the record is of
+	Folder    string            `json:"folder,omitempty"` // in which the run was started: relative paths begin there
+	Settings  []Setting         `json:"settings"`         // flags that differ from their defaults and change what is computed; null: not noted
+	Batch     *Batch            `json:"batch,omitempty"`  // which pair of --batch the record is of
 
 	Host     string      `json:"host"`
 	Platform string      `json:"platform"` // "linux/amd64"
@@ -67,6 +72,14 @@ type Record struct {
 	Fallback *Fallback `json:"fallback"` // null: none was taken
 	Error    string    `json:"error,omitempty"`
 	ExitCode int       `json:"exit_code"`
+}
+
+// Setting is a flag whose value is not the program's default.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`          // as typed, of a file its last part
+	Unit  string `json:"unit,omitempty"` // "µm"
+	File  bool   `json:"file,omitempty"` // the value names a file or folder
 }
 
 // Batch names the pair of --batch that a record describes.
@@ -129,6 +142,9 @@ type Dataset struct {
 	Codecs []string        `json:"codecs,omitempty"`
 	Format int             `json:"zarr_format,omitempty"`
 	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
+
+	Modified *time.Time `json:"modified,omitempty"` // when the newest of its files was modified, where Bytes was measured
+	Metadata string     `json:"metadata,omitempty"` // of an input: see [MetadataDigest]
 
 	VoxelSize []float64 `json:"voxel_size_um,omitempty"` // along the axes of space, which are the last ones
 	Levels    int       `json:"levels,omitempty"`        // of an image with a pyramid, level 0 included
@@ -309,28 +325,70 @@ func Read(ctx context.Context, path string) (*Record, error) {
 	return r, nil
 }
 
-// DiskBytes returns the size of a file, or the total size of all files below a folder, for [Dataset]; -1 if
-// unknown (a URL, a file that vanished).
-func DiskBytes(path string) int64 {
-	var sum int64
+// errMany ends a walk.
+var errMany = errors.New("too many files")
+
+// OnDisk returns the size of a file, or the total size of all files below a folder, for [Dataset], and when the
+// newest of them was modified. It returns -1 and a zero time if they are unknown: of a URL, a file that vanished, a
+// folder of more than most files (0: any number).
+func OnDisk(path string, most int) (size int64, modified time.Time) {
+	files := 0
+	add := func(info fs.FileInfo) {
+		size += info.Size()
+		if info.ModTime().After(modified) {
+			modified = info.ModTime()
+		}
+	}
 	err := fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if files++; most > 0 && files > most {
+			return errMany
 		}
 		if d.Type().IsRegular() {
 			info, err := d.Info()
 			if err != nil {
 				return err
 			}
-			sum += info.Size()
+			add(info)
 		}
 		return nil
 	})
 	if err != nil {
-		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
-			return info.Size()
+		size, modified = 0, time.Time{}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return -1, time.Time{}
 		}
-		return -1
+		add(info)
 	}
-	return sum
+	return size, modified
+}
+
+// Measure measures a dataset on disk whose size is not known yet.
+func (d *Dataset) Measure() {
+	if d.Bytes != 0 {
+		return
+	}
+	size, modified := OnDisk(d.Path.Reveal(), 0)
+	d.Bytes = size
+	if !modified.IsZero() {
+		modified = modified.UTC()
+		d.Modified = &modified
+	}
+}
+
+// MetadataDigest returns a hash of an image's metadata: the attributes of its group, and the shape and type of its
+// voxels. It is the same wherever the image lies and however its metadata are spaced.
+func MetadataDigest(attributes map[string]json.RawMessage, shape []int, dtype string) string {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%v %s", shape, dtype)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		fmt.Fprintf(&text, "\n%q ", name)
+		if json.Compact(&text, attributes[name]) != nil {
+			text.Write(attributes[name])
+		}
+	}
+	return smallfile.Digest(text.Bytes())
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -88,7 +89,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-func TestDiskBytes(t *testing.T) {
+func TestOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"a/b/c": 100, "a/d": 20, "e": 3} {
 		path := filepath.Join(dir, name)
@@ -99,9 +100,39 @@ func TestDiskBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	newest := time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, "a/d"), newest, newest); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]int64{dir: 123, filepath.Join(dir, "a"): 120, filepath.Join(dir, "e"): 3, filepath.Join(dir, "x"): -1, "http://h/x": -1} {
-		if got := DiskBytes(path); got != want {
+		got, modified := OnDisk(path, 0)
+		if got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+		if n, _ := OnDisk(path, 1); want >= 120 && n != -1 {
+			t.Errorf("%s: %d bytes of more files than one", path, n)
+		}
+		if is := modified.Equal(newest); is != (want == 123 || want == 120) || modified.IsZero() != (want < 0) {
+			t.Errorf("%s: modified %v", path, modified)
+		}
+	}
+}
+
+// The digest of metadata depends on what they say, not on how they are written.
+func TestMetadataDigest(t *testing.T) {
+	a := map[string]json.RawMessage{"b": []byte(`{"x": 1}`), "a": []byte("[1,\n2]")}
+	same := map[string]json.RawMessage{"a": []byte("[1,2]"), "b": []byte(`{"x":1}`)}
+	want := MetadataDigest(a, []int{1, 2}, "uint8")
+	if got := MetadataDigest(same, []int{1, 2}, "uint8"); got != want {
+		t.Error("spaces count")
+	}
+	for _, other := range []string{
+		MetadataDigest(a, []int{12}, "uint8"), MetadataDigest(a, []int{1, 2}, "uint16"),
+		MetadataDigest(map[string]json.RawMessage{"a": []byte("[1,2]")}, []int{1, 2}, "uint8"),
+		MetadataDigest(map[string]json.RawMessage{"a": []byte("broken"), "b": nil}, []int{1, 2}, "uint8"),
+	} {
+		if other == want {
+			t.Error("differences do not count")
 		}
 	}
 }
@@ -120,8 +151,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The digest of metrics is that of what a run found: another time or place gives the same, another number does not. What version
-// 0.10.0 noted is recognised.
+// The digest of metrics is that of what a run found: another time or place gives the same, another number does not.
+// What version 0.10.0 noted is recognised.
 func TestDigestOfMetrics(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -95,7 +95,6 @@ func TestParametersAgree(t *testing.T) {
 	if len(known) < 20 {
 		t.Fatalf("schema has only %d parameters", len(known))
 	}
-	readme := string(read(t, "README.md"))
 	for name, e := range known {
 		value, there := config[name]
 		want := "null"
@@ -107,14 +106,46 @@ func TestParametersAgree(t *testing.T) {
 		} else if value != want {
 			t.Errorf("%s: default %s in nextflow.config, %s in the schema", name, value, want)
 		}
-		if !strings.Contains(readme, "`"+name+"`") {
-			t.Errorf("%s is not in README.md", name)
-		}
 	}
 	for name := range config {
 		if _, there := known[name]; !there {
 			t.Errorf("%s is in nextflow.config but not in the schema", name)
 		}
+	}
+}
+
+// TestGroupsInReadme fails for a group of parameters that --help lists by a word and README.md does not, and for such a word of no group.
+func TestGroupsInReadme(t *testing.T) {
+	var root struct {
+		Defs map[string]struct {
+			Title string `json:"title"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(read(t, "nextflow_schema.json"), &root); err != nil {
+		t.Fatal(err)
+	}
+	groups := map[string]bool{}
+	for _, group := range root.Defs {
+		groups[strings.ToLower(strings.FieldsFunc(group.Title, func(r rune) bool { return strings.ContainsRune(" :,", r) })[0])] = true
+	}
+	_, table, _ := strings.Cut(string(read(t, "README.md")), "\n| group | what it sets |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	listed := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		for _, m := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
+			if listed[m[1]] = true; !groups[m[1]] {
+				t.Errorf("README.md: --help has no group %s", m[1])
+			}
+		}
+	}
+	for word := range groups {
+		if !listed[word] {
+			t.Errorf("README.md does not list the group %s", word)
+		}
+	}
+	if len(groups) < 20 {
+		t.Errorf("only %d groups were found", len(groups))
 	}
 }
 

@@ -83,7 +83,7 @@ var rules = []rule{
 			return "", ""
 		}
 		if s.m.Container.Kind != "" {
-			return s.library, "use an image that has libcufile (made with --with-nvidia), or bind the host's and name it in STRATA_LIBCUFILE" + guide
+			return s.library, "use an image that has libcufile (made with --with_nvidia), or bind the host's and name it in STRATA_LIBCUFILE" + guide
 		}
 		return s.library, "install libcufile (CUDA's package libcufile, or pip install nvidia-cufile-cu12), or name it in STRATA_LIBCUFILE" + guide
 	}},

@@ -114,7 +114,7 @@ func TestVerdict(t *testing.T) {
 		{"wsl", "/", nil, "bounce", "wsl", "GPUDirect Storage does not exist in the Windows Subsystem for Linux", "start Linux itself on this machine"},
 		{"mig", "/raid", nil, "gds", "straight", "straight into the GPU's memory: nvidia-fs 2.19.7", ""},
 		{"slurm-apptainer", "/well", nil, "bounce", "library", "libcufile.so.0 is not where packages put it",
-			"use an image that has libcufile (made with --with-nvidia), or bind the host's and name it in STRATA_LIBCUFILE; see docs/gpu-direct.md"},
+			"use an image that has libcufile (made with --with_nvidia), or bind the host's and name it in STRATA_LIBCUFILE; see docs/gpu-direct.md"},
 		{"slurm-apptainer", "/well", func(s *situation) { s.library = "" }, "bounce", "mechanism", "the module nvidia_fs is not loaded", "have it loaded on the host; see docs/gpu-direct.md"},
 		{"slurm-apptainer", "/tmp", nil, "bounce", "transport", "it lies on sda, which is not an NVMe drive", "put the data on ext4 or xfs on NVMe"},
 		{"slurm-apptainer", "/well", func(s *situation) { s.noGPU, s.m.Job.GPUs = "x", "" }, "host", "no-gpu", "x", "ask SLURM for one: --gres=gpu:1"},

@@ -37,6 +37,7 @@ func Describe(a *zarr.Array, path string) record.Dataset {
 func DescribeImage(im *ngff.Image, path string) record.Dataset {
 	d := Describe(im.Levels[0].Array, path)
 	d.Levels = len(im.Levels)
+	d.Metadata = record.MetadataDigest(im.Group.Attributes(), d.Shape, d.DType)
 	for i, axis := range im.Axes {
 		if axis.Type == ngff.TypeSpace {
 			d.VoxelSize = append(d.VoxelSize, im.VoxelSize[i])

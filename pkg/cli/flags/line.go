@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Line is a parsed command line. Values are asked for by the name of their flag; a name that the command does not have is a bug and panics.
+// Line is a parsed command line. Values are asked for by the name of their flag; a name that the command does not have
+// is a bug and panics.
 type Line struct {
 	Root    *Command // what the process was started as
 	Command *Command // it, or the sub-command that was named
@@ -35,7 +36,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Action does what a parsed command line says, and returns the exit code of the process. Package run makes it of the function of a program.
+// Action does what a parsed command line says, and returns the exit code of the process. Package run makes it of the
+// function of a program.
 type Action func(l *Line, s Streams) (code int)
 
 // Program returns the own name of the program, whatever it was started as.
@@ -55,8 +57,8 @@ func (l *Line) Sub() string {
 // Positional returns all positional arguments.
 func (l *Line) Positional() []string { return slices.Clone(l.args) }
 
-// About returns the name of the flag by which something about the program is asked for in place of a run: version, man, completion; "" if
-// none is.
+// About returns the name of the flag by which something about the program is asked for in place of a run: version, man,
+// completion; "" if none is.
 func (l *Line) About() string {
 	for _, name := range []string{"version", "man", "completion"} {
 		if v := l.values[name]; v != nil && v.set && v.items[0] != false {
@@ -78,6 +80,21 @@ func (l *Line) Given() (all []Given) {
 		if v := l.values[f.Name]; v != nil && v.set {
 			all = append(all, Given{v.flag, v.items})
 		}
+	}
+	return all
+}
+
+// Unusual returns the flags whose values are not the defaults that the program has under its own name, in the order of
+// the help. A flag without a default in the help is unusual when it is given.
+func (l *Line) Unusual() (all []Given) {
+	own := *l.Command
+	own.alias = nil
+	for _, f := range own.All() {
+		v := l.values[f.Name]
+		if v == nil || v.items == nil || slices.Equal(v.items, f.newValue().items) || f.Default == "" && f.Note == "" && v.isZero() {
+			continue
+		}
+		all = append(all, Given{v.flag, v.items})
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package flags
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,11 @@ func (v *value) parse(text string, check bool) error {
 		v.items = append(v.items, item)
 	}
 	return nil
+}
+
+// isZero reports whether a value is what a flag has that is not given and has no default.
+func (v *value) isZero() bool {
+	return len(v.items) == 1 && (v.items[0] == nil || reflect.ValueOf(v.items[0]).IsZero())
 }
 
 // mostFloat is the largest number of a flag: no length, angle or value of a voxel is larger, and

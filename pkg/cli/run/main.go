@@ -265,6 +265,8 @@ func (r *Run) report(started time.Time, err error) error {
 		rec.CalledAs = r.Root.Name
 	}
 	rec.Batch = r.pair.record()
+	rec.Folder, _ = os.Getwd()
+	rec.Settings = r.settings()
 	rec.Version, rec.Commit = release.Build()
 	rec.Host, _ = os.Hostname()
 	rec.Platform = runtime.GOOS + "/" + runtime.GOARCH
@@ -277,17 +279,13 @@ func (r *Run) report(started time.Time, err error) error {
 		rec.Error = r.message(err)
 	}
 	for i := range rec.Inputs {
-		if rec.Inputs[i].Bytes == 0 {
-			rec.Inputs[i].Bytes = record.DiskBytes(rec.Inputs[i].Path.Reveal())
-		}
+		rec.Inputs[i].Measure()
 	}
 	for i := range rec.Outputs {
-		switch {
-		case err != nil:
+		if err != nil {
 			rec.Outputs[i].Bytes = -1 // what lies there, if anything, is not of this run
-		case rec.Outputs[i].Bytes == 0:
-			rec.Outputs[i].Bytes = record.DiskBytes(rec.Outputs[i].Path.Reveal())
 		}
+		rec.Outputs[i].Measure()
 	}
 	rec.PeakResidentBytes = host.PeakResident()
 	if rec.Workers > 0 {

@@ -80,13 +80,39 @@ func typed(g flags.Given) []string {
 		}
 		return []string{g.Flag.Typed()}
 	}
+	return []string{g.Flag.Typed(), valueOf(g, strings.HasPrefix(g.Flag.Value, "FILE") || strings.HasPrefix(g.Flag.Value, "DIR"))}
+}
+
+// valueOf returns the values of a flag as they could be typed, without what may be secret; of files their last part.
+func valueOf(g flags.Given, file bool) string {
 	var items []string
 	for _, item := range g.Values {
 		text := fmt.Sprint(item)
-		if strings.HasPrefix(g.Flag.Value, "FILE") || strings.HasPrefix(g.Flag.Value, "DIR") {
+		if file {
 			text = lastPart(text)
 		}
 		items = append(items, address.Redact(text))
 	}
-	return []string{g.Flag.Typed(), strings.Join(items, ",")}
+	return strings.Join(items, ",")
+}
+
+// fileValues begin the names that the help gives to values that name files.
+var fileValues = []string{"FILE", "DIR", "CSV", "TSV", "PNG", "PATH", "JSON", "IMAGE", "OTHER", "URL"}
+
+// unitsOf are the units of values, by what the help calls those.
+var unitsOf = map[string]string{"UM": "µm", "MM": "mm", "DEG": "°", "PX": "px", "PERCENT": "%"}
+
+// settings returns the flags that the record notes.
+func (r *Run) settings() []record.Setting {
+	all := []record.Setting{}
+	common := flags.Common(flags.Stage | flags.Pairs) // these change at most how results are stored
+	for _, g := range r.Unusual() {
+		f := g.Flag
+		if f.Ignored != "" || f.Written || f.Value == "OUT" || slices.ContainsFunc(common, func(o flags.Flag) bool { return o.Name == f.Name }) {
+			continue
+		}
+		file := slices.ContainsFunc(fileValues, func(name string) bool { return strings.HasPrefix(f.Value, name) })
+		all = append(all, record.Setting{Name: f.Name, Value: valueOf(g, file), Unit: unitsOf[f.Value], File: file})
+	}
+	return all
 }

@@ -50,3 +50,32 @@ func TestProvenance(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// A record has the flags that change what is computed and are not the program's defaults, under an alias too.
+func TestSettings(t *testing.T) {
+	c := &flags.Command{Name: "tool", Usage: "x", Shared: flags.Stage, Args: []flags.Arg{{Name: "IN"}}, Flags: []flags.Flag{
+		{Name: "map", Value: "FILE"}, {Name: "kept", Value: "FILE", Written: true}, {Name: "blend", Kind: flags.Bool, Default: "true"}, {Name: "fast", Kind: flags.Bool},
+		{Name: "um", Kind: flags.Floats, Value: "UM", Default: "10"}, {Name: "overlap", Kind: flags.Float, Note: "measured"}, {Name: "depth", Kind: flags.Int, Default: "3"}},
+		Aliases: []flags.Alias{{Name: "other", Defaults: flags.Defaults{"depth": "4"}}}}
+	set := func(c *flags.Command, line string) []record.Setting {
+		r := &Run{}
+		if err := flags.Parse(c, strings.Fields(line), func(l *flags.Line) error { r.Line = l; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return r.settings()
+	}
+	got := set(c, "in.zarr -j 7 --codec zstd:3 -f --report r.json --map /home/ada/m.json --kept k.json --blend --no-fast --um 2.5,10 --overlap 0 --depth 3")
+	want := []record.Setting{{Name: "map", Value: "m.json", File: true}, {Name: "um", Value: "2.5,10", Unit: "µm"}, {Name: "overlap", Value: "0"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := set(c, "in.zarr"); got == nil || len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := set(c.CalledAs("other"), "in.zarr"); !slices.Equal(got, []record.Setting{{Name: "depth", Value: "4"}}) {
+		t.Errorf("%+v", got)
+	}
+	if got := set(c.CalledAs("other"), "in.zarr --depth 3"); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+}

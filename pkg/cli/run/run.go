@@ -1,5 +1,6 @@
-// Package run carries out what a command does: it has the options that all commands share, logs, handles signals, checks inputs, puts
-// outputs in place when all went well, opens the GPU, writes the run record and knows the exit code.
+// Package run carries out what a command does: it has the options that all commands share, logs, handles signals,
+// checks inputs, puts outputs in place when all went well, opens the GPU, writes the run record and knows the exit
+// code.
 package run
 
 import (
@@ -25,8 +26,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Do makes the action of a command without code for a GPU. Outputs made with [Run.Output] and its kin are put in place when do returns nil,
-// and removed when it returns an error.
+// Do makes the action of a command without code for a GPU. Outputs made with [Run.Output] and its kin are put in place
+// when do returns nil, and removed when it returns an error.
 func Do(do func(context.Context, *Run) error) flags.Action { return Accelerated(nil, do) }
 
 // Accelerated is [Do] for a command that asks for a GPU by [Run.Device], which gpu opens.
@@ -240,6 +241,7 @@ func (r *Run) Read(d record.Dataset) {
 // Wrote notes an output in the record and in the line that ends the run, under the path where it will lie
 // (Path() of an output, not Work()). Bytes 0 is measured on disk at the end.
 func (r *Run) Wrote(d record.Dataset) {
+	d.Metadata = "" // the output's metadata are completed after this
 	r.mu.Lock()
 	r.record.Outputs = append(r.record.Outputs, d)
 	r.mu.Unlock()

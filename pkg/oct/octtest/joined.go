@@ -30,10 +30,10 @@ func JoinedOf[T dtype.Element](t *testing.T, run func(in *ngff.Image, res oct.Re
 	JoinedAfter(t, Small(), []int{1}, func(res oct.Resources) (*ngff.Image, any, error) { return run(in, res) })
 }
 
-// JoinedAfter runs a stage with some resources, on the host, while a device is on its way: one that is there at once, ones that come
-// when a stage has reported progress so many times, one that never comes, one of which nothing is heard before the work ends, and one with
-// too little memory. It compares what comes of it with what the host makes alone: the image, what was found, progress, voxels that are not
-// finite, and warnings.
+// JoinedAfter runs a stage with some resources, on the host, while a device is on its way: one that is there at once,
+// ones that come when a stage has reported progress so many times, one that never comes, one of which nothing is heard
+// before the work ends, and one with too little memory. It compares what comes of it with what the host makes alone:
+// the image, what was found, progress, voxels that are not finite, and warnings.
 func JoinedAfter(t *testing.T, small oct.Resources, after []int, run func(res oct.Resources) (*ngff.Image, any, error)) {
 	t.Helper()
 	d, little := Device(t, 64<<20), Device(t, 4<<10)
@@ -88,7 +88,7 @@ type joined struct {
 	done, bad int64
 }
 
-// run runs a stage. Where a device is on its way, it waits with each progress, so that the device has time to come.
+// run runs a stage. It waits with each progress for a device that has come and done nothing yet, so that it has time to.
 func (c joining) run(t *testing.T, run func(res oct.Resources) (*ngff.Image, any, error)) (out joined) {
 	t.Helper()
 	res := c.resources
@@ -104,18 +104,22 @@ func (c joining) run(t *testing.T, run func(res oct.Resources) (*ngff.Image, any
 		settle()
 	}
 	var mu sync.Mutex
-	times := 0
+	times, moved := 0, func() (n int64) { return 0 }
+	if c.device != nil {
+		moved = func() (n int64) { n, _, _ = c.device.Traffic(); return n }
+	}
+	before := moved()
 	res.Progress = func(n int64) {
 		mu.Lock()
 		out.done += n
 		times++
-		come := res.Coming != nil && times >= c.after
+		come, waits := res.Coming != nil && times >= c.after, times < c.after+20
 		mu.Unlock()
 		if come {
 			settle()
-		}
-		if res.Coming != nil {
-			time.Sleep(10 * time.Millisecond)
+			if c.device != nil && waits && moved() == before {
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 	}
 	res.Warn = func(text string) {

@@ -170,8 +170,9 @@ func WriteStitching(w io.Writer, s *Result) error {
 // small for that, parts of them are read again (package canvas). Estimate and refinement read the mosaic once more
 // beforehand.
 //
-// With a device, tiles are assembled in its memory, in the same order: voxels, positions and seams have the same
-// bits as on the CPU, except for the payload of NaN. The device also projects tiles; the CPU compares them.
+// With a device, tiles are assembled in its memory, in the same order: voxels, positions and seams have the same bits
+// as on the CPU, except for the payload of NaN. The device also projects tiles; the CPU compares them. A device that is
+// being taken into use makes what the CPU has not begun when it is there.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
 	if err := opt.check(); err != nil {
 		return nil, nil, err
@@ -223,9 +224,6 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if err != nil {
 		return nil, nil, err
 	}
-	if res, err = res.Settled(ctx); err != nil { // tiles meet in one memory
-		return nil, nil, err
-	}
 	places, origin, size, err := g.canvas(m.Where, positions, opt.Interpolate, m.Shape[0]*m.DType.Size())
 	if err != nil {
 		return nil, nil, err
@@ -242,14 +240,15 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if opt.Seams {
 		c.Seams = canvas.SeamSums{}
 	}
-	newFrame := func(frame int) *canvas.Assembly {
+	newFrame := func(frame int, coming *oct.Coming) *canvas.Assembly {
 		c := c
+		c.Res.Coming = coming
 		if frame != m.Number() {
 			c.Mosaic, c.Seams = m.Frame(frame), nil
 		}
 		return canvas.New(c, unit, res.Mem-spec.Budget)
 	}
-	first := newFrame(0)
+	first := newFrame(0, res.Coming)
 	if err := first.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -331,16 +330,16 @@ func stitchUnits(layout oct.Layout, shape []int, usual [3]int) (piece, unit []in
 }
 
 // stitchFrames writes the slice, frame by frame, and records which tiles are empty in all frames.
-func stitchFrames(ctx context.Context, n int, first *canvas.Assembly, next func(frame int) *canvas.Assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
+func stitchFrames(ctx context.Context, n int, first *canvas.Assembly, next func(frame int, coming *oct.Coming) *canvas.Assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
 	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
+	f := first
 	for frame := range n {
-		f := first
 		if frame > 0 {
-			f = next(frame)
+			f = next(frame, f.Coming())
 		}
 		if err := f.Write(ctx, w); err != nil {
 			return err

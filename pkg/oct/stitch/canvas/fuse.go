@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -21,17 +22,22 @@ type Assembly struct {
 	shown   []int   // planes of each tile reported as progress
 	machine *fusion.Plan
 	crew    *oct.Crew
+	coming  *oct.Coming // a device that may join the host; nil: none
 }
 
 // New prepares an assembly whose output is written in units of the given shape, within avail bytes of memory.
 func New(c Canvas, unit [3]int, avail int64) *Assembly {
-	n := len(c.Places)
-	f := &Assembly{Canvas: c, near: Overlapping(c.Places), blank: make([]int, n), shown: make([]int, n)}
+	columns, across := makeColumns(c.Size, unit, c.Places, c.Seams != nil)
+	return newAssembly(c, &schedule{unit: unit, columns: columns, across: across}, Overlapping(c.Places), avail)
+}
+
+// newAssembly is New with what does not depend on the machine.
+func newAssembly(c Canvas, s *schedule, near [][]int, avail int64) *Assembly {
+	n, unit := len(c.Places), s.unit
+	f := &Assembly{schedule: s, Canvas: c, near: near, blank: make([]int, n), shown: make([]int, n), coming: c.Res.Coming}
 	for t := range f.blank {
 		f.blank[t] = -1
 	}
-	f.schedule = &schedule{unit: unit}
-	f.columns, f.across = makeColumns(c.Size, unit, c.Places, c.Seams != nil)
 	f.machine = &fusion.Plan{
 		What:   fmt.Sprintf("stitching tiles of this size into chunks of %v", unit),
 		Mosaic: c.Mosaic, Res: &f.Res, Columns: f.columns, Tiles: n, Unit: unit, Size: c.Size,
@@ -65,6 +71,9 @@ func (f *Assembly) Check() error {
 	}
 	return f.makePlan()
 }
+
+// Coming returns the device that may join the next assembly of the same slice; nil: none.
+func (f *Assembly) Coming() *oct.Coming { return f.coming }
 
 // makePlan makes the plan on its first call.
 func (f *Assembly) makePlan() error {
@@ -119,28 +128,61 @@ func (f *Assembly) Write(ctx context.Context, w *ngff.Writer) error {
 	if err := f.makePlan(); err != nil {
 		return err
 	}
+	if f.coming != nil {
+		return newSharing(f).run(ctx)
+	}
+	return f.run(ctx, []share{f.whole()})
+}
+
+// A share is a part of the work.
+type share struct {
+	passBox
+	written map[*fusion.Column]bool // columns of it that are left out, and so are those without tiles; nil: none
+}
+
+// whole returns all of the work.
+func (f *Assembly) whole() share { return share{passBox: passBox{0, f.across, 0, f.Mosaic.Shape[0]}} }
+
+// run does some shares, one pass after another, over blocks and the slabs of each.
+func (f *Assembly) run(ctx context.Context, shares []share) error {
+	if len(shares) == 0 {
+		return nil
+	}
 	if err := f.machine.Open(f.workers, f.bytes); err != nil {
 		return err
 	}
 	defer f.machine.Close()
-	return f.run(ctx)
-}
-
-// run makes one pass after another, over blocks and the slabs of each.
-func (f *Assembly) run(ctx context.Context) error {
-	depth := f.Mosaic.Shape[0]
-	for b := range len(f.blocks) - 1 {
-		for z := 0; z < depth; z += f.slab * f.unit[0] {
-			g, gctx := work.WithContext(ctx)
-			box := passBox{f.blocks[b], f.blocks[b+1], z, min(z+f.slab*f.unit[0], depth)}
-			g.Go(func() error { return f.pass(gctx, box, f.workers, map[*fusion.Column]bool{}) })
-			g.Go(func() error { return f.writeHoles(gctx, box) })
-			if err := g.Wait(); err != nil {
+	for _, s := range shares {
+		for _, box := range f.cut(s.passBox) {
+			written := map[*fusion.Column]bool{}
+			maps.Copy(written, s.written)
+			err := f.fill(ctx, box, s.written == nil, func(ctx context.Context) error { return f.pass(ctx, box, f.workers, written) })
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// cut divides a box into those of passes.
+func (f *Assembly) cut(box passBox) (boxes []passBox) {
+	for x := box.x0; x < box.x1; x += f.blocks[1] {
+		for z := box.z0; z < box.z1; z += f.slab * f.unit[0] {
+			boxes = append(boxes, passBox{x, min(x+f.blocks[1], box.x1), z, min(z+f.slab*f.unit[0], box.z1)})
+		}
+	}
+	return boxes
+}
+
+// fill runs a pass over a box, and writes the columns without tiles if holes is set.
+func (f *Assembly) fill(ctx context.Context, box passBox, holes bool, pass func(ctx context.Context) error) error {
+	g, ctx := work.WithContext(ctx)
+	g.Go(func() error { return pass(ctx) })
+	if holes {
+		g.Go(func() error { return f.writeHoles(ctx, box) })
+	}
+	return g.Wait()
 }
 
 // passBox is the extent of a pass: columns x0 … x1−1 along x, planes z0 … z1−1.
@@ -167,10 +209,11 @@ func (f *Assembly) pass(ctx context.Context, box passBox, workers int, written m
 	default:
 		return err
 	}
+	before := maps.Clone(written) // a column that is cut along z is to be written in both
 	if err := f.pass(ctx, left, workers, written); err != nil {
 		return err
 	}
-	return f.pass(ctx, right, workers, written)
+	return f.pass(ctx, right, workers, before)
 }
 
 // writeHoles writes the columns without tiles.
@@ -214,7 +257,10 @@ func (p *pass) add(w fusion.Fuser, k int) bool {
 	if c := p.situation(t); c != nil && !p.IsEmpty(t) {
 		w.Weigh(c.key(), c.fill)
 	}
-	visits := p.enter(w, t)
+	visits := p.enter(w, k)
+	if len(visits) == 0 {
+		return !w.Failed() // a device has taken its columns over
+	}
 	added := false
 	w.Planes(func(z, n int) bool {
 		for i := range visits {
@@ -236,10 +282,11 @@ func (p *pass) add(w fusion.Fuser, k int) bool {
 	return added && !w.Failed()
 }
 
-// enter returns the pass's columns that a tile covers, and begins new ones.
-func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
+// enter returns the pass's columns that its k-th tile covers, and begins new ones.
+func (p *pass) enter(w fusion.Fuser, k int) (visits []visit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	t := p.tiles[k]
 	r := p.Places[t]
 	for y := r.Y0 / p.unit[1]; y*p.unit[1] < r.Y1; y++ {
 		for x := max(r.X0/p.unit[2], p.x0); x < p.x1 && x*p.unit[2] < r.X1; x++ {
@@ -248,6 +295,9 @@ func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 				continue
 			}
 			m := p.live[c]
+			if m == nil && p.handed {
+				continue
+			}
 			if m == nil {
 				if m = p.begin(w, c); m == nil {
 					return nil
@@ -257,6 +307,7 @@ func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 			visits = append(visits, newVisit(m, t, p.IsEmpty(t)))
 		}
 	}
+	p.own[k] = len(visits) > 0
 	return visits
 }
 

@@ -3,6 +3,7 @@ package canvas
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,9 @@ type pass struct {
 	next     int    // next tile to take
 	finished []bool // tiles
 	oldest   int    // first unfinished one
+	own      []bool // tiles that columns in memory have been given, or get although the rest is handed over
+	before   []int  // planes of each tile that were reported as progress before the pass
+	handed   bool   // a device makes all columns that were not in memory
 	short    error  // of memory; no more tiles are begun
 	failed   bool
 }
@@ -54,7 +58,8 @@ func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 			p.tiles = append(p.tiles, t)
 		}
 	}
-	p.finished = make([]bool, len(p.tiles))
+	p.finished, p.own = make([]bool, len(p.tiles)), make([]bool, len(p.tiles))
+	p.before = slices.Clone(f.shown)
 	return p
 }
 
@@ -116,14 +121,18 @@ func (p *pass) work(w fusion.Fuser, ended func()) {
 		if !ok || !p.add(w, k) {
 			return
 		}
-		p.change(func() {
-			p.finished[k] = true
-			for p.oldest < len(p.finished) && p.finished[p.oldest] {
-				p.oldest++
-			}
-		})
+		p.change(func() { p.end(k) })
 		ended()
 	}
+}
+
+// end records that the k-th tile is done with. p.mu must be held.
+func (p *pass) end(k int) {
+	p.finished[k] = true
+	for p.oldest < len(p.finished) && p.finished[p.oldest] {
+		p.oldest++
+	}
+	p.moved.Broadcast()
 }
 
 // take returns the index of the next tile in the order, after waiting until it is not too far ahead of the oldest
@@ -131,15 +140,78 @@ func (p *pass) work(w fusion.Fuser, ended func()) {
 func (p *pass) take() (k int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.next == len(p.tiles) || p.stopped() {
-		return 0, false
+	for p.next < len(p.tiles) && !p.stopped() {
+		k = p.next
+		p.next++
+		for k >= p.oldest+p.window && !p.stopped() && !p.skips(k) {
+			p.moved.Wait()
+		}
+		if !p.skips(k) {
+			return k, !p.stopped()
+		}
+		p.end(k)
 	}
-	k = p.next
-	p.next++
-	for k >= p.oldest+p.window && !p.stopped() {
-		p.moved.Wait()
+	return 0, false
+}
+
+// skips reports whether a tile is only a device's. p.mu must be held.
+func (p *pass) skips(k int) bool { return p.handed && !p.own[k] }
+
+// untouched counts the tiles on columns that are neither in memory nor written, and those that are done with. p.mu must
+// be held.
+func (p *pass) untouched() (n, finished int) {
+	lies := map[int]bool{}
+	p.each(p.x0, p.x1, func(c *fusion.Column) {
+		if !p.written[c] && p.live[c] == nil {
+			for _, t := range c.Tiles {
+				lies[t] = true
+			}
+		}
+	})
+	for _, done := range p.finished {
+		if done {
+			finished++
+		}
 	}
-	return k, !p.stopped()
+	return len(lies), finished
+}
+
+// hand stops the pass from beginning columns. It returns those that are written, or will be: of the latter it still
+// adds the tiles, which are its own. p.mu must be held.
+func (p *pass) hand() (kept map[*fusion.Column]bool) {
+	kept = maps.Clone(p.written)
+	needed := map[int]bool{}
+	for c := range p.live {
+		kept[c] = true
+		for _, t := range c.Tiles {
+			needed[t] = true
+		}
+	}
+	for k, t := range p.tiles {
+		p.own[k] = p.own[k] || needed[t]
+	}
+	p.each(0, p.across, func(c *fusion.Column) { p.Seams.of(c) }) // from now on there are two who ask for them
+	p.handed = true
+	p.moved.Broadcast()
+	return kept
+}
+
+// tell gives an assembly that makes what is left what is known of the tiles, and reports the pass's own as done. p.mu
+// must be held.
+func (p *pass) tell(d *Assembly) {
+	copy(d.shown, p.before)
+	busy := map[int]bool{}
+	for k, t := range p.tiles {
+		busy[t] = !p.finished[k]
+		if p.own[k] {
+			d.shown[t] = max(d.shown[t], p.z1)
+		}
+	}
+	for t := range d.blank {
+		if !busy[t] {
+			d.blank[t] = p.blank[t]
+		}
+	}
 }
 
 // begin allocates a column, or returns nil if there is no memory. p.mu must be held.

@@ -25,6 +25,7 @@ type schedule struct {
 	blocks  []int // first column (along x) of each block, and the end
 	slab    int   // units along z at a time
 	bytes   int64 // maximum memory of columns
+	total   int64 // memory of all
 }
 
 // Bytes returns the least memory for the columns of a canvas of that size (y, x), with chunks of unit.
@@ -116,7 +117,7 @@ func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 				if cost := float64(reads) * float64(tiles) / float64(w); best < 0 || cost < best || cost == best && total < bestTotal && bestTotal > mem.Assured {
 					best, bestTotal = cost, total
 					*p = try
-					p.bytes = need
+					p.bytes, p.total = need, total
 				}
 			}
 		}

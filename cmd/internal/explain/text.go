@@ -1,0 +1,210 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"strata/pkg/cli"
+	"strata/pkg/provenance"
+	"strata/pkg/record"
+	"strata/pkg/units"
+)
+
+// few is the maximum number of inputs made in the same way that are printed, and first how many are of more.
+const few, first = 4, 2
+
+// deepest is the maximum number of levels of the tree that are indented.
+const deepest = 24
+
+// tree prints a history for people.
+type tree struct {
+	*provenance.History
+	out     strings.Builder
+	all     bool
+	printed map[int]bool
+}
+
+// printText prints a history for people: a tree from the image to its sources, what it comes to, and the paragraph.
+func printText(w io.Writer, h *provenance.History, all bool) error {
+	t := &tree{History: h, all: all, printed: map[int]bool{}}
+	t.image(h.Images[0], 0)
+	t.conclusion()
+	if h.Methods.Paragraph != "" {
+		t.out.WriteString("\nMethods\n\n" + h.Methods.String())
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// line prints a line at a level of the tree. Its text may come from a record.
+func (t *tree) line(level int, format string, args ...any) {
+	t.out.WriteString(strings.Repeat("  ", min(level, deepest)) + cli.Message(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// image prints an image and, below it, its inputs.
+func (t *tree) image(im *provenance.Image, level int) {
+	if t.printed[im.ID] {
+		t.line(level, "%s, as above", im.Path)
+		return
+	}
+	t.printed[im.ID] = true
+	t.line(level, "%s: %s", im.Path, what(im))
+	if r := im.Run; r != nil {
+		if set := settings(r); set != "" {
+			t.line(level+2, "with %s", set)
+		}
+		if im.Kind == provenance.Missing {
+			t.line(level+2, "missing: it was deleted or moved")
+		}
+		for _, p := range im.Problems {
+			t.line(level+2, "%s: %s", headings[p.Kind], p.Text)
+		}
+		for _, w := range r.Warnings {
+			t.line(level+2, "warning: %s", w)
+		}
+	}
+	t.inputs(im, level+1)
+}
+
+// what returns what is known of an image in a line.
+func what(im *provenance.Image) string {
+	switch {
+	case im.Run != nil:
+		return step(im)
+	case im.Kind == provenance.Folder:
+		return "folder"
+	case im.Kind == provenance.Missing:
+		return "missing: it was deleted or moved, and no run record says what made it"
+	case im.Kind == provenance.Unseen:
+		return "not seen: " + im.Problems[0].Text
+	}
+	return "no run record: raw data, or made by another program"
+}
+
+// headings begin the lines of problems.
+var headings = map[string]string{
+	provenance.InputChanged: "stale", provenance.ImageChanged: "changed", provenance.InputMissing: "missing", provenance.NoRecord: "no record",
+	provenance.NotLooked: "not seen", provenance.Cycle: "cycle", provenance.Limit: "limit",
+}
+
+// inputs prints the inputs of an image; of many that were made in the same way, and have nothing to say, the first ones.
+func (t *tree) inputs(im *provenance.Image, level int) {
+	alike := map[string]int{}
+	for _, id := range im.Inputs {
+		alike[t.kind(t.Images[id])]++
+	}
+	shown, folded := map[string]int{}, map[string][]string{}
+	for _, id := range im.Inputs {
+		in := t.Images[id]
+		kind := t.kind(in)
+		if !t.all && kind != "" && alike[kind] > few && shown[kind] >= first {
+			folded[kind] = append(folded[kind], in.Path)
+			if rest := folded[kind]; len(rest) == alike[kind]-first {
+				t.line(level, "%d more made in the same way, %s to %s (--all lists them)", len(rest), rest[0], rest[len(rest)-1])
+			}
+			continue
+		}
+		shown[kind]++
+		t.image(in, level)
+	}
+}
+
+// kind returns how an image was made, such that images of one kind need not all be printed; "" if it has problems or
+// warnings, or an input of it has.
+func (t *tree) kind(im *provenance.Image) string {
+	var b strings.Builder
+	steps := 0
+	var add func(im *provenance.Image) bool
+	add = func(im *provenance.Image) bool {
+		if steps++; steps > 100 || len(im.Problems) > 0 || im.Kind == provenance.Missing || im.Kind == provenance.Unseen {
+			return false
+		}
+		if r := im.Run; r == nil {
+			b.WriteString(im.Kind + "(")
+		} else {
+			if len(r.Warnings) > 0 {
+				return false
+			}
+			fmt.Fprintf(&b, "%s %s %s %s(", r.Program, r.Command, r.Version, settings(r))
+		}
+		for _, id := range im.Inputs {
+			if !add(t.Images[id]) {
+				return false
+			}
+		}
+		b.WriteByte(')')
+		return true
+	}
+	if !add(im) {
+		return ""
+	}
+	return b.String()
+}
+
+// step returns the line of a run.
+func step(im *provenance.Image) string {
+	r := im.Run
+	parts := []string{strings.TrimSpace(r.Program+" "+r.Command) + " " + r.Version}
+	if r.Started != nil {
+		parts = append(parts, r.Started.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if r.Record != "" {
+		parts = append(parts, units.FormatDuration(time.Duration(min(max(r.Seconds, 0), 1e9)*float64(time.Second))))
+		on := "CPU"
+		if r.GPU != "" {
+			on = "GPU " + r.GPU
+		}
+		parts = append(parts, on)
+	}
+	if d := (&record.Dataset{Shape: im.Shape, DType: im.DType}).String(); d != "" {
+		parts = append(parts, d)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// settings returns the flags of a run that are not the defaults, or all arguments where these are not known.
+func settings(r *provenance.Run) string {
+	if r.Settings == nil {
+		return strings.Join(r.Arguments, " ")
+	}
+	var words []string
+	for _, s := range r.Settings {
+		switch s.Value {
+		case "true":
+			words = append(words, "--"+s.Name)
+		case "false":
+			words = append(words, "--no-"+s.Name)
+		default:
+			words = append(words, "--"+s.Name+" "+s.Value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// conclusion prints what the history comes to.
+func (t *tree) conclusion() {
+	stale, missing := 0, 0
+	for _, im := range t.Images {
+		if im.Stale {
+			stale++
+		}
+		if im.Kind == provenance.Missing {
+			missing++
+		}
+	}
+	t.out.WriteByte('\n')
+	switch {
+	case t.Images[0].Run == nil:
+		t.line(0, "There is no record: strata did not make this image, or its run records lie elsewhere (--records).")
+		return
+	case t.Stale:
+		t.line(0, "Stale (made before an input changed): %s. Run the lowest step that says stale again, then those above it.", units.Count(stale, "image"))
+	default:
+		t.line(0, "Current: no input has changed since.")
+	}
+	if missing > 0 {
+		t.line(0, "Missing (deleted or moved): %s.", units.Count(missing, "image"))
+	}
+}

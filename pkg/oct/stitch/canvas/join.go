@@ -1,0 +1,186 @@
+package canvas
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/work"
+)
+
+// sharing is the work of an assembly on the host, which a device joins that is being taken into use. When it is there,
+// the host completes the columns that it has in memory, while the device makes all that are left. Tiles on columns of
+// both are read twice.
+type sharing struct {
+	*Assembly
+	began time.Time
+	all   int // tiles of all passes
+	ended context.Context
+	end   context.CancelFunc // called when the host has ended
+
+	mu   sync.Mutex
+	pass *pass     // at work; nil: none has begun
+	left []passBox // after that
+	done int       // tiles of the passes before
+}
+
+func newSharing(f *Assembly) *sharing {
+	s := &sharing{Assembly: f, left: f.cut(f.whole().passBox), began: time.Now()}
+	s.all = s.tilesOf(s.left)
+	return s
+}
+
+// tilesOf counts the tiles of passes over some boxes.
+func (s *sharing) tilesOf(boxes []passBox) (n int) {
+	var order, position []int
+	for _, b := range boxes {
+		order, position = s.order(b.x0, b.x1, order, position)
+		n += len(order)
+	}
+	return n
+}
+
+// run does the work. A device that is there already does all of it.
+func (s *sharing) run(ctx context.Context) error {
+	g, ctx := work.WithContext(ctx)
+	s.ended, s.end = context.WithCancel(ctx)
+	defer s.end()
+	select {
+	case <-s.coming.Known():
+		s.end() // it has not begun
+		if joined, err := s.join(ctx, s.machine.Mem); joined || err != nil {
+			return err
+		}
+		return s.host(ctx)
+	default:
+	}
+	g.Go(func() error {
+		defer s.end()
+		return s.host(ctx)
+	})
+	g.Go(func() (err error) {
+		select {
+		case <-s.coming.Known():
+			_, err = s.join(ctx, s.machine.Mem-s.total)
+		case <-s.ended.Done():
+		}
+		return err
+	})
+	return g.Wait()
+}
+
+// host makes one pass after another until none is left.
+func (s *sharing) host(ctx context.Context) error {
+	if err := s.machine.Open(s.workers, s.bytes); err != nil {
+		return err
+	}
+	defer s.machine.Close()
+	for {
+		p := s.next()
+		if p == nil {
+			return nil
+		}
+		if err := s.fill(ctx, p.passBox, true, func(ctx context.Context) error { return p.run(ctx, s.workers) }); err != nil {
+			return err
+		}
+	}
+}
+
+// next begins a pass of the host, or returns nil if nothing is left.
+func (s *sharing) next() *pass {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pass != nil {
+		s.done += len(s.pass.tiles)
+	}
+	if s.pass = nil; len(s.left) > 0 {
+		s.pass = newPass(s.Assembly, s.left[0], map[*fusion.Column]bool{})
+		s.left = s.left[1:]
+	}
+	return s.pass
+}
+
+// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device
+// does not join for which there is too little memory anyhow, with a warning, nor one that comes when the host is about
+// to end.
+func (s *sharing) join(ctx context.Context, mem int64) (joined bool, err error) {
+	res, there := s.Res.WithDevice()
+	if !there {
+		s.coming = nil
+		return false, nil
+	}
+	d, err := s.onDevice(res, mem)
+	after := err != nil && mem < s.machine.Mem
+	if after {
+		d, err = s.onDevice(res, s.machine.Mem)
+	}
+	if err != nil {
+		s.coming = nil
+		return false, transfer.Unjoined(ctx, &res, err)
+	}
+	now, later := s.handOver(d)
+	if len(now)+len(later) == 0 {
+		return false, nil
+	}
+	if after {
+		<-s.ended.Done()
+	}
+	if err := d.run(ctx, now); err != nil {
+		return true, err
+	}
+	if s.Seams != nil { // whose sums grow in the order of z
+		<-s.ended.Done()
+	}
+	if err := d.run(ctx, later); err != nil {
+		return true, err
+	}
+	<-s.ended.Done()
+	for t, n := range d.blank {
+		s.blank[t] = max(s.blank[t], n)
+	}
+	return true, ctx.Err()
+}
+
+// onDevice plans an assembly of the same columns on the device of res.
+func (s *sharing) onDevice(res oct.Resources, mem int64) (*Assembly, error) {
+	c := s.Canvas
+	c.Res = res
+	d := newAssembly(c, &schedule{unit: s.unit, columns: s.columns, across: s.across}, s.near, mem)
+	d.machine.Output = s.machine.Output
+	return d, d.makePlan()
+}
+
+// handOver stops the host from beginning anything, and returns what is left: now what is left of its pass, and later
+// what passes are to come. It returns nothing if the host would have ended before the device has done anything.
+func (s *sharing) handOver(d *Assembly) (now, later []share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left, done := s.tilesOf(s.left), s.done
+	p := s.pass
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		n, finished := p.untouched()
+		left, done = left+n, done+finished
+	}
+	if left == 0 || s.coming.Late(done, done+left, time.Since(s.began)) {
+		return nil, nil
+	}
+	d.Res.Decided("%s: %d of %d tiles are left for the GPU", d.machine.What, left, s.all)
+	s.left = nil
+	if p == nil {
+		return []share{s.whole()}, nil
+	}
+	now = []share{{p.passBox, p.hand()}}
+	depth := s.Mosaic.Shape[0]
+	for _, box := range []passBox{{p.x0, p.x1, p.z1, depth}, {p.x1, s.across, 0, depth}} {
+		if box.x0 < box.x1 && box.z0 < box.z1 {
+			later = append(later, share{passBox: box})
+		}
+	}
+	p.tell(d)
+	return now, later
+}
