@@ -23,8 +23,8 @@ type File struct {
 	Content []byte // what Fill writes; see [WithMetrics]
 }
 
-// WithMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their digests, last: a
-// file that an earlier registration left in the folder is not taken for one of this.
+// WithMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their
+// digests, last: a file that an earlier registration left in the folder is not taken for one of this.
 func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
 	digests := map[string]string{}
 	for i := range files {
