@@ -1,5 +1,6 @@
-// Package metrics writes and reads the quality metrics of a step of the workflow: one JSON file per step, in the form that linumpy's report
-// and stack read too. Numbers that JSON does not have, NaN and the infinities, are written as null.
+// Package metrics writes and reads the quality metrics of a step of the workflow: one JSON file per step, in the form
+// that linumpy's report and stack read too. Numbers that JSON does not have, NaN and the infinities, are written as
+// null.
 package metrics
 
 import (
@@ -78,8 +79,8 @@ func (s *Step) Note(name string, value any, description string) {
 	s.put(name, Metric{Value: value, Description: description, Status: Info})
 }
 
-// Judge adds a number, judged by limit if it is not nil. A number beyond a limit adds a line to Errors or Warnings. NaN is an error
-// if there is a limit.
+// Judge adds a number, judged by limit if it is not nil. A number beyond a limit adds a line to Errors or Warnings. NaN
+// is an error if there is a limit.
 func (s *Step) Judge(name string, value float64, unit, description string, limit *Limit) {
 	m := Metric{Value: value, Unit: unit, Description: description, Status: OK, judged: true}
 	if limit != nil {
@@ -90,10 +91,10 @@ func (s *Step) Judge(name string, value float64, unit, description string, limit
 		switch {
 		case !(sign*value <= sign*limit.Error):
 			m.Status = Error
-			s.Errors = append(s.Errors, fmt.Sprintf("%s: %s %s %s (error threshold)", name, number(value), than, number(limit.Error)))
+			s.Errors = append(s.Errors, fmt.Sprintf("%s: %s %s %s (error threshold)", name, number(value, limit.Error), than, number(limit.Error, value)))
 		case !(sign*value <= sign*limit.Warning):
 			m.Status = Warning
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s %s %s (warning threshold)", name, number(value), than, number(limit.Warning)))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s %s %s (warning threshold)", name, number(value, limit.Warning), than, number(limit.Warning, value)))
 		}
 	}
 	s.put(name, m)
@@ -140,12 +141,20 @@ func (s *Step) Status() Status {
 	return worst
 }
 
-// number returns a number as Python prints it.
-func number(v float64) string {
+// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell it
+// from another.
+func number(v, other float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	t := strconv.FormatFloat(v, 'g', -1, 64)
+	for digits := max(3, len(strconv.FormatFloat(math.Trunc(math.Abs(v)), 'f', 0, 64))); digits < 17; digits++ {
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+		if rounded != other || v == other {
+			t = strconv.FormatFloat(rounded, 'g', -1, 64)
+			break
+		}
+	}
 	if !strings.ContainsAny(t, ".e") {
 		t += ".0"
 	}

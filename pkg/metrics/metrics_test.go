@@ -106,3 +106,13 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Messages have numbers of three digits, or as many as tell a value from its limit.
+func TestMessageDigits(t *testing.T) {
+	for value, want := range map[float64]string{0.12212914113737007: "0.122", 0.12001: "0.12001", 3.5: "3.5", 40: "40.0", 12345.678: "12346.0"} {
+		s := New("step")
+		if s.Judge("m", value, "", "", &Limit{Warning: 0.12, Error: 1e9}); len(s.Warnings) != 1 || s.Warnings[0] != "m: "+want+" > 0.12 (warning threshold)" {
+			t.Errorf("%v: %q", value, s.Warnings)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"strata/pkg/zarr/meta"
 )
 
 // Severity tells whether a [Problem] stops a reader.
@@ -104,25 +106,7 @@ func (v value) missing() bool {
 }
 
 // kind names the JSON type for messages.
-func (v value) kind() string {
-	t := bytes.TrimSpace(v.raw)
-	if len(t) == 0 {
-		return "nothing"
-	}
-	switch t[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
-}
+func (v value) kind() string { return meta.KindOf(v.raw) }
 
 func (v value) errorf(format string, args ...any) error {
 	return &fieldError{v.field, fmt.Errorf(format, args...)}

@@ -29,6 +29,7 @@ var advice = []struct{ part, do string }{
 	{"are left out: none is used", "Lower --moving_z_first_index of `stack`, or keep more planes by `crop --depth`."},
 	{"is larger than the slice", "Keep more planes by `crop --depth`, or lower the overlap by `stack --slicing_interval_mm`."},
 	{"is larger than slice", "Keep more planes by `crop --depth`, or lower the overlap by `stack --slicing_interval_mm`."},
+	{"does not darken towards its last plane", doNothing + " the brightness is even along depth already, as after `beam-profile`."},
 	{"the image brightens nowhere", "Look at the slice in `view`; if its tissue is there, check that `crop` got the stitched slice, and raise --max_interface_fraction."},
 	{"--pad_after adds zeros", "Ask `crop` for a smaller --depth, or add --pad_after."},
 	{"of neighbouring tiles do not touch", "Check --overlap of `stitch` against the microscope's setting, or give a --transform of another slice."},
@@ -48,7 +49,7 @@ var advice = []struct{ part, do string }{
 	{"the coarse resolutions led astray", "Look at the --preview of `align`, and give a nearer --initial_rotation if the volume does not lie on the template."},
 	{"are NaN or infinite", "Find where they come from: `zarr-tool info` on the inputs of this stage, from the first one on."},
 	{"read as the fill value", "Run `zarr-tool validate` on the input, and copy the missing chunks again."},
-	{"no usable", "Nothing: the result is the same. `doctor` says what the GPU lacks; --no-use_gpu silences this."},
+	{"no usable", doNothing + " the result is the same. `doctor` says what the GPU lacks; --no-use_gpu silences this."},
 	{"did not finish replacing it", "Repeat that run, or remove what it left."},
 	{"one of them is of another run", "Repeat the stage that wrote the file, so that records and results agree."},
 	{"nothing in this folder that a report shows", "Give --run the workflow's --outdir."},
@@ -57,6 +58,7 @@ var advice = []struct{ part, do string }{
 }
 
 const (
+	doNothing = "Nothing:" // begins what is said of messages that ask for nothing: they are notes
 	doOverlap = "Look at the join: `strata view volume.ome.zarr`. If tissue jumps there, repeat `stack` with a larger --search_range_mm, or leave the slice out by --slice_config."
 	doBad     = "Look at the slice in `view`. If it is bad, acquire it again, or let `stack` leave it out (--leave_out_excluded); if it is not, set use=true in the slice table."
 	doShift   = "Repeat `stack` with --repair_shifts fix, which takes the shift that the pictures show."

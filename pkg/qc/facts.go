@@ -26,6 +26,9 @@ type Facts struct {
 
 	known bool               // summed up in our words
 	plot  map[string]float64 // numbers to compare between slices
+	size  [2]int             // (y, x) of a stitched slice in px
+	seams []seam             // to look at, of a stitched slice
+	worst *seam              // of the largest difference; nil: not known
 	pairs *PairMap           // of a stitched slice; nil: its pairs are not known
 }
 

@@ -20,7 +20,8 @@ import (
 // PairMap is a drawing of the tiles of a slice and of their pairs, coloured by their residual.
 type PairMap struct {
 	Name, Note string
-	Width      int // px, at most
+	Seams      template.HTML // to look at, marked with their places
+	Width      int           // px, at most
 	SVG        template.HTML
 }
 
@@ -81,6 +82,7 @@ func (f *Facts) agrees(s *stitch.Result) {
 		note += "; " + strings.Join(parts, "; ")
 	}
 	if slices.ContainsFunc(s.Pairs, func(p stitch.TilePair) bool { return p.Residual != nil }) {
+		f.seams = doubtful(s)
 		f.pairs = &PairMap{Name: f.Name, Note: note, Width: cellPixels * s.Grid[1], SVG: drawPairs(s)}
 	}
 }

@@ -25,11 +25,12 @@ func (r *Report) matchPlots() (plots []*webpage.Plot) {
 		if m.Fallback {
 			tip += ", expected overlap used"
 		}
-		overlap.Points = append(overlap.Points, webpage.Point{X: float64(m.Moving), Y: float64(m.Overlap) * thick.um, Tip: tip})
-		blend.Points = append(blend.Points, webpage.Point{X: float64(m.Moving), Y: float64(m.BlendOverlap) * thick.um, Tip: tip})
+		spot := r.spots[[2]int{m.Fixed, m.Moving}]
+		overlap.Points = append(overlap.Points, webpage.Point{Spot: spot, X: float64(m.Moving), Y: float64(m.Overlap) * thick.um, Tip: tip})
+		blend.Points = append(blend.Points, webpage.Point{Spot: spot, X: float64(m.Moving), Y: float64(m.BlendOverlap) * thick.um, Tip: tip})
 		if j.Measured {
 			measured = true
-			corr.Points = append(corr.Points, webpage.Point{X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || j.low()})
+			corr.Points = append(corr.Points, webpage.Point{Spot: spot, X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || j.low()})
 		}
 	}
 	if p := (&webpage.Chart{Title: "Overlap of each slice with the one before it", XLabel: "slice", YLabel: "overlap, " + thick.unit, Whole: true, Zero: true, Series: []webpage.Series{overlap, blend}}).

@@ -15,6 +15,7 @@ import (
 
 	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/webpage"
 )
 
 // Sources names the input files of a report; all are optional. A named file that is not what it should be is
@@ -64,7 +65,9 @@ type Report struct {
 	Analyses  []Diagnosis
 	Problems  []string // of files that were found and could not be used
 
-	unrecorded bool // Shifts are those after repair
+	unrecorded bool                     // Shifts are those after repair
+	spots      map[[2]int]*webpage.Spot // of joins, while the page is made
+	moved      map[string][2]float64    // of stitched slices in the slices made of them, while the page is made
 }
 
 // Run is a run record and the name of its file.

@@ -31,6 +31,7 @@ func (f *Facts) stitched(b []byte) bool {
 	}
 	f.set("Slice, "+unit, webpage.Short(float64(s.Size[0])*pixel[0])+" × "+webpage.Short(float64(s.Size[1])*pixel[1]))
 	f.set("Blending", string(s.Blending))
+	f.size = s.Size
 	residual, empty := 0.0, 0
 	for _, t := range s.Tiles {
 		residual = max(residual, math.Hypot(t.Residual[0]*pixel[0], t.Residual[1]*pixel[1]))
@@ -44,17 +45,24 @@ func (f *Facts) stitched(b []byte) bool {
 	}
 	f.number("Largest residual, "+unit, residual)
 	sum, weight, worst, least := 0.0, 0.0, 0.0, 1.0
+	var worstTiles [2][2]int
 	for _, p := range s.Seams {
 		if p.Voxels <= 0 || !webpage.Finite(p.Relative) {
 			continue
 		}
 		sum += p.Relative * float64(p.Voxels)
 		weight += float64(p.Voxels)
-		worst, least = max(worst, p.Relative), min(least, p.Correlation)
+		if p.Relative > worst {
+			worst, worstTiles = p.Relative, p.Tiles
+		}
+		least = min(least, p.Correlation)
 	}
 	if weight > 0 {
 		f.set(seamMean, webpage.Short(100*sum/weight)+" %")
 		f.set(seamWorst, webpage.Short(100*worst)+" %")
+		if at, ok := seamOf(&s, worstTiles, ""); ok {
+			f.worst = &at
+		}
 		f.number("Lowest seam correlation", least)
 		f.plot = map[string]float64{seamMean: 100 * sum / weight, seamWorst: 100 * worst}
 	}

@@ -12,7 +12,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// Metrics of steps by either tool are grouped in the order of the workflow, with what is beyond a limit among the warnings.
+// Metrics of steps by either tool are grouped in the order of the workflow, with what is beyond a limit among the
+// warnings.
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, text []byte) {
@@ -76,7 +77,7 @@ func TestSteps(t *testing.T) {
 	if err := r.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`<section id="steps">`, "Share of &lt;agarose&gt;", "2 warning, 2 ok", "rotation: 3.5 &gt; 2.0"} {
+	for _, part := range []string{`<section id="steps">`, "Share of &lt;agarose&gt;", "2 warning, 2 ok", "r: 3.5, above the limit of 2.0", "Share of &lt;agarose&gt;: 0.02, below the limit of 0.05"} {
 		if !strings.Contains(page.String(), part) {
 			t.Errorf("the page lacks %s", part)
 		}

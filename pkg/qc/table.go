@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+
+	"strata/pkg/webpage"
 )
 
 // table is a table of the page, which can be downloaded as CSV.
@@ -34,6 +36,16 @@ type cell struct {
 	Bad   string // what is shown as a fault after the text
 	Parts []part // shown as a bar, in place of the text
 	Code  bool
+	Spot  *webpage.Spot // place that the text names; nil: none
+}
+
+// Shown returns the text as HTML, marked with its place.
+func (c cell) Shown() template.HTML { return c.Spot.Mark(c.Text) }
+
+// at returns the cell with the place that its text names.
+func (c cell) at(s *webpage.Spot) cell {
+	c.Spot = s
+	return c
 }
 
 // text returns a cell that shows a text.
@@ -50,7 +62,8 @@ func whole(n int) cell { return text(strconv.Itoa(n)) }
 // fixed returns a cell of a number with so many digits after the point.
 func fixed(v float64, digits int) cell { return number(v, strconv.FormatFloat(v, 'f', digits, 64)) }
 
-// columnsOf returns columns of these names; "NAME|n" is one of numbers, "NAME|n|UNIT" one that is in a unit in the CSV file.
+// columnsOf returns columns of these names; "NAME|n" is one of numbers, "NAME|n|UNIT" one that is in a unit in the CSV
+// file.
 func columnsOf(names ...string) (out []column) {
 	for _, n := range names {
 		name, rest, isNumber := strings.Cut(n, "|n")

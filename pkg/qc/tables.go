@@ -25,7 +25,7 @@ func (r *Report) matchTable() *table {
 		if j.Measured {
 			correlation = fixed(j.Correlation, 3)
 		}
-		t.Rows = append(t.Rows, []cell{text(pairName(m.Fixed, m.Moving)), d.cell(float64(m.Overlap)), d.cell(float64(m.BlendOverlap)), d.cell(float64(m.MovingZ)), correlation, text(j.result())})
+		t.Rows = append(t.Rows, []cell{text(pairName(m.Fixed, m.Moving)).at(r.spots[[2]int{m.Fixed, m.Moving}]), d.cell(float64(m.Overlap)), d.cell(float64(m.BlendOverlap)), d.cell(float64(m.MovingZ)), correlation, text(j.result())})
 	}
 	return t.orNone()
 }
@@ -81,7 +81,11 @@ func (r *Report) factTables() (out []*table) {
 			for _, f := range g.files {
 				row := []cell{text(f.Name)}
 				for _, n := range names {
-					row = append(row, text(f.Cell(n)))
+					c := text(f.Cell(n))
+					if n == seamWorst && f.worst != nil {
+						c = c.at(r.seamSpot(f, *f.worst))
+					}
+					row = append(row, c)
 				}
 				t.Rows = append(t.Rows, row)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/pattern"
 	"strata/pkg/record"
+	"strata/pkg/webpage"
 )
 
 // Notice is a message for the reader of the report.
@@ -64,7 +65,11 @@ func (r *Report) notices() []*Notice {
 			if f := run.Fallback; f != nil && strings.Contains(w, f.Reason) {
 				continue // said above
 			}
-			add("warning", run.Tool, run.slice(), r.adviceOn(w, run.Tool), "%s", w)
+			grade, do := "warning", r.adviceOn(w, run.Tool)
+			if strings.HasPrefix(do, doNothing) {
+				grade = "note"
+			}
+			add(grade, run.Tool, run.slice(), do, "%s", r.inWords(w))
 		}
 		if run.NonFinite > 0 && !run.warnedOf("are NaN or infinite") {
 			add("note", run.Tool, run.slice(), "", "%d voxels of the input are NaN or infinite", run.NonFinite)
@@ -99,6 +104,36 @@ func (r *Report) notices() []*Notice {
 	grade := func(n *Notice) int { return slices.Index([]string{"error", "warning", "note"}, n.Grade) }
 	slices.SortStableFunc(all, func(a, b *Notice) int { return grade(a) - grade(b) })
 	return all
+}
+
+// judged matches a metric beyond a limit, as metrics of steps word it.
+var judged = pattern.Lazy(`^(\w+): (\S+) ([<>]) (\S+) \((?:warning|error) threshold\)$`)
+
+// longNumber matches a decimal number of more than three decimals that is a word of its own.
+var longNumber = pattern.Lazy(`(^|[\s(,:])(-?\d+\.\d{4,}(?:e[-+]?\d+)?)($|[\s),:;%°])`)
+
+// inWords returns a message with the names of metrics in words, and with numbers of three digits.
+func (r *Report) inWords(text string) string {
+	if m := judged().FindStringSubmatch(text); m != nil {
+		name, than := strings.ReplaceAll(m[1], "_", " "), "above"
+		for _, s := range r.Steps {
+			if metric, ok := s.Metric(m[1]); ok && metric.Description != "" {
+				name = metric.Description
+			}
+		}
+		if m[3] == "<" {
+			than = "below"
+		}
+		text = fmt.Sprintf("%s: %s, %s the limit of %s", name, m[2], than, m[4])
+	}
+	return longNumber().ReplaceAllStringFunc(text, func(found string) string {
+		m := longNumber().FindStringSubmatch(found)
+		v, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			return found
+		}
+		return m[1] + webpage.Short(v) + m[3]
+	})
 }
 
 // joinNotices tells of joins that are uncertain.

@@ -25,6 +25,19 @@ type Entry struct {
 	Key string
 }
 
+// Volume returns the index of the volume of a run, which lies in a folder volume or stack: of several, that with the
+// shortest path. It returns 0 if there is none.
+func Volume(entries []Entry) int {
+	found, least := 0, 0
+	for i, e := range entries {
+		parts := strings.Split(e.Name, "/")
+		if n := len(parts); !e.Page && n > 1 && slices.Contains([]string{"volume", "stack"}, parts[n-2]) && (least == 0 || n < least) {
+			found, least = i, n
+		}
+	}
+	return found
+}
+
 // Folder is a local folder, or a folder in a bucket, to be searched for images.
 type Folder struct {
 	Store store.Store

@@ -258,7 +258,7 @@ func (v *Viewer) list(_ *http.Request, _ int) (any, error) {
 		}
 		maps[name] = hex.EncodeToString(b)
 	}
-	return map[string]any{"title": v.o.Title, "version": v.o.Version, "entries": entries, "overlay": v.o.Overlay, "place": v.o.Place, "colormaps": maps,
+	return map[string]any{"title": v.o.Title, "version": v.o.Version, "entries": entries, "first": v.o.First, "overlay": v.o.Overlay, "place": v.o.Place, "colormaps": maps,
 		"colormapNames": colormap.Names(), "origins": append([]string{}, v.o.Origins...), "tileSide": tileSide}, nil
 }
 

@@ -38,7 +38,8 @@ const zarrEnd = ".ome.zarr"
 // StoredAt returns where the objects of an entry are served, below the viewer's address.
 func StoredAt(entry int) string { return fmt.Sprintf("zarr/%d%s/", entry, zarrEnd) }
 
-// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below [StoredAt].
+// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below
+// [StoredAt].
 func (v *Viewer) Stored(ctx context.Context, entry int) bool {
 	s, err := v.source(ctx, entry)
 	if err != nil {
@@ -85,22 +86,3 @@ type readerAt struct {
 
 // ReadAt reads a part of the object.
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r.Object.ReadAt(r.ctx, p, off) }
-
-// page serves an entry's HTML page with a policy that forbids scripts and external resources.
-func (v *Viewer) page(w http.ResponseWriter, r *http.Request) {
-	i, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil || i < 0 || i >= len(v.o.Entries) || !v.o.Entries[i].Page || v.o.Entries[i].In == nil {
-		http.Error(w, "there is no such page", http.StatusNotFound)
-		return
-	}
-	e := v.o.Entries[i]
-	f, _, err := e.In.file(r.Context(), e.Key)
-	if err != nil {
-		v.fail(w, r, err)
-		return
-	}
-	defer f.Close()
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	http.ServeContent(w, r, "", time.Time{}, f)
-}

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,9 @@ import (
 
 // Options configures a viewer.
 type Options struct {
-	Entries []Entry // images and pages; the first image is shown first
-	Overlay int     // index of the entry laid over the first one; -1: none
+	Entries []Entry // images and pages
+	First   int     // index of the image shown first; where a page has it, the first image is
+	Overlay int     // index of the entry laid over that image; -1: none
 	Place   any     // where the overlay lies at first, as JSON: a registration.Placed; nil: where its metadata put it
 	// Open opens an image. It is called once for each entry, and never concurrently.
 	Open    func(ctx context.Context, path string) (*ngff.Image, error)
@@ -72,6 +74,7 @@ const (
 
 // New returns a viewer. The caller must call Serve or Close.
 func New(o Options) *Viewer {
+	o.First = shownFirst(o)
 	v := &Viewer{o: o, blocks: newBlocks(o.Mem / cachePart), slots: make(chan struct{}, max(2, o.Workers))}
 	for range o.Entries {
 		v.opened = append(v.opened, &opened{stats: map[string]*Statistics{}})
@@ -79,6 +82,17 @@ func New(o Options) *Viewer {
 	v.routes = v.handler()
 	return v
 }
+
+// shownFirst returns the index of the image that is shown first.
+func shownFirst(o Options) int {
+	if o.First < len(o.Entries) && !o.Entries[o.First].Page {
+		return o.First
+	}
+	return max(0, slices.IndexFunc(o.Entries, func(e Entry) bool { return !e.Page }))
+}
+
+// First returns the index of the image that is shown first.
+func (v *Viewer) First() int { return v.o.First }
 
 // NewToken returns 128 random bits in hexadecimal.
 func NewToken() string {

@@ -32,6 +32,7 @@ type Point struct {
 	X, Y float64
 	Tip  string // tooltip
 	Bad  bool   // draws a ring around the mark
+	Spot *Spot  // where the mark leads in view; nil: nowhere
 
 	Low, High float64 // range of the value; no line is drawn if they are equal
 }
@@ -183,11 +184,12 @@ func (s *Series) draw(b *strings.Builder, f *frame, i int) {
 		if p.spreads() {
 			fmt.Fprintf(b, `<line class="spread" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(f.px(p.X)), Num(f.py(p.Low)), Num(f.px(p.X)), Num(f.py(p.High)))
 		}
-		symbol(b, i, f.px(p.X), f.py(p.Y), p.Bad)
+		var drawn strings.Builder
+		symbol(&drawn, i, f.px(p.X), f.py(p.Y), p.Bad)
 		if p.Tip != "" {
-			fmt.Fprintf(b, `<title>%s</title>`, html.EscapeString(p.Tip))
+			fmt.Fprintf(&drawn, `<title>%s</title>`, html.EscapeString(p.Tip))
 		}
-		b.WriteString(`</g>`)
+		b.WriteString(p.Spot.around(drawn.String()) + `</g>`)
 	}
 }
 

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"math"
 	"path/filepath"
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/metrics"
 	"strata/pkg/oct/register"
 	"strata/pkg/record"
 	"strata/pkg/registration"
@@ -70,23 +67,11 @@ func apply(ctx context.Context, r *cli.Run) error {
 
 // write writes the files of a slice into its folder.
 func write(ctx context.Context, r *cli.Run, dir string, p *registration.Placement) error {
-	const transform, offsets = "transform.tfm", "offsets.txt"
-	out, err := stage.StartPair(ctx, r, dir, p.Fixed, p.Moving, transform, offsets)
+	out, err := stage.StartPair(ctx, r, dir, p.Fixed, p.Moving, register.TransformName, register.OffsetsName)
 	if err != nil {
 		return err
 	}
-	s := metrics.New("pairwise_registration")
-	s.Note("fixed_volume", p.Fixed, "Fixed slice")
-	s.Note("moving_volume", p.Moving, "Moving slice")
-	s.Note("manual", true, "Placed by hand")
-	s.Mark("translation_x", p.Placed.TX, "pixels", "Translation in X direction", metrics.OK)
-	s.Mark("translation_y", p.Placed.TY, "pixels", "Translation in Y direction", metrics.OK)
-	s.Mark("rotation", p.Placed.Angle*180/math.Pi, "degrees", "Rotation angle", metrics.OK)
-	s.Mark("registration_confidence", 1.0, "", "Confidence: someone looked at it", metrics.OK)
-	files, err := register.WithMetrics(s, []register.File{
-		{Name: transform, Fill: func(w io.Writer) error { return registration.WriteTransform(w, p.Placed.Rigid()) }},
-		{Name: offsets, Fill: p.Placed.Offsets().Write},
-	})
+	files, err := register.Placed(p)
 	if err != nil {
 		return err
 	}

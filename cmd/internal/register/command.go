@@ -73,8 +73,8 @@ func flags(o *register.Options) []cli.Flag {
 		cli.Bind(&o.ElasticSpacingUM, cli.Flag{Name: "elastic_spacing_um", Check: cli.Above(0), Value: "UM", Usage: "distance between the control points of --elastic, in µm: structures of a deformation below this size are not followed"}),
 		cli.Bind(&o.ElasticMaxPx, cli.Flag{Name: "elastic_max_px", Check: notNegative, Value: "PX", Usage: "write no displacements if one of --elastic is larger than this, in pixels"}),
 
-		{Name: "out_transform", Default: "transform.tfm", Value: "NAME", Check: fileName(".tfm"), Usage: "name of the transform's file in OUT_DIR, NAME.tfm"},
-		{Name: "out_offsets", Default: "offsets.txt", Value: "NAME", Check: fileName(".txt"), Usage: "name of the file with the two planes in OUT_DIR, NAME.txt"},
+		{Name: "out_transform", Default: register.TransformName, Value: "NAME", Check: fileName(".tfm"), Usage: "name of the transform's file in OUT_DIR, NAME.tfm"},
+		{Name: "out_offsets", Default: register.OffsetsName, Value: "NAME", Check: fileName(".txt"), Usage: "name of the file with the two planes in OUT_DIR, NAME.txt"},
 		{Name: "screenshot", Value: "FILE", Usage: "write a PNG with checkerboards of the two planes, before and after; with --all a name, for a file in each folder"},
 	}
 }

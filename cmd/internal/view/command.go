@@ -84,7 +84,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		return err
 	}
-	o := view.Options{Entries: entries, Overlay: -1, Workers: max(r.Options.Threads, 2), Origins: r.Strings("allow_origin"), Token: view.NewToken(),
+	o := view.Options{Entries: entries, First: view.Volume(entries), Overlay: -1, Workers: max(r.Options.Threads, 2), Origins: r.Strings("allow_origin"), Token: view.NewToken(),
 		Title: shown(r.Arg("IN")), Version: cli.Version(), Warn: r.Warn,
 		Open: func(ctx context.Context, path string) (*ngff.Image, error) { return stage.Browse(ctx, r, path) }}
 	if other := r.String("overlay"); other != "" {
@@ -123,11 +123,11 @@ func Serve(ctx context.Context, r *cli.Run, o view.Options, browser bool) error 
 
 func serveOn(ctx context.Context, r *cli.Run, o view.Options, p page) error {
 	v := view.New(o)
-	if err := openFirst(ctx, v, o); err != nil {
+	first := v.First()
+	if err := openFirst(ctx, v, o.Overlay); err != nil {
 		v.Close()
 		return err
 	}
-	first := slices.IndexFunc(o.Entries, func(e view.Entry) bool { return !e.Page })
 	if p.neuroglancer && !v.Stored(ctx, first) {
 		v.Close()
 		return cli.Usage("--neuroglancer: %s is not stored as Zarr: zarr-tool import makes a copy that is", o.Title)
@@ -198,18 +198,13 @@ func place(ctx context.Context, path string) (registration.Placed, error) {
 	return p.Placed, nil
 }
 
-// openFirst opens the image shown first, and the one laid over it.
-func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
-	for i, e := range o.Entries {
-		if !e.Page {
-			if err := v.Source(ctx, i); err != nil {
-				return cli.BadInput(err)
-			}
-			break
-		}
+// openFirst opens the image shown first, and the one laid over it, if any.
+func openFirst(ctx context.Context, v *view.Viewer, overlay int) error {
+	if err := v.Source(ctx, v.First()); err != nil {
+		return cli.BadInput(err)
 	}
-	if o.Overlay >= 0 {
-		return cli.BadInput(v.Source(ctx, o.Overlay))
+	if overlay >= 0 {
+		return cli.BadInput(v.Source(ctx, overlay))
 	}
 	return nil
 }

@@ -12,7 +12,8 @@
 //	"slide"            all scenes as one image
 //	"subblocks/7"      the pixels of the eighth sub-block as the file holds them
 //	"tiles/0.1.0.0.3"  those of a tile by scene, channel, depth, time and mosaic index
-//	"planes/all/0.2.1" a plane by channel, depth and time, put together from the tiles of all scenes, or of one: "planes/3/0.2.1"
+//	"planes/all/0.2.1" a plane by channel, depth and time, composed of the tiles of all scenes,
+//	                   or of one: "planes/3/0.2.1"
 //
 // Images have those of the axes time, channel, depth, height and width along which there is more than one
 // entry; a colour image has the three channels red, green and blue. Chunks are squares of level 0, or of a
@@ -38,6 +39,7 @@ import (
 
 // Store shows a CZI file as a hierarchy.
 type Store struct {
+	virtual.Contents
 	file     *czi.File
 	where    string
 	requests int
@@ -68,6 +70,7 @@ func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 // Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	s := &Store{where: where, images: map[string]*image{}}
+	s.Contents = virtual.NewContents(s.content, s.Location)
 	s.arrays = virtual.Arrays[*array]{Where: where, Make: func(_ context.Context, key string) (*array, error) { return s.makeArray(key) }}
 	for _, opt := range opts {
 		opt(s)
@@ -244,24 +247,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return virtual.Entries(len(im.factors), nil), nil
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
-func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc).Get(dst, limit, s.Location(key))
-}
-
-// Open opens the result of Get for reading in parts.
-func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc), nil
-}
-
+// content returns a metadata document, or a placeholder for a chunk that exists: Decode reads the chunk.
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -94,8 +94,9 @@ func (s *shared) run(t *testing.T, m *oct.Mosaic, d *gpu.Device, k int) {
 	s.merged = together - (s.late - before)
 }
 
-// TestShared: each A-line is found once and where the host finds it, however many tiles the host has taken before a device comes, whatever
-// the windows reach, whether one of them has memory for seams or not, and whether the device holds tiles or bands of them.
+// TestShared: each A-line is found once and where the host finds it, however many tiles the host has taken before a
+// device comes, whatever the windows reach, whether one of them has memory for seams or not, and whether the device
+// holds tiles or bands of them.
 func TestShared(t *testing.T) {
 	const plenty = -1
 	for name, c := range map[string]struct {

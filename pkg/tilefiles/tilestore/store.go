@@ -6,8 +6,9 @@
 //
 // Nothing is converted in advance: a chunk is read from its files when it is asked for. The hierarchy has one image at
 // its root with one level, "0". It has those of the axes time, channel, depth, height and width that it needs, in this
-// order: depth if there are several planes or their distance is known. The numbers of {t}, {c} and {z} in names come before
-// those in files: channel 1 of a file with three channels is the second of the fourth to sixth if {c} is the second.
+// order: depth if there are several planes or their distance is known. The numbers of {t}, {c} and {z} in names come
+// before those in files: channel 1 of a file with three channels is the second of the fourth to sixth if {c} is the
+// second.
 //
 // A chunk is a tile, or planes of one of at most 64 MiB. Places without a tile, and files that are missing, read as 0.
 package tilestore
@@ -36,6 +37,7 @@ type Options struct {
 
 // Store shows the tiles of a slice as a hierarchy.
 type Store struct {
+	virtual.Contents
 	set    *tilefiles.Set
 	slice  *tilefiles.Slice
 	opt    Options
@@ -59,6 +61,7 @@ func Open(ctx context.Context, set *tilefiles.Set, slice *tilefiles.Slice, opt O
 		return nil, err
 	}
 	s := &Store{set: set, slice: slice, opt: opt, voxel: voxel, at: map[[2]int]int{}}
+	s.Contents = virtual.NewContents(s.content, s.Location)
 	if s.header, err = set.ReadHeader(ctx, slice.First()); err != nil {
 		return nil, err
 	}
@@ -217,24 +220,7 @@ func (s *Store) Location(key string) string {
 	return filepath.Clean(s.set.Root)
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
-func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc).Get(dst, limit, s.Location(key))
-}
-
-// Open opens the result of Get for reading in parts.
-func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
-	doc, err := s.content(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return virtual.Document(doc), nil
-}
-
+// content returns a metadata document, or a placeholder for a chunk that exists: Decode reads the chunk.
 func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

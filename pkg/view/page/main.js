@@ -46,7 +46,7 @@ class Viewer {
     const s = this.state, turn = this.turn = (this.turn ?? 0) + 1;
     this.loading = true;
     try {
-      if (!this.images.includes(s.image)) s.image = this.images[0];
+      if (!this.images.includes(s.image)) s.image = this.server.first;
       if (s.overlay === null) s.overlay = this.server.overlay;
       if (!Object.hasOwn(this.maps, s.map)) s.map = 'gray';
       const main = await this.picture(s.image);
@@ -54,18 +54,21 @@ class Viewer {
       const overlay = this.images.includes(second) ? await this.picture(second) : null;
       if (turn !== this.turn) return; // another one was chosen meanwhile
       [this.main, this.overlay] = [main, overlay];
-      const {place} = this.server, given = place && overlay && s.overlay === this.server.overlay && s.image === this.images[0];
+      const {place} = this.server, given = place && overlay && s.overlay === this.server.overlay && s.image === this.server.first;
       this.begun = given ? placeOf(main.d, overlay.d, place) : unplaced;
       if (overlay && !s.place && given) s.place = this.begun;
       this.say(null);
       for (const w of main.d.warnings ?? []) console.info(w);
       const all = bounds(main.d), l = main.d.levels[0];
+      if (s.voxel) this.land(s, main.d, overlay?.d);
       if (!s.at || s.at.some((p, d) => p < all[d][0] || p > all[d][1])) s.at = [0, 1, 2].map(d => centreOf(l, d, Math.floor(l.shape[d] / 2)));
       document.getElementById('panels').classList.toggle('flat', main.d.flat);
       document.getElementById('tabs').classList.toggle('flat', main.d.flat);
       if (main.d.flat) s.panel = 'xy';
       else if (s.panel === 'all' && innerWidth <= 700 && !location.hash) s.panel = 'xy';
       document.getElementById('panels').dataset.panel = s.panel;
+      if (s.width) [s.centre, s.scale] = [[...s.at], s.width * l.size[2] / this.panels.find(p => p.shows()).element.clientWidth];
+      s.width = null;
       if (!s.centre || !s.scale) this.fit();
       this.controls.image();
       this.redraw();
@@ -74,6 +77,17 @@ class Viewer {
     } finally {
       if (turn === this.turn) this.loading = false;
     }
+  }
+
+  // land goes to the voxel that a link of a report names, and lays the overlay as the report says.
+  land(s, first, second) {
+    const l = first.levels[0];
+    s.at = l.shape.map((n, d) => centreOf(l, d, Math.min(Math.max(Math.floor(s.voxel[d] ?? n / 2), 0), n - 1)));
+    if (second && s.lay) {
+      const [angle, tx, ty, cx, cy, fixed_z, moving_z] = s.lay;
+      s.place = this.begun = placeOf(first, second, {angle, tx, ty, cx, cy, fixed_z, moving_z});
+    }
+    s.voxel = s.lay = null;
   }
 
   // fit shows the whole image in every panel.

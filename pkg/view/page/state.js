@@ -8,11 +8,18 @@ export const initial = {
   image: null, at: null, centre: null, scale: null, // µm; µm for each pixel of the page
   other: null, channels: null, windows: {}, percentiles: null, gamma: 1, map: 'gray', cross: true,
   overlay: null, mode: 'checkerboard', panel: 'all', place: null, // of the overlay, moved by hand
+  voxel: null, lay: null, width: null, // where a link of a report leads, which becomes at, place and scale
 };
 
 const numbers = text => {
   const list = text.split(',').map(Number);
   return list.every(Number.isFinite) ? list : null;
+};
+
+// voxel returns z, y, x; an empty one is null, the middle.
+const voxel = text => {
+  const list = text.split(',').map(v => v === '' ? null : Number(v));
+  return list.length === 3 && list.every(v => v === null || Number.isFinite(v)) ? list : null;
 };
 
 const short = v => String(+v.toPrecision(7));
@@ -33,6 +40,9 @@ export function read(hash) {
     else if (key === 'map') s.map = text;
     else if (key === 'mode' && ['checkerboard', 'difference', 'flicker', 'curtain', 'blend', 'side by side'].includes(text)) s.mode = text;
     else if (key === 'place') { if (list?.length === 4) s.place = {by: list.slice(0, 3), angle: list[3] * Math.PI / 180}; }
+    else if (key === 'voxel') s.voxel = voxel(text);
+    else if (key === 'lay') { if (list?.length === 7) s.lay = list; }
+    else if (key === 'width') { if (list && list[0] > 0) s.width = list[0]; }
     else if (key === 'panel' && ['all', 'xy', 'xz', 'yz'].includes(text)) s.panel = text;
   }
   return s;

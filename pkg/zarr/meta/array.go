@@ -38,8 +38,8 @@ type Array struct {
 	Document       json.RawMessage
 }
 
-// kindOf names the kind of a JSON value, for messages.
-func kindOf(raw json.RawMessage) string {
+// KindOf names the kind of a JSON value, for messages.
+func KindOf(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return "nothing"
@@ -96,7 +96,7 @@ func parseString(field string, raw json.RawMessage) (string, error) {
 	}
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {
-		return "", FieldError(field, "is %s, must be a string", kindOf(raw))
+		return "", FieldError(field, "is %s, must be a string", KindOf(raw))
 	}
 	return *s, nil
 }
@@ -108,7 +108,7 @@ func parseSizes(field string, raw json.RawMessage) ([]int, error) { return parse
 func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
 	list, ok := ParseList(raw)
 	if !ok {
-		return nil, FieldError(field, "is %s, must be a list of integers", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a list of integers", KindOf(raw))
 	}
 	if len(list) > maxRank {
 		return nil, FieldError(field, "has %d dimensions, at most %d are supported", len(list), maxRank)
@@ -144,8 +144,8 @@ func parseExtension(field string, raw json.RawMessage) (extension, error) {
 		name, err := parseString(field, raw)
 		return extension{name: name}, err
 	}
-	if kindOf(raw) != "an object" {
-		return extension{}, FieldError(field, "is %s, must be an object with a name, or a name", kindOf(raw))
+	if KindOf(raw) != "an object" {
+		return extension{}, FieldError(field, "is %s, must be an object with a name, or a name", KindOf(raw))
 	}
 	m, err := ParseObject(field, raw)
 	if err != nil {

@@ -63,7 +63,7 @@ func ParseObject(field string, raw json.RawMessage) (map[string]json.RawMessage,
 	s := splitter{b: raw}
 	s.space()
 	if s.peek() != '{' {
-		return nil, FieldError(field, "is %s, must be a JSON object", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a JSON object", KindOf(raw))
 	}
 	m := make(map[string]json.RawMessage, 8)
 	for s.i++; ; s.i++ {

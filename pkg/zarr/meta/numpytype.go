@@ -193,7 +193,7 @@ func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy strin
 	wrong := func(want string) error {
 		return FieldError(field, "is %s, must be %s for data type %s", Shorten(raw), want, numpy)
 	}
-	text, isText := "", kindOf(raw) == "a string"
+	text, isText := "", KindOf(raw) == "a string"
 	if isText && json.Unmarshal(raw, &text) != nil {
 		return nil, wrong("a string")
 	}

@@ -48,7 +48,7 @@ func ParseV2Array(document, attributes json.RawMessage) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kindOf(raw) == "a list" {
+	if KindOf(raw) == "a list" {
 		return nil, foreign(FieldError("dtype", "is a structured type (%s), which is not supported", Shorten(raw)))
 	}
 	typestr, err := parseString("dtype", raw)
@@ -84,7 +84,7 @@ func ParseV2Array(document, attributes json.RawMessage) (*Array, error) {
 	if raw := m["filters"]; raw != nil && !IsNull(raw) {
 		var ok bool
 		if filters, ok = ParseList(raw); !ok {
-			return nil, FieldError("filters", "is %s, must be null or a list", kindOf(raw))
+			return nil, FieldError("filters", "is %s, must be null or a list", KindOf(raw))
 		}
 	}
 	chain, err := codec.ParseChainV2(filters, bytes.TrimSpace(compressor), md.DType)

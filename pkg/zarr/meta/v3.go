@@ -56,7 +56,7 @@ func ParseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*Arra
 	if raw, ok := m["storage_transformers"]; ok && !IsNull(raw) {
 		list, ok := ParseList(raw)
 		if !ok {
-			return nil, FieldError("storage_transformers", "is %s, must be a list", kindOf(raw))
+			return nil, FieldError("storage_transformers", "is %s, must be a list", KindOf(raw))
 		}
 		if len(list) > 0 {
 			e, err := parseExtension("storage_transformers[0]", list[0])

@@ -29,7 +29,7 @@ type codecList struct {
 func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*Pipeline, error) {
 	list, ok := ParseList(raw)
 	if !ok {
-		return nil, FieldError(field, "is %s, must be a list", kindOf(raw))
+		return nil, FieldError(field, "is %s, must be a list", KindOf(raw))
 	}
 	if err := codec.CheckLength(len(list)); err != nil {
 		return nil, FieldError(field, "%w", err)

@@ -101,6 +101,36 @@ func (d Document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// Contents answers Get and Open of a store whose chunks have no stored form: [store.Decoder] makes them.
+type Contents struct {
+	content  func(ctx context.Context, key string) ([]byte, error)
+	location func(key string) string
+}
+
+// NewContents returns the answers for a store that has the given content at a key: a metadata document, or a placeholder for a
+// chunk that exists. location names the key in messages.
+func NewContents(content func(ctx context.Context, key string) ([]byte, error), location func(key string) string) Contents {
+	return Contents{content, location}
+}
+
+// Get returns the content at a key.
+func (c Contents) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	doc, err := c.content(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return Document(doc).Get(dst, limit, c.location(key))
+}
+
+// Open opens the result of Get for reading in parts.
+func (c Contents) Open(ctx context.Context, key string) (store.Object, error) {
+	doc, err := c.content(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return Document(doc), nil
+}
+
 // FromSource reports whether an error comes from the machine and not from the file's content.
 func FromSource(err error) bool {
 	var p *fs.PathError

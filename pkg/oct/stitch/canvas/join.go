@@ -11,8 +11,9 @@ import (
 	"strata/pkg/work"
 )
 
-// sharing is the work of an assembly on the host, which a device joins that is being taken into use. When it is there, the host
-// completes the columns that it has in memory, while the device makes all that are left. Tiles on columns of both are read twice.
+// sharing is the work of an assembly on the host, which a device joins that is being taken into use. When it is there,
+// the host completes the columns that it has in memory, while the device makes all that are left. Tiles on columns of
+// both are read twice.
 type sharing struct {
 	*Assembly
 	began time.Time
@@ -102,8 +103,9 @@ func (s *sharing) next() *pass {
 	return s.pass
 }
 
-// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device does not join for
-// which there is too little memory anyhow, with a warning, nor one that comes when the host is about to end.
+// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device
+// does not join for which there is too little memory anyhow, with a warning, nor one that comes when the host is about
+// to end.
 func (s *sharing) join(ctx context.Context, mem int64) (joined bool, err error) {
 	res, there := s.Res.WithDevice()
 	if !there {
@@ -157,8 +159,8 @@ func (s *sharing) onDevice(res oct.Resources, mem int64) (*Assembly, error) {
 	return d, d.makePlan()
 }
 
-// forDevice returns how many tiles lie on what the host has not begun; 0 if it would have ended before the device has done anything. s.mu
-// must be held.
+// forDevice returns how many tiles lie on what the host has not begun; 0 if it would have ended before the device has
+// done anything. s.mu must be held.
 func (s *sharing) forDevice() int {
 	left, done := s.tilesOf(s.left), s.done
 	if p := s.pass; p != nil {
@@ -173,8 +175,8 @@ func (s *sharing) forDevice() int {
 	return left
 }
 
-// handOver stops the host from beginning anything, and returns what is left, if anything is: now what is left of its pass, and later what
-// passes are to come.
+// handOver stops the host from beginning anything, and returns what is left, if anything is: now what is left of its
+// pass, and later what passes are to come.
 func (s *sharing) handOver(d *Assembly) (now, later []share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
