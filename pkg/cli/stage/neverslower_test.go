@@ -73,7 +73,7 @@ func TestNeverSlower(t *testing.T) {
 	}
 	m := model{host: cost.HostFigures(), pinned: mostPinned}
 	runs, joined, faster := 0, 0, 0
-	eachWork(t, []string{"aip", "resample", "focal"}, func(w atWork, info gpu.Info, before, then cost.Choice) {
+	eachWork(t, []string{"aip", "resample", "focal", "crop"}, func(w atWork, info gpu.Info, before, then cost.Choice) {
 		if !before.GPU {
 			return // it runs on the host, and nothing else happens
 		}
@@ -111,7 +111,7 @@ func TestNeverSlower(t *testing.T) {
 // GPUs there are.
 func TestChoiceNeverSlower(t *testing.T) {
 	_, f := cost.ForGPU("H100", 9)
-	waits := []string{"crop", "beam-profile", "normalize", "flatfield"}
+	waits := []string{"beam-profile", "normalize", "flatfield"}
 	asked, chosen := 0, 0
 	eachWork(t, cost.Stages(), func(w atWork, info gpu.Info, before, then cost.Choice) {
 		seconds := before.Host.Seconds
