@@ -20,8 +20,8 @@ import (
 	"strata/tests/gputest"
 )
 
-// TestSharedFaults: whatever call fails while host and device share a search or bring its seams together, the depths are the host's or there is
-// an error, and all memory is given back.
+// TestSharedFaults: whatever call fails while host and device share a search or bring its seams together, the depths
+// are the host's or there is an error, and all memory is given back.
 func TestSharedFaults(t *testing.T) {
 	if os.Getenv(gputest.FaultVariable) != "" {
 		sharedFault(t)

@@ -152,8 +152,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedWithLittleMemory: where memory is enough for the host alone, it is where a device may join, whether it does or not, also if the
-// mean filter reaches across several tiles.
+// TestSharedWithLittleMemory: where memory is enough for the host alone, it is where a device may join, whether it does
+// or not, also if the mean filter reaches across several tiles.
 func TestSharedWithLittleMemory(t *testing.T) {
 	in, _ := octtest.Made(t, []int{200, 60, 80}, []int{200, 20, 20}, nil, codec.Chain{codec.Zstd(1, false)}, octtest.Uneven[uint16])
 	m, err := oct.OpenMosaic(in)
