@@ -141,8 +141,8 @@ func (s *Step) Status() Status {
 	return worst
 }
 
-// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell it
-// from another.
+// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell
+// it from another.
 func number(v, other float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))

@@ -62,8 +62,8 @@ func alike(d record.Dataset, s state) bool {
 	return d.Bytes > 0 && d.Bytes == s.bytes && slices.Equal(d.Shape, s.shape) && d.DType == s.dtype
 }
 
-// locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one: the
-// workflow's inputs are links in folders that may be removed, to results that are published.
+// locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one:
+// the workflow's inputs are links in folders that may be removed, to results that are published.
 func (t *tracer) locate(ctx context.Context, e *entry, d record.Dataset) (place string, moved bool) {
 	guess, places := "", e.places(d.Path.Reveal())
 	for i, p := range places {

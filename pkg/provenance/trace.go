@@ -64,8 +64,8 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 	return s
 }
 
-// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, before is that
-// run: the image is what it was before.
+// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, before is
+// that run: the image is what it was before.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
 	key := identity(place)
 	if before != nil {

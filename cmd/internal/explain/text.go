@@ -196,7 +196,7 @@ func (t *tree) conclusion() {
 	}
 	t.out.WriteByte('\n')
 	switch {
-	case t.Images[0].Run == nil:
+	case t.Images[0].Run == nil && t.Images[0].Kind != provenance.Folder:
 		t.line(0, "There is no record: strata did not make this image, or its run records lie elsewhere (--records).")
 		return
 	case t.Stale:

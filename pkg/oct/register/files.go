@@ -40,8 +40,8 @@ func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
 	return append(files, File{Name: MetricsName, Content: text}), err
 }
 
-// Placed returns the files of a pair that somebody placed by hand: its transform, its two planes, and metrics that say so, with a
-// confidence of 1.
+// Placed returns the files of a pair that somebody placed by hand: its transform, its two planes, and metrics that say
+// so, with a confidence of 1.
 func Placed(p *registration.Placement) ([]File, error) {
 	s := metrics.New("pairwise_registration")
 	s.Note("fixed_volume", p.Fixed, "Fixed slice")
