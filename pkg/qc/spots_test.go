@@ -129,7 +129,7 @@ func TestMessageWords(t *testing.T) {
 	r := &Report{Steps: []StepFile{{"slice_z00", s}}}
 	for text, want := range map[string]string{
 		"seam_l1: 0.12212914113737007 > 0.12 (warning threshold)":  "Mean difference at seams: 0.122, above the limit of 0.12",
-		"psf_max: 0.0123456 < 0.05 (error threshold)":              "psf max: 0.0123, below the limit of 0.05",
+		"psf_max: 0.0123456 < 0.05 (error threshold)":              "Psf max: 0.0123, below the limit of 0.05",
 		"a_1.23456.ome.zarr: tiles at (12.345678, -0.00012345) mm": "a_1.23456.ome.zarr: tiles at (12.3, −1.23e−04) mm",
 		"the matrix [[1.01086 0.262001] [0.12345 1.00052]]":        "the matrix [[1.01 0.262] [0.123 1]]",
 		"version 0.17.0, 25 %, 3.125 µm":                           "version 0.17.0, 25 %, 3.125 µm",

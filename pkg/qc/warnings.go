@@ -115,10 +115,10 @@ var longNumber = pattern.Lazy(`(^|[\s(,:\[])(-?\d+\.\d{4,}(?:e[-+]?\d+)?)($|[\s)
 // inWords returns a message with the names of metrics in words, and with numbers of three digits.
 func (r *Report) inWords(text string) string {
 	if m := judged().FindStringSubmatch(text); m != nil {
-		name, than := strings.ReplaceAll(m[1], "_", " "), "above"
+		name, than := stepTitle(m[1]), "above"
 		for _, s := range r.Steps {
 			if metric, ok := s.Metric(m[1]); ok && metric.Description != "" {
-				name = metric.Description
+				name = capital(metric.Description)
 			}
 		}
 		if m[3] == "<" {
