@@ -29,7 +29,7 @@ new=$again/new/$(basename "$out")
 "$sif" build "$new" "${programs[@]}" "$@"
 seconds=$(awk -v a="$started" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
 bytes=$(stat -c %s "$new")
-echo "image: $out, $(awk -v n="$bytes" 'BEGIN { printf "%.2f", n / 1048576 }') MiB, built in $seconds s"
+echo "image: built in $seconds s; now built again, to compare the bytes, and tried"
 
 "$sif" build "$again/again.sif" "${programs[@]}" -j 1 -q "$@"
 cmp "$new" "$again/again.sif" || { echo "image: a second build has other bytes" >&2; exit 1; }
@@ -71,3 +71,4 @@ elif [ "$bytes" -gt $((limit * 1048576)) ]; then
   exit 1
 fi
 scripts/renew.sh "$new" "$(dirname "$out")"
+echo "image: $out, $(awk -v n="$bytes" 'BEGIN { printf "%.2f", n / 1048576 }') MiB"

@@ -41,7 +41,8 @@ import (
 	"strata/pkg/cli"
 )
 
-// members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test compares it.
+// members are all programs, in the order of a workflow. What is said of them here is what their commands say; a test
+// compares it.
 var members = []cli.Member{
 	{Name: "start", Usage: "look at a folder, say what it has, and print the commands that come next", Command: start.Command},
 	{Name: "mosaic", Usage: "make mosaic grids of the tiles that a microscope writes", Aliases: []string{"linum-create-mosaic-grid-3d"}, Command: mosaic.Command},

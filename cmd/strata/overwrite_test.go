@@ -257,7 +257,8 @@ func (p *place) suits(w *writer) bool { return slices.Contains(strings.Fields(p.
 // oneLine matches a refusal.
 var oneLine = regexp.MustCompile(`^[a-z-]+: .*\n$`)
 
-// Whatever a program is told to overwrite, what it does not write stays: it refuses with one line, or replaces its own files only.
+// Whatever a program is told to overwrite, what it does not write stays: it refuses with one line, or replaces its own
+// files only.
 func TestOverwriteKeepsWhatIsForeign(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -323,7 +324,8 @@ func content(t *testing.T, files []string) (all []string) {
 	return all
 }
 
-// The current folder, the one above it, mount points, and folders that the user may not write to are refused with one line.
+// The current folder, the one above it, mount points, and folders that the user may not write to are refused with one
+// line.
 func TestOverwritePlaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")

@@ -19,7 +19,8 @@ var tools = []string{"start", "explain", "view", "preview", "qc-report", "phanto
 var longFlag = regexp.MustCompile(`(?:^|[\s(])--([a-z][a-z0-9_-]*)`)
 
 // TestStagePages fails for a stage without a page in docs/stages/. It fails for a flag there, in docs/tiles.md or in
-// docs/volumes.md that no program has, as lists of flags spell it, and for one in an example that its program does not have.
+// docs/volumes.md that no program has, as lists of flags spell it, and for one in an example that its program does not
+// have.
 func TestStagePages(t *testing.T) {
 	all := flags.Group("strata", "all programs", members)
 	all.Whole()

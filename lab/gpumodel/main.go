@@ -71,11 +71,14 @@ func run(ctx context.Context, bin, dir, results, page string, again bool) error 
 
 // measure runs all stages and stores the measurements.
 func measure(ctx context.Context, bin, dir, results string) error {
-	lib, err := cudaemu.BuildTraced()
-	if err != nil {
+	m := &machine{}
+	var err error
+	if m.plain, err = cudaemu.Build(); err != nil {
 		return err
 	}
-	m := &machine{lib: lib}
+	if m.traced, err = cudaemu.BuildTraced(); err != nil {
+		return err
+	}
 	if m.bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}

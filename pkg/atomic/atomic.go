@@ -156,8 +156,8 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 // Outputs returns the outputs started so far, in order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
-// Paths returns the places of all outputs, but for absent ones, as the user gave them, also after a Commit or an Abort: those on this machine's file
-// systems in the order in which they were started, then the others.
+// Paths returns the places of all outputs, but for absent ones, as the user gave them, also after a Commit or an Abort:
+// those on this machine's file systems in the order in which they were started, then the others.
 func (g *Group) Paths() []string {
 	var paths []string
 	for _, o := range slices.Concat(g.gone, g.outs) {

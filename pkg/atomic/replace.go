@@ -144,8 +144,8 @@ func (a *access) group(dir string) {
 	}
 }
 
-// give gives a new file or folder the old one's owner and mode, as far as the system allows it. If the group cannot be kept, the
-// permissions of the old group are not given to another one.
+// give gives a new file or folder the old one's owner and mode, as far as the system allows it. If the group cannot be
+// kept, the permissions of the old group are not given to another one.
 func (a *access) give(path string) error {
 	if a == nil {
 		return nil

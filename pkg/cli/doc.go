@@ -29,8 +29,8 @@
 //		return nil                        // now out is put in place
 //	}
 //
-// A run ends with one line on standard error: its outputs, from what it told [Run.Wrote], and what it told [Run.Conclude]. What it
-// settles on the way goes to [Run.Decided], which --verbose shows.
+// A run ends with one line on standard error: its outputs, from what it told [Run.Wrote], and what it told
+// [Run.Conclude]. What it settles on the way goes to [Run.Decided], which --verbose shows.
 //
 // Options of a stage are bound to their flags by [Bind]: the default of the flag is what the option
 // holds before, and Run finds the flag's value there.

@@ -24,7 +24,8 @@ type cachedTile struct {
 	last  uint64
 }
 
-// get returns the pixels of a tile, which it decodes unless they are there or somebody does it already; done ends their use.
+// get returns the pixels of a tile, which it decodes unless they are there or somebody does it already; done ends their
+// use.
 func (c *tileCache) get(ctx context.Context, i int, t *tile) (pixels []byte, done func(), err error) {
 	for {
 		k, mine := c.take(i, t.bytes)

@@ -196,8 +196,8 @@ func decodeZstd(ctx context.Context, o *tools, dst, src []byte) (int, error) {
 	return copy(dst, out), nil
 }
 
-// decodeZstd1 decodes a header, of which the first byte is its length, and a frame. With hi-lo packing that holds the low bytes
-// of all samples, then the high ones.
+// decodeZstd1 decodes a header, of which the first byte is its length, and a frame. With hi-lo packing that holds the
+// low bytes of all samples, then the high ones.
 func (t *tile) decodeZstd1(ctx context.Context, o *tools, dst, src, work []byte) (int, error) {
 	switch {
 	case len(src) >= 1 && src[0] == 1:

@@ -247,7 +247,8 @@ func many(n int32) []byte {
 	return b
 }
 
-// TestMany opens a directory of a million tiles by one read beside two of headers, in little memory, and finds few tiles in it.
+// TestMany opens a directory of a million tiles by one read beside two of headers, in little memory, and finds few
+// tiles in it.
 func TestMany(t *testing.T) {
 	race.Leave(t)
 	const n = 1_000_000

@@ -353,8 +353,8 @@ func (c *composer) span(from, to, size int) (first, end int) {
 	return max(at(from), 0), min(at(to), size)
 }
 
-// samples returns the stored pixels along one axis that the pixels first to end of the result show, of a tile that begins at start and has
-// stored pixels for size of the plane.
+// samples returns the stored pixels along one axis that the pixels first to end of the result show, of a tile that
+// begins at start and has stored pixels for size of the plane.
 func (c *composer) samples(first, end, start, size, stored int) []int {
 	s := make([]int, end-first)
 	for i := range s {

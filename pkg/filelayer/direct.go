@@ -91,8 +91,8 @@ type wholePages struct {
 	aligned bool  // their memory is aligned for direct I/O
 }
 
-// directPages returns the whole pages of b, which goes to or comes from offset off. It reports whether they should bypass the page
-// cache.
+// directPages returns the whole pages of b, which goes to or comes from offset off. It reports whether they should
+// bypass the page cache.
 func (f *File) directPages(b []byte, off int64, write bool) (p wholePages, ok bool) {
 	p.head, p.size = aligned(off, int64(len(b)))
 	if p.size == 0 || f.noDirect.Load() {

@@ -25,9 +25,10 @@ func (a Affine) Determinant() float64 {
 	return float64(a.M[0][0]*a.M[1][1]) - float64(a.M[0][1]*a.M[1][0])
 }
 
-// Power returns a part of the map about the same centre: maps of parts that add up to 1, one after the other, make the whole. M becomes
-// its power alpha, and T becomes (I − M^alpha)(I − M)⁻¹T, or alpha·T where M leaves T unchanged. imaginary is the largest imaginary part
-// that the power of a map with eigenvalues below zero loses, relative to its largest element.
+// Power returns a part of the map about the same centre: maps of parts that add up to 1, one after the other, make the
+// whole. M becomes its power alpha, and T becomes (I − M^alpha)(I − M)⁻¹T, or alpha·T where M leaves T unchanged.
+// imaginary is the largest imaginary part that the power of a map with eigenvalues below zero loses, relative to its
+// largest element.
 func (a Affine) Power(alpha float64) (p Affine, imaginary float64) {
 	// eigenvalues l and k; a function f of the matrix is f(l)·I + f[l,k]·(M − l·I), with the divided difference f[l,k]
 	half, det := complex((a.M[0][0]+a.M[1][1])/2, 0), complex(a.Determinant(), 0)
@@ -57,8 +58,8 @@ func (a Affine) Power(alpha float64) (p Affine, imaginary float64) {
 	return p, imaginary
 }
 
-// function returns the real part of a function of M, whose eigenvalues are l and k, and the largest imaginary part relative to the
-// largest element.
+// function returns the real part of a function of M, whose eigenvalues are l and k, and the largest imaginary part
+// relative to the largest element.
 func (a Affine) function(l, k complex128, f, slope func(complex128) complex128) (out [2][2]float64, lost float64) {
 	at := f(l)
 	var difference complex128
@@ -84,8 +85,8 @@ func (a Affine) function(l, k complex128, f, slope func(complex128) complex128) 
 	return out, lost
 }
 
-// Resample writes rows y0 … y1−1 of columns x0 … x1−1 of a plane to dst, which holds only those: pixel p shows src, a plane of ny × nx
-// pixels, at the point that p is mapped to. Sampling, edges and fill are those of [Rigid.Resample].
+// Resample writes rows y0 … y1−1 of columns x0 … x1−1 of a plane to dst, which holds only those: pixel p shows src, a
+// plane of ny × nx pixels, at the point that p is mapped to. Sampling, edges and fill are those of [Rigid.Resample].
 func (a Affine) Resample(dst, src []float32, ny, nx, y0, y1, x0, x1 int, fill float32) {
 	for y := y0; y < y1; y++ {
 		r := rigidRow{ny: ny, nx: nx, fill: fill, dx: a.M[0][0], dy: a.M[1][0], first: float64(x0)}

@@ -12,8 +12,8 @@ const (
 	MutualInformation Metric = "MI"  // of a joint histogram: brightnesses may correspond in any way
 )
 
-// affineLevels are the scales of [FitAffine], from coarse to fine: the standard deviation of a Gaussian by which both planes are smoothed,
-// and the distance of the pixels that are compared.
+// affineLevels are the scales of [FitAffine], from coarse to fine: the standard deviation of a Gaussian by which both
+// planes are smoothed, and the distance of the pixels that are compared.
 var affineLevels = []struct {
 	sigma float64
 	step  int
@@ -22,12 +22,12 @@ var affineLevels = []struct {
 // minInside is the smallest part of the compared pixels that a map must leave inside the moving plane.
 const minInside = 0.25
 
-// FitAffine finds the map, near start and about its centre, from points of fixed to points of moving at which moving agrees best with
-// fixed, both planes of ny × nx pixels. Each level makes at most iterations steps. ok is false if the planes have nothing in common to
-// compare.
+// FitAffine finds the map, near start and about its centre, from points of fixed to points of moving at which moving
+// agrees best with fixed, both planes of ny × nx pixels. Each level makes at most iterations steps. ok is false if the
+// planes have nothing in common to compare.
 //
-// Mean squares and correlation are minimised by the steps of Levenberg and Marquardt; mutual information by a search along each
-// parameter.
+// Mean squares and correlation are minimised by the steps of Levenberg and Marquardt; mutual information by a search
+// along each parameter.
 func FitAffine(fixed, moving []float32, ny, nx int, start Affine, by Metric, iterations int) (a Affine, ok bool) {
 	a = start
 	for _, level := range affineLevels {
@@ -60,8 +60,8 @@ type affineFit struct {
 	by            Metric
 }
 
-// affineRow holds compared pixels of a row that a map leaves inside the moving plane: the values of both planes, the slope of the moving
-// plane there along x and y, and the pixels' places relative to the centre.
+// affineRow holds compared pixels of a row that a map leaves inside the moving plane: the values of both planes, the
+// slope of the moving plane there along x and y, and the pixels' places relative to the centre.
 type affineRow struct {
 	v, m, gx, gy, x []float64
 	y               float64
@@ -100,7 +100,8 @@ func (p *affineFit) rows(a Affine, f func(r *affineRow)) (all int) {
 	return all
 }
 
-// normal holds the normal equations of a step: of the six parameters of a map, and for the correlation of gain and offset.
+// normal holds the normal equations of a step: of the six parameters of a map, and for the correlation of gain and
+// offset.
 type normal struct {
 	h [8][8]float64
 	g [8]float64

@@ -5,8 +5,8 @@ import "math"
 // mutualBins is the number of bins of the joint histogram along each axis.
 const mutualBins = 32
 
-// search lowers minus the mutual information by steps along each parameter, which begin at two pixels' distance on this level and are
-// halved when none helps.
+// search lowers minus the mutual information by steps along each parameter, which begin at two pixels' distance on this
+// level and are halved when none helps.
 func (p *affineFit) search(a Affine, iterations int) (Affine, bool) {
 	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for i, v := range [][]float32{p.fixed, p.moving} {

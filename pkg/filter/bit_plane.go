@@ -2,8 +2,8 @@ package filter
 
 import "math/bits"
 
-// A BitPlane is a binary image of Height × Width pixels, a bit each: rows of Stride words, the lowest bit first. The bits of a row
-// beyond its width are 0.
+// A BitPlane is a binary image of Height × Width pixels, a bit each: rows of Stride words, the lowest bit first. The
+// bits of a row beyond its width are 0.
 type BitPlane struct {
 	Height, Width, Stride int
 	Words                 []uint64
@@ -15,7 +15,8 @@ func NewBitPlane(height, width int) *BitPlane {
 	return &BitPlane{height, width, stride, make([]uint64, height*stride)}
 }
 
-// BitPlaneBytes returns the memory of a [BitPlane], and what [BitPlane.FillHoles] and [BitPlane.Close] need besides in the worst case.
+// BitPlaneBytes returns the memory of a [BitPlane], and what [BitPlane.FillHoles] and [BitPlane.Close] need besides in
+// the worst case.
 func BitPlaneBytes(height, width int) (plane, scratch int64) {
 	plane = int64(height) * int64((width+63)/64) * 8
 	return plane, 2*plane + int64(height)*int64((width+3)/2)*12
@@ -147,8 +148,8 @@ var diskRows = []struct {
 	rows  []int
 }{{3, []int{0}}, {2, []int{-2, -1, 1, 2}}, {0, []int{-3, 3}}}
 
-// Close dilates the image by a disk of radius 3 and erodes it by the same. Pixels outside count as 0 in both, so that what touches the
-// border loses 3 pixels there.
+// Close dilates the image by a disk of radius 3 and erodes it by the same. Pixels outside count as 0 in both, so that
+// what touches the border loses 3 pixels there.
 func (p *BitPlane) Close() {
 	wide := p.disk(false)
 	p.Words = wide.disk(true).Words

@@ -1,7 +1,7 @@
 package filter
 
-// AppendRuns appends the pixels, counted in C order, at which the image changes: where a run of 1 begins, and behind its end. Runs may
-// reach over ends of rows. The image has at most 2³² − 1 pixels.
+// AppendRuns appends the pixels, counted in C order, at which the image changes: where a run of 1 begins, and behind
+// its end. Runs may reach over ends of rows. The image has at most 2³² − 1 pixels.
 func (p *BitPlane) AppendRuns(runs []uint32) []uint32 {
 	for y := range p.Height {
 		first := uint32(y * p.Width)

@@ -24,7 +24,8 @@ func ScalePlane(v []float32, low, high, divisor float32) {
 	}
 }
 
-// A FlatField holds the gain and the dark field that correct the tiles of a mosaic. It repeats every Height rows and Width columns.
+// A FlatField holds the gain and the dark field that correct the tiles of a mosaic. It repeats every Height rows and
+// Width columns.
 type FlatField struct {
 	Gain, Dark    []float32 // of a tile, in C order; Dark is subtracted and may be nil
 	Height, Width int
@@ -39,8 +40,8 @@ type Census struct {
 	NonFinite int64
 }
 
-// Divide computes (v − Dark)/(Gain + Epsilon), at least 0, for planes of ny × nx voxels, of which the first lies at row y and column x
-// of the mosaic. It counts the voxels before.
+// Divide computes (v − Dark)/(Gain + Epsilon), at least 0, for planes of ny × nx voxels, of which the first lies at row
+// y and column x of the mosaic. It counts the voxels before.
 func (f *FlatField) Divide(v []float32, ny, nx, y, x int) (c Census) {
 	for row := 0; len(v) > 0; row = (row + 1) % ny {
 		at := (y + row) % f.Height * f.Width

@@ -2,16 +2,16 @@ package filter
 
 import "math"
 
-// DepthDecay estimates how much each voxel of an A-line attenuates the light, from how its signal falls with depth (Vermeer et al.,
-// Biomedical Optics Express 5, 2014; Liu et al., Journal of Biomedical Optics 24, 2019; Li et al., 2020). It computes in float64 by
-// math.Log and its kin, whose last digit may differ between processors.
+// DepthDecay estimates how much each voxel of an A-line attenuates the light, from how its signal falls with depth
+// (Vermeer et al., Biomedical Optics Express 5, 2014; Liu et al., Journal of Biomedical Optics 24, 2019; Li et al.,
+// 2020). It computes in float64 by math.Log and its kin, whose last digit may differ between processors.
 type DepthDecay struct {
 	// Tail adds the signal below an A-line's last voxel, which the slope of its deepest voxels predicts.
 	Tail bool
 	// Slope of the logarithm of the signal per plane, for all A-lines in place of their own; 0: their own.
 	Slope float64
-	// Floor is the noise that is subtracted from the signal, not below 0; Least is the signal above which a voxel counts: the mask of an
-	// A-line ends at the deepest one. Without Noise neither is used.
+	// Floor is the noise that is subtracted from the signal, not below 0; Least is the signal above which a voxel
+	// counts: the mask of an A-line ends at the deepest one. Without Noise neither is used.
 	Noise        bool
 	Floor, Least float32
 }
@@ -19,9 +19,9 @@ type DepthDecay struct {
 // DecayPlanes is the number of planes from which the slope at the end of an A-line is taken.
 const DecayPlanes = 20
 
-// Line computes the optical depth of each voxel of an A-line, twice its attenuation times its length, from its signal f: the logarithm
-// of 1 + f/(sum of f below). Sums run over the voxels of mask, whose end the noise may bring forward; f and mask are changed.
-// Beyond the first and the last voxel of the mask the result is 0. NaN in f counts as 0.
+// Line computes the optical depth of each voxel of an A-line, twice its attenuation times its length, from its signal
+// f: the logarithm of 1 + f/(sum of f below). Sums run over the voxels of mask, whose end the noise may bring forward;
+// f and mask are changed. Beyond the first and the last voxel of the mask the result is 0. NaN in f counts as 0.
 func (d *DepthDecay) Line(x, f []float32, mask []bool) {
 	n := len(f)
 	for i, v := range f {

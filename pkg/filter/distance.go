@@ -2,9 +2,9 @@ package filter
 
 import "math"
 
-// Distance writes, for each pixel of a plane of ny × nx pixels, its distance to the nearest pixel that is not above 0, which has 0. It
-// returns false, and writes nothing, if there is none. The distances are exact (Felzenszwalb and Huttenlocher, Theory of Computing 8,
-// 2012).
+// Distance writes, for each pixel of a plane of ny × nx pixels, its distance to the nearest pixel that is not above 0,
+// which has 0. It returns false, and writes nothing, if there is none. The distances are exact (Felzenszwalb and
+// Huttenlocher, Theory of Computing 8, 2012).
 func Distance(dst, src []float32, ny, nx int) bool {
 	n := max(ny, nx)
 	line, out := make([]float64, n), make([]float64, n)

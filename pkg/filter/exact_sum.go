@@ -2,7 +2,8 @@ package filter
 
 import "math"
 
-// An ExactSum adds finite numbers of 32 bits without rounding, so that the order does not matter. It holds up to 2³⁹ of them.
+// An ExactSum adds finite numbers of 32 bits without rounding, so that the order does not matter. It holds up to 2³⁹ of
+// them.
 type ExactSum struct {
 	parts [256]int64 // by the exponent's bits: sums of mantissas
 	n     int64

@@ -160,8 +160,9 @@ func (p *MagnitudePercentile) Window() (from, to uint32) {
 	return uint32(p.low) << 16, uint32(p.low+p.keys) << 16
 }
 
-// AddCounted counts n values whose magnitudes were counted elsewhere in the current pass: of those bits or, below and above what the
-// pass counts to the last bit, of bits near theirs, which may cost another pass. No call of Add may be running.
+// AddCounted counts n values whose magnitudes were counted elsewhere in the current pass: of those bits or, below and
+// above what the pass counts to the last bit, of bits near theirs, which may cost another pass. No call of Add may be
+// running.
 func (p *MagnitudePercentile) AddCounted(bits uint32, n int64) {
 	k := bits >> 16
 	if int(k) < p.low {

@@ -5,8 +5,8 @@ import "math"
 // otsuBins is the number of bins of an [OtsuHistogram].
 const otsuBins = 256
 
-// An OtsuHistogram counts values in 256 equal bins between two limits, to split them in two by [Otsu]'s method. The counts are
-// integers, so that the order of the values does not matter.
+// An OtsuHistogram counts values in 256 equal bins between two limits, to split them in two by [Otsu]'s method. The
+// counts are integers, so that the order of the values does not matter.
 type OtsuHistogram struct {
 	low, high float64
 	counts    [otsuBins]int64
@@ -45,8 +45,8 @@ func (h *OtsuHistogram) Threshold() (t float64, ok bool) {
 	return h.low + float64(width*(float64(split)-0.5)), true
 }
 
-// PositiveRange returns the smallest and the largest of the finite values above 0, and their number. Without any, low is +Inf and
-// high -Inf.
+// PositiveRange returns the smallest and the largest of the finite values above 0, and their number. Without any, low
+// is +Inf and high -Inf.
 func PositiveRange(v []float32) (low, high float32, n int64) {
 	low, high = float32(math.Inf(1)), float32(math.Inf(-1))
 	for _, f := range v {
@@ -58,8 +58,8 @@ func PositiveRange(v []float32) (low, high float32, n int64) {
 	return low, high, n
 }
 
-// PositiveOtsu returns the threshold of the finite values above 0 by Otsu's method with 256 bins between the smallest and the largest.
-// ok is false if these do not differ.
+// PositiveOtsu returns the threshold of the finite values above 0 by Otsu's method with 256 bins between the smallest
+// and the largest. ok is false if these do not differ.
 func PositiveOtsu(v []float32) (t float64, ok bool) {
 	low, high, n := PositiveRange(v)
 	if n == 0 {

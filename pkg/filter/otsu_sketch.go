@@ -2,8 +2,9 @@ package filter
 
 import "math"
 
-// OtsuSketch finds Otsu's threshold of positive numbers in one pass, without their range: it counts by the upper bits of the numbers, about
-// one part in two thousand, and divides these counts among the bins when all have come. It is not safe for concurrent use; counts merge.
+// OtsuSketch finds Otsu's threshold of positive numbers in one pass, without their range: it counts by the upper bits
+// of the numbers, about one part in two thousand, and divides these counts among the bins when all have come. It is not
+// safe for concurrent use; counts merge.
 type OtsuSketch struct {
 	low, high float32
 	n         int64
@@ -43,8 +44,8 @@ func (s *OtsuSketch) Merge(o *OtsuSketch) {
 // Count returns the number of numbers.
 func (s *OtsuSketch) Count() int64 { return s.n }
 
-// Threshold returns the threshold as [OtsuHistogram] does, with 256 bins between the smallest and the largest number. ok is false if these
-// do not differ.
+// Threshold returns the threshold as [OtsuHistogram] does, with 256 bins between the smallest and the largest number.
+// ok is false if these do not differ.
 func (s *OtsuSketch) Threshold() (t float64, ok bool) {
 	h := NewOtsuHistogram(float64(s.low), float64(s.high))
 	scale := otsuBins / (h.high - h.low)

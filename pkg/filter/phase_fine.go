@@ -5,13 +5,14 @@ import (
 	"math/cmplx"
 )
 
-// Register finds the displacement (y, x) in parts of a pixel that moves the content of moving onto that of fixed, by phase correlation as
-// scikit-image's phase_cross_correlation does it: all frequencies count alike, there is no window, planes repeat beyond their edges, and
-// around the highest correlation (of either sign) the surface is computed at steps of 1/steps pixel by a discrete Fourier transform
-// (Guizar-Sicairos, Thurman and Fienup, Optics Letters 33, 2008). Pixels that are not finite count as 0. ok is false for planes without
-// any structure.
+// Register finds the displacement (y, x) in parts of a pixel that moves the content of moving onto that of fixed, by
+// phase correlation as scikit-image's phase_cross_correlation does it: all frequencies count alike, there is no window,
+// planes repeat beyond their edges, and around the highest correlation (of either sign) the surface is computed at
+// steps of 1/steps pixel by a discrete Fourier transform (Guizar-Sicairos, Thurman and Fienup, Optics Letters 33,
+// 2008). Pixels that are not finite count as 0. ok is false for planes without any structure.
 //
-// It suits planes that show the same content in full. [Phase.Match] finds the displacement of planes that overlap in part.
+// It suits planes that show the same content in full. [Phase.Match] finds the displacement of planes that overlap in
+// part.
 func (p *Phase) Register(fixed, moving []float32, height, width, steps int) (dy, dx float64, ok bool) {
 	if height == 0 || width == 0 {
 		return 0, 0, false
@@ -127,8 +128,9 @@ func turns(shift float64, n, k int) []complex128 {
 	return out
 }
 
-// Overlap returns the normalised cross-correlation of two planes of height × width pixels when the content of moving is moved by (dy, dx)
-// whole pixels, over the pixels that both have there and that are finite; 0 if there are none, or if one is constant.
+// Overlap returns the normalised cross-correlation of two planes of height × width pixels when the content of moving is
+// moved by (dy, dx) whole pixels, over the pixels that both have there and that are finite; 0 if there are none, or if
+// one is constant.
 func Overlap(fixed, moving []float32, height, width, dy, dx int) float64 {
 	return correlateAt(fixed, moving, finiteMean(fixed), finiteMean(moving), height, width, dy, dx)
 }

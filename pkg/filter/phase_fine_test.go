@@ -16,7 +16,8 @@ func pattern(height, width, oy, ox int) []float32 {
 	return v
 }
 
-// Displacements are those of skimage.registration.phase_cross_correlation 0.26 with upsample_factor=10 on the same planes.
+// Displacements are those of skimage.registration.phase_cross_correlation 0.26 with upsample_factor=10 on the same
+// planes.
 func TestRegister(t *testing.T) {
 	p := NewPhase()
 	for _, c := range []struct {

@@ -23,8 +23,8 @@ func (p Picture) Within(ny, nx int) []float32 {
 	return out
 }
 
-// Common returns the parts of both pictures that overlap when the moving one is displaced by d pixels (y, x) from this one, as two planes
-// of h × w pixels.
+// Common returns the parts of both pictures that overlap when the moving one is displaced by d pixels (y, x) from this
+// one, as two planes of h × w pixels.
 func (p Picture) Common(moving Picture, d [2]int) (a, b []float32, h, w int) {
 	y0, y1 := max(0, -d[0]), min(moving.NY, p.NY-d[0])
 	x0, x1 := max(0, -d[1]), min(moving.NX, p.NX-d[1])

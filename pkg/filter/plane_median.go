@@ -6,11 +6,13 @@ import (
 	"unsafe"
 )
 
-// PlaneMedian replaces every pixel of a plane of float32 by the exact median of the square window around it. It suits wide windows: the
-// pixels of a tile are ranked once, and the ranks that lie in the window are bits of a set. (The method is that of J. Suomela, Median
-// filtering is equivalent to sorting, arXiv:1406.1717, 2014.) Windows of common widths without NaN find theirs by the sets of their
-// columns ([columnRanks]); others slide along Y, where a step costs about twice the window's width in bit operations. NaN pixels are left out of the windows; a window of only NaN gives NaN,
-// and one with an even number of values the mean of the middle two. It owns scratch memory and serves one goroutine.
+// PlaneMedian replaces every pixel of a plane of float32 by the exact median of the square window around it. It suits
+// wide windows: the pixels of a tile are ranked once, and the ranks that lie in the window are bits of a set. (The
+// method is that of J. Suomela, Median filtering is equivalent to sorting, arXiv:1406.1717, 2014.) Windows of common
+// widths without NaN find theirs by the sets of their columns ([columnRanks]); others slide along Y, where a step costs
+// about twice the window's width in bit operations. NaN pixels are left out of the windows; a window of only NaN gives
+// NaN, and one with an even number of values the mean of the middle two. It owns scratch memory and serves one
+// goroutine.
 type PlaneMedian struct {
 	radius int
 
@@ -49,7 +51,8 @@ func (m *PlaneMedian) Bytes(height, width int) int64 {
 	return bytes
 }
 
-// Apply filters a plane: dst has height × width pixels, src the radius more on either side of both axes. They do not overlap.
+// Apply filters a plane: dst has height × width pixels, src the radius more on either side of both axes. They do not
+// overlap.
 func (m *PlaneMedian) Apply(dst, src []float32, height, width int) {
 	side := m.side()
 	for y := 0; y < height; y += side {
@@ -131,7 +134,8 @@ func (m *PlaneMedian) rank(src []float32, rows, cols, wide int) (n int) {
 	return n
 }
 
-// sort sorts the first n pairs by their keys, digit by digit from the lowest. Digits in which all keys agree cost a count only.
+// sort sorts the first n pairs by their keys, digit by digit from the lowest. Digits in which all keys agree cost a
+// count only.
 func (m *PlaneMedian) sort(n int) {
 	const digit = 11
 	for shift := uint(32); shift < 64; shift += digit {

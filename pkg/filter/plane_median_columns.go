@@ -2,12 +2,14 @@ package filter
 
 import "math/bits"
 
-// columnRanks finds medians of windows that slide along X, with tables of each column of the window (after S. Perreault and P. Hébert,
-// Median filtering in constant time, IEEE Transactions on Image Processing 16, 2007): how many ranks of the column are in each
-// word of a set or before it, in groups of words, and the words. A step along X adds a column's counts to those of the window and
-// takes another's away, four counts at a time; only the word in which the median lies is put together, from those of all columns.
+// columnRanks finds medians of windows that slide along X, with tables of each column of the window (after S. Perreault
+// and P. Hébert, Median filtering in constant time, IEEE Transactions on Image Processing 16, 2007): how many ranks of
+// the column are in each word of a set or before it, in groups of words, and the words. A step along X adds a column's
+// counts to those of the window and takes another's away, four counts at a time; only the word in which the median lies
+// is put together, from those of all columns.
 //
-// Counts are 16 bits of a uint64. They are cumulative, so that the place of a rank is the number of counts that do not exceed it.
+// Counts are 16 bits of a uint64. They are cumulative, so that the place of a rank is the number of counts that do not
+// exceed it.
 type columnRanks struct {
 	words  [rankWords][rankSide]uint64      // members
 	fine   [rankGroups][rankSide]fineCounts // in the first 1, 2, … 16 words of a group

@@ -71,8 +71,8 @@ func AddClipped(acc []float64, src []float32, planes, stride int, clip float32) 
 	return nonFinite
 }
 
-// Sum returns the sum of values in float64: those at places 0, 4, 8 … first, then those at 1, 5, 9 …, which the processor adds up at the
-// same time, and so on.
+// Sum returns the sum of values in float64: those at places 0, 4, 8 … first, then those at 1, 5, 9 …, which the
+// processor adds up at the same time, and so on.
 func Sum(v []float32) float64 {
 	var sum [4]float64
 	done := addFourVector(&sum, v)

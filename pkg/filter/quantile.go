@@ -20,8 +20,8 @@ import (
 // values, linear in between (numpy's "linear"; type 7 of Hyndman and Fan, The
 // American Statistician 50, 1996). NaN is left out. [QuantileBytes] is the memory for one percentile.
 //
-// Use it where values do not fit in memory or come from several goroutines; for those in memory, [Percentiles] and [RankWindow] need
-// one call or one pass.
+// Use it where values do not fit in memory or come from several goroutines; for those in memory, [Percentiles] and
+// [RankWindow] need one call or one pass.
 type Quantiles struct {
 	mu      sync.Mutex
 	percent []float64
@@ -34,9 +34,9 @@ type Quantiles struct {
 	idle    []*positives // of calls that have ended
 }
 
-// QuantileBytes is the memory of [Quantiles] for one percentile: half a megabyte of counters, an eighth to find the bins of the second pass, and
-// half a megabyte for each of these, of which a percentile has two at most. Goroutines in AddPositive take less than half a megabyte each,
-// most of it before the second pass.
+// QuantileBytes is the memory of [Quantiles] for one percentile: half a megabyte of counters, an eighth to find the
+// bins of the second pass, and half a megabyte for each of these, of which a percentile has two at most. Goroutines in
+// AddPositive take less than half a megabyte each, most of it before the second pass.
 const QuantileBytes = 3<<19 + 1<<17
 
 // NewQuantiles prepares for the given percentiles, each 0…100.

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// RankSets finds exact percentiles of many sets of values, such as the planes of a volume, none of which is kept. It takes three
-// passes over the values: the first counts the upper 11 bits of their sort keys, the second the next 11 of those that begin like a
-// wanted rank, the third the last 10. A set needs 8 KiB and at most 8 KiB more for each percentile.
+// RankSets finds exact percentiles of many sets of values, such as the planes of a volume, none of which is kept. It
+// takes three passes over the values: the first counts the upper 11 bits of their sort keys, the second the next 11 of
+// those that begin like a wanted rank, the third the last 10. A set needs 8 KiB and at most 8 KiB more for each
+// percentile.
 //
 //	r := filter.NewRankSets(planes, 99.9)
 //	for r.Begin() {
@@ -130,8 +131,8 @@ func (r *RankSets) Add(set int, v []float32) {
 // Count returns the number of values of a set, after the first pass.
 func (r *RankSets) Count(set int) int64 { return r.sets[set].n }
 
-// Around returns the two order statistics around a percentile of a set, after the last pass, and the weight of the upper one. They are
-// NaN for a set without numbers.
+// Around returns the two order statistics around a percentile of a set, after the last pass, and the weight of the
+// upper one. They are NaN for a set without numbers.
 func (r *RankSets) Around(set, percentile int) (lo, hi float32, t float64) {
 	s := &r.sets[set]
 	if s.n == 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// RankWindow finds exact percentiles of values in memory in one pass, which keeps only those between two limits. A sample of the values
-// says where to look:
+// RankWindow finds exact percentiles of values in memory in one pass, which keeps only those between two limits. A
+// sample of the values says where to look:
 //
 //	w := filter.NewRankWindow(filter.Every(nil, v, 1<<16), 99.9)
 //	w.Add(v)
@@ -14,8 +14,8 @@ import (
 //
 // NaN and infinite values are left out. A zero that is found has no sign.
 //
-// Use it for one percentile of values that must stay in their order, or of which a sample is known; [Percentiles] is simpler where they
-// may change places, and needs no sample.
+// Use it for one percentile of values that must stay in their order, or of which a sample is known; [Percentiles] is
+// simpler where they may change places, and needs no sample.
 type RankWindow struct {
 	percent   float64
 	low, high float32
@@ -127,8 +127,8 @@ func (w *RankWindow) Merge(o *RankWindow) {
 	w.n, w.below, w.found = w.n+o.n, w.below+o.below, append(w.found, o.found...)
 }
 
-// Around returns the two order statistics around the percentile, and the weight of the upper one. ok is false if they lie outside the
-// window. Without values they are NaN.
+// Around returns the two order statistics around the percentile, and the weight of the upper one. ok is false if they
+// lie outside the window. Without values they are NaN.
 func (w *RankWindow) Around() (lo, hi float32, t float64, ok bool) {
 	if w.spoilt {
 		return 0, 0, 0, false

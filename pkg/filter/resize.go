@@ -96,16 +96,17 @@ func (r *Resizer) ScratchBytes(n int) (bytes int64) {
 // Scratch returns the resizer's own scratch, which [Resizer.Add] uses.
 func (r *Resizer) Scratch() *ResizeScratch { return &r.own }
 
-// Add takes the next planes of the volume, any number of them. It returns the result of [Resizer.Begin], valid until the next call.
+// Add takes the next planes of the volume, any number of them. It returns the result of [Resizer.Begin], valid until
+// the next call.
 func (r *Resizer) Add(planes []float32) []float32 {
 	begun := r.Begin(&r.own, planes)
 	r.Finish(begun, len(planes)/(r.y.in*r.x.in))
 	return begun
 }
 
-// Begin runs the passes before the one along Z over some planes of the volume, any number of them, for [Resizer.Finish]. Several
-// goroutines may call it at a time, with a scratch each; the result lies in it, or is planes. If the weights of Y and X use all inputs,
-// the result has a NaN or an infinity whenever the planes have one.
+// Begin runs the passes before the one along Z over some planes of the volume, any number of them, for
+// [Resizer.Finish]. Several goroutines may call it at a time, with a scratch each; the result lies in it, or is planes.
+// If the weights of Y and X use all inputs, the result has a NaN or an infinity whenever the planes have one.
 func (r *Resizer) Begin(scratch *ResizeScratch, planes []float32) []float32 {
 	n := len(planes) / (r.y.in * r.x.in)
 	if len(planes) != n*r.y.in*r.x.in {

@@ -81,8 +81,8 @@ func (t Rigid) Inverse() Rigid {
 	return Rigid{Angle: -t.Angle, TX: -float64(c*t.TX) - float64(s*t.TY), TY: float64(s*t.TX) - float64(c*t.TY), CX: t.CX, CY: t.CY}
 }
 
-// Then returns the transform that samples the input where t samples it for the pixel that a rotation by angle about the centre and
-// a translation by (x, y) lead to.
+// Then returns the transform that samples the input where t samples it for the pixel that a rotation by angle about the
+// centre and a translation by (x, y) lead to.
 func (t Rigid) Then(angle, x, y float64) Rigid {
 	s, c := math.Sincos(t.Angle)
 	t.Angle += angle

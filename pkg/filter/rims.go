@@ -2,11 +2,12 @@ package filter
 
 import "math"
 
-// Rims fills the minima of volumes to their rims: the level of a voxel becomes the lowest height over which a path by faces of voxels
-// leads from it to the border. (This is the reconstruction by erosion of morphology; the algorithm, two scans and a queue, is that of
-// L. Vincent, IEEE Transactions on Image Processing 2, 1993.) The result consists of values of the input and does not depend on the
-// order of the work. A volume can be cut into parts: a part is filled with what is known of the levels of its neighbours, again whenever
-// these fall. It owns scratch memory and serves one goroutine.
+// Rims fills the minima of volumes to their rims: the level of a voxel becomes the lowest height over which a path by
+// faces of voxels leads from it to the border. (This is the reconstruction by erosion of morphology; the algorithm, two
+// scans and a queue, is that of L. Vincent, IEEE Transactions on Image Processing 2, 1993.) The result consists of
+// values of the input and does not depend on the order of the work. A volume can be cut into parts: a part is filled
+// with what is known of the levels of its neighbours, again whenever these fall. It owns scratch memory and serves one
+// goroutine.
 type Rims struct {
 	queue, next []int32
 	queued      []bool
@@ -15,12 +16,12 @@ type Rims struct {
 // RimsBytes is the scratch memory in bytes that each voxel of a part needs.
 const RimsBytes = 9
 
-// Beside holds the levels of the voxels beside a part, nil where the volume ends: before the first row and behind the last, of
-// planes × columns, before the first column and behind the last, of planes × rows.
+// Beside holds the levels of the voxels beside a part, nil where the volume ends: before the first row and behind the
+// last, of planes × columns, before the first column and behind the last, of planes × rows.
 type Beside [4][]float32
 
-// Fill writes the levels of src, a part of shape (z, y, x) with all planes of the volume, to dst. The first and the last plane are
-// borders of the volume, and so is a side whose Beside is nil. No value is NaN. They do not overlap.
+// Fill writes the levels of src, a part of shape (z, y, x) with all planes of the volume, to dst. The first and the
+// last plane are borders of the volume, and so is a side whose Beside is nil. No value is NaN. They do not overlap.
 func (m *Rims) Fill(dst, src []float32, shape [3]int, beside Beside) {
 	n := shape[0] * shape[1] * shape[2]
 	dst, src = dst[:n], src[:n]
@@ -82,7 +83,8 @@ func scanDown(dst, src []float32, shape [3]int) {
 	}
 }
 
-// scanUp lets levels fall to those of the voxels behind them, in reverse order, and queues voxels from which others can fall further.
+// scanUp lets levels fall to those of the voxels behind them, in reverse order, and queues voxels from which others can
+// fall further.
 func (m *Rims) scanUp(dst, src []float32, shape [3]int) {
 	nx, area := shape[2], shape[1]*shape[2]
 	for z := shape[0] - 2; z > 0; z-- {

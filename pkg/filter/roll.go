@@ -6,12 +6,11 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Roll moves every A-line of a volume circularly along Z by −shift, with linear interpolation (stages
-// specification, focal, step 4): out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z], k = ⌊shift⌋, t = shift
-// − k, in float32 for every type; integers round half to even. volume has shape planes × ny × nx and is
-// changed in place, its rows y0 … y1−1. shift holds one finite number per A-line, in ny rows that lie pitch numbers apart. A NaN
-// or infinite voxel affects only the two voxels interpolated from it. Roll returns the number of such voxels,
-// in float32.
+// Roll moves every A-line of a volume circularly along Z by −shift, with linear interpolation (stages specification,
+// focal, step 4): out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z], k = ⌊shift⌋, t = shift − k, in float32 for
+// every type; integers round half to even. volume has shape planes × ny × nx and is changed in place, its rows y0 …
+// y1−1. shift holds one finite number per A-line, in ny rows that lie pitch numbers apart. A NaN or infinite voxel
+// affects only the two voxels interpolated from it. Roll returns the number of such voxels, in float32.
 func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx, y0, y1 int, shift []float32, pitch int) (nonFinite int64) {
 	for x := 0; x < nx; x += rollColumns {
 		width := min(rollColumns, nx-x)

@@ -11,9 +11,9 @@ import (
 // ignores NaN and reorders v: it finds the order statistics by selection, in O(n) each. Without numbers in v
 // every result is NaN.
 //
-// Use it for values that are in memory and may change places. [RankWindow] leaves values where they are, and takes them in parts: use it
-// for one percentile of many finite values of which a sample is known. [Quantiles] serves values that do not fit in memory and can be
-// read twice.
+// Use it for values that are in memory and may change places. [RankWindow] leaves values where they are, and takes them
+// in parts: use it for one percentile of many finite values of which a sample is known. [Quantiles] serves values that
+// do not fit in memory and can be read twice.
 func Percentiles(v []float32, q ...float64) []float64 {
 	if len(v) >= manyValues && len(q) <= mostCounted {
 		if out := countedPercentiles(v, q); out != nil {
@@ -45,7 +45,8 @@ func Percentiles(v []float32, q ...float64) []float64 {
 	return out
 }
 
-// manyValues is the number of values from which on [Percentiles] counts them by their upper bits and selects among those of a bin.
+// manyValues is the number of values from which on [Percentiles] counts them by their upper bits and selects among
+// those of a bin.
 const manyValues = 1 << 14
 
 // mostCounted is the number of percentiles whose bins are told apart.
@@ -59,7 +60,8 @@ type bins struct {
 
 var spareBins = sync.Pool{New: func() any { return new(bins) }}
 
-// countedPercentiles is Percentiles without changing v, for up to [mostCounted] percentiles; nil if their bins hold most of the values.
+// countedPercentiles is Percentiles without changing v, for up to [mostCounted] percentiles; nil if their bins hold
+// most of the values.
 func countedPercentiles(v []float32, q []float64) []float64 {
 	b := spareBins.Get().(*bins)
 	defer spareBins.Put(b)

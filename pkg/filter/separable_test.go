@@ -48,8 +48,8 @@ func TestLocalContrast(t *testing.T) {
 	}
 }
 
-// Rows are filtered in bands: each pixel has the bits of the sums over its window, in images of several bands, too, and in such that are
-// smaller than the window.
+// Rows are filtered in bands: each pixel has the bits of the sums over its window, in images of several bands, too, and
+// in such that are smaller than the window.
 func TestSeparableBands(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct{ ny, nx, n int }{{700, 900, 17}, {300, 2500, 4}, {5, 7, 33}, {1, 400, 9}, {400, 1, 8}} {

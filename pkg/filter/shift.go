@@ -2,8 +2,9 @@ package filter
 
 import "math"
 
-// Shift moves the samples of an axis by any distance onto an axis of another length: output p shows the input at p − distance, linear
-// between samples. Inside is [−½, n−½] of the input's n samples, with the edge sample repeated in the outer half.
+// Shift moves the samples of an axis by any distance onto an axis of another length: output p shows the input at p −
+// distance, linear between samples. Inside is [−½, n−½] of the input's n samples, with the edge sample repeated in the
+// outer half.
 type Shift struct {
 	From, To int // outputs inside
 
@@ -11,11 +12,12 @@ type Shift struct {
 	taps     [2]float32 // of inputs p−whole−1 and p−whole
 }
 
-// wholeShift is how far from a whole number a distance may be to count as one: what sums of distances in other units leave.
+// wholeShift is how far from a whole number a distance may be to count as one: what sums of distances in other units
+// leave.
 const wholeShift = 1e-6
 
-// NewShift returns the shift of n samples by a distance onto an axis of length samples. A distance within 1e-6 of a whole number is
-// that number, so that samples are copied.
+// NewShift returns the shift of n samples by a distance onto an axis of length samples. A distance within 1e-6 of a
+// whole number is that number, so that samples are copied.
 func NewShift(n, length int, distance float64) Shift {
 	if near := math.RoundToEven(distance); math.Abs(distance-near) < wholeShift {
 		distance = near
@@ -28,8 +30,8 @@ func NewShift(n, length int, distance float64) Shift {
 	return s
 }
 
-// Needs returns the inputs start … end−1 from which the outputs from … to−1 are made, of which there is at least one and all are
-// inside.
+// Needs returns the inputs start … end−1 from which the outputs from … to−1 are made, of which there is at least one
+// and all are inside.
 func (s Shift) Needs(from, to int) (start, end int) {
 	start, end = s.pair(from)
 	if s.taps[0] == 0 {

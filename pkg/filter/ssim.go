@@ -5,9 +5,9 @@ import "math"
 // SSIMWindow is the width of the window of [SSIM].
 const SSIMWindow = 7
 
-// SSIM returns the mean structural similarity (Wang et al. 2004) of two planes of h × w pixels, at least [SSIMWindow] each: of
-// all windows of 7 × 7 pixels inside the plane, with equal weights, sample covariances and a data range of 1. Each plane is
-// first scaled to 0 … 1; a constant plane becomes 0. Non-finite pixels count as 0.
+// SSIM returns the mean structural similarity (Wang et al. 2004) of two planes of h × w pixels, at least [SSIMWindow]
+// each: of all windows of 7 × 7 pixels inside the plane, with equal weights, sample covariances and a data range of 1.
+// Each plane is first scaled to 0 … 1; a constant plane becomes 0. Non-finite pixels count as 0.
 func SSIM(a, b []float32, h, w int) float64 {
 	const (
 		n          = SSIMWindow * SSIMWindow
@@ -97,8 +97,9 @@ func finiteOr0(f float32) float64 {
 	return float64(f)
 }
 
-// EdgeCorrelation returns Pearson's correlation of the gradients of two planes of h × w pixels: of the magnitudes of Sobel's
-// operator, with the edge pixels repeated beyond the planes. It is 0 if either plane has no edges. Non-finite pixels count as 0.
+// EdgeCorrelation returns Pearson's correlation of the gradients of two planes of h × w pixels: of the magnitudes of
+// Sobel's operator, with the edge pixels repeated beyond the planes. It is 0 if either plane has no edges. Non-finite
+// pixels count as 0.
 func EdgeCorrelation(a, b []float32, h, w int) float64 {
 	rows := [2][]float64{make([]float64, w), make([]float64, w)}
 	var mean [2]float64

@@ -116,9 +116,9 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 	return w
 }
 
-// WeightsBytes returns the memory that weights of out samples from in take at most, while they are made with a Gaussian of sigma and afterwards.
-// It allocates nothing: sizes that come from metadata are compared with a budget before the weights are made. Sizes that cannot be counted
-// give math.MaxInt64 / 16.
+// WeightsBytes returns the memory that weights of out samples from in take at most, while they are made with a Gaussian
+// of sigma and afterwards. It allocates nothing: sizes that come from metadata are compared with a budget before the
+// weights are made. Sizes that cannot be counted give math.MaxInt64 / 16.
 func WeightsBytes(in, out int, sigma float64) int64 {
 	kernel := 1 + 2*math.Floor(max(0, truncate*sigma+0.5))
 	n, m := float64(in), float64(out)
@@ -200,8 +200,9 @@ const rowsAtOnce = 32
 // RowScratch returns the number of elements that ApplyRows needs as scratch.
 func (w *Weights) RowScratch() int { return (w.in + w.out) * rowsAtOnce }
 
-// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order. They do not overlap,
-// or are the same where Out is In. It transposes groups of rows and back; scratch has at least [Weights.RowScratch] elements.
+// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order. They do not
+// overlap, or are the same where Out is In. It transposes groups of rows and back; scratch has at least
+// [Weights.RowScratch] elements.
 func (w *Weights) ApplyRows(dst, src []float32, rows int, scratch []float32) {
 	columns, results := scratch[:w.in*rowsAtOnce], scratch[w.in*rowsAtOnce:][:w.out*rowsAtOnce]
 	for r := 0; r < rows; r += rowsAtOnce {

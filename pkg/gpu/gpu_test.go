@@ -385,7 +385,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Passed waits for what lies before a mark, and leaves what lies behind it alone: the double runs no more of a stream than is waited for.
+// Passed waits for what lies before a mark, and leaves what lies behind it alone: the double runs no more of a stream
+// than is waited for.
 func TestMarks(t *testing.T) {
 	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
 	s, err := d.Stream()

@@ -37,8 +37,8 @@ func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	return l
 }
 
-// cgroupLeft returns the bytes that the process's control groups leave to programs: their limits less what is in use and is not the
-// cache of a file. limited is false if no group has a limit.
+// cgroupLeft returns the bytes that the process's control groups leave to programs: their limits less what is in use
+// and is not the cache of a file. limited is false if no group has a limit.
 func cgroupLeft(read func(name string) ([]byte, error)) (left int64, limited bool) {
 	eachGroup(read, func(g group) {
 		var l Limits

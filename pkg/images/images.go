@@ -3,13 +3,13 @@
 //	st, key, err := images.Open(ctx, "slides/scan.svs")
 //	im, err := ngff.OpenPresent(ctx, st, key)
 //
-// It returns a [store.Store] that shows the image as an OME-Zarr hierarchy. Folders, zip files and servers
-// hold such a hierarchy already; packages tiffstore, czistore and volumes make one of TIFF, CZI, NIfTI and NRRD files on the fly.
+// It returns a [store.Store] that shows the image as an OME-Zarr hierarchy. Folders, zip files and servers hold such a
+// hierarchy already; packages tiffstore, czistore and volumes make one of TIFF, CZI, NIfTI and NRRD files on the fly.
 // Stages, viewers and tools read [ngff.Image] and zarr.Array and need to know no other format.
 //
-// To add a format, write a package whose store shows its files as a hierarchy (Get, Open and List of metadata
-// documents and chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the
-// table formats below, which recognises the format by the first bytes of a file (and its name, where it is compressed as a whole).
+// To add a format, write a package whose store shows its files as a hierarchy (Get, Open and List of metadata documents
+// and chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the table formats below,
+// which recognises the format by the first bytes of a file (and its name, where it is compressed as a whole).
 package images
 
 import (

@@ -24,8 +24,8 @@ var annexK = [2][64]uint8{
 	},
 }
 
-// annexKCodes are the Huffman tables of T.81, K.3, for luma and for colour differences, of DC and AC coefficients: how many codes there are of each length, and
-// their symbols.
+// annexKCodes are the Huffman tables of T.81, K.3, for luma and for colour differences, of DC and AC coefficients: how
+// many codes there are of each length, and their symbols.
 var annexKCodes = [2][2]string{
 	{
 		"\x00\x01\x05\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00" +

@@ -74,7 +74,8 @@ func (w *bitWriter) finish() []byte {
 	return out
 }
 
-// put appends the code of a symbol whose last bits are the size of v, and v, to the bits in acc, of which there are n, fewer than 32.
+// put appends the code of a symbol whose last bits are the size of v, and v, to the bits in acc, of which there are n,
+// fewer than 32.
 func put(acc uint64, n uint, c code, v int32, size uint) (uint64, uint) {
 	v += v >> 31 & (1<<size - 1)
 	return acc<<(uint(c.length)+size) | uint64(c.bits)<<size | uint64(v), n + uint(c.length) + size

@@ -6,9 +6,9 @@ type coefficients [128]int16
 // badCode is the end of a block with bits that no code begins with.
 const badCode = -1
 
-// blockScalar decodes a block of a sequential scan into c, whose coefficients are 0, and returns where it ended: 64 behind the last
-// coefficient; more than endOfBlock where a code ended it (endOfBlock+1 when there is only DC); other positions are errors, and so is
-// badCode, for bits that no code begins with. It adds the DC difference to *pred.
+// blockScalar decodes a block of a sequential scan into c, whose coefficients are 0, and returns where it ended: 64
+// behind the last coefficient; more than endOfBlock where a code ended it (endOfBlock+1 when there is only DC); other
+// positions are errors, and so is badCode, for bits that no code begins with. It adds the DC difference to *pred.
 func blockScalar(w *window, c *coefficients, dc, ac *huffman, pred *int32) int {
 	acc, n, p := w.acc, w.n, w.p
 	h := dc

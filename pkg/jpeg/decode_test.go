@@ -290,7 +290,8 @@ func TestDamagedData(t *testing.T) {
 // various are streams that differ in what decodes them.
 var various = []string{"size_17x33_2x2", "size_5x3_2x1", "size_130x20_1x2", "grey_restart", "progressive_refined", "scans_two", "sample_4x4", "ycck_420"}
 
-// TestHostile: whatever byte of a stream is missing or changed, there is an error or a picture, and every error has a place.
+// TestHostile: whatever byte of a stream is missing or changed, there is an error or a picture, and every error has a
+// place.
 func TestHostile(t *testing.T) {
 	var d Decoder
 	for _, g := range goldens(t) {

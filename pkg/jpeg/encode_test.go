@@ -52,7 +52,8 @@ func TestEncodeAsCjpeg(t *testing.T) {
 	}
 }
 
-// TestQuality: what is encoded is decoded to nearly the same, the better the higher the quality, and image/jpeg can read it.
+// TestQuality: what is encoded is decoded to nearly the same, the better the higher the quality, and image/jpeg can
+// read it.
 func TestQuality(t *testing.T) {
 	const w, h = 150, 90
 	src := picture(w, h, 3)

@@ -16,7 +16,8 @@ func forward(x *[8]int32) {
 	x[7] = d0*odd70 + d1*odd71 + d2*odd72 + d3*odd73
 }
 
-// fdct sets c to 8 times the DCT of 8×8 samples, as libjpeg does it: rows first, with 2 more bits kept between the passes.
+// fdct sets c to 8 times the DCT of 8×8 samples, as libjpeg does it: rows first, with 2 more bits kept between the
+// passes.
 func fdct(c *[64]int16, samples []byte, stride int) {
 	var pass [64]int32
 	var x [8]int32
@@ -49,8 +50,9 @@ func fdct(c *[64]int16, samples []byte, stride int) {
 	}
 }
 
-// divisors divide coefficients by 8 times the numbers of a quantization table: the absolute value and half of the number, times factor, times scale, the
-// upper 16 bits of each product. With a factor of 16 bits that is exact for what is below 2¹⁴, as coefficients of 8-bit samples are.
+// divisors divide coefficients by 8 times the numbers of a quantization table: the absolute value and half of the
+// number, times factor, times scale, the upper 16 bits of each product. With a factor of 16 bits that is exact for what
+// is below 2¹⁴, as coefficients of 8-bit samples are.
 type divisors struct{ half, factor, scale [64]uint16 }
 
 func (d *divisors) set(quant *[64]uint16) {

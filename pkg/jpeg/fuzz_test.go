@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode: any stream is a picture or an error, the same for both forms of the kernels, and nothing outside the frame changes.
+// FuzzDecode: any stream is a picture or an error, the same for both forms of the kernels, and nothing outside the
+// frame changes.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens(f) {
 		if len(g.data) < 1500 {

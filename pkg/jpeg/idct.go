@@ -1,9 +1,10 @@
 package jpeg
 
-// The inverse DCT is that of Loeffler, Ligtenberg and Moschytz in integers of 13 bits after the point, columns first, with 2 more bits kept
-// between the passes: libjpeg's accurate one, whose rounding it shares. What is added there before it is multiplied is multiplied out
-// here, which changes nothing in integers. Where coefficients are far out of range, intermediate values are cut off as the AVX2
-// form does it: products with the quantization table to 16 bits, results of a pass by saturation.
+// The inverse DCT is that of Loeffler, Ligtenberg and Moschytz in integers of 13 bits after the point, columns first,
+// with 2 more bits kept between the passes: libjpeg's accurate one, whose rounding it shares. What is added there
+// before it is multiplied is multiplied out here, which changes nothing in integers. Where coefficients are far out of
+// range, intermediate values are cut off as the AVX2 form does it: products with the quantization table to 16 bits,
+// results of a pass by saturation.
 
 // Factors of the DCT and its inverse: even ones of coefficients 2 and 6, odd ones of 1, 3, 5 and 7.
 const (

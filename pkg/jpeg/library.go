@@ -81,10 +81,10 @@ const (
 	maxLibraryInput  = 1 << 16 // and four bytes for each that comes out
 )
 
-// byLibrary decodes a stream, of which the header of the only scan has been read, by the library. It says whether that went without
-// error or warning; if not, this package's decoder finds out what is wrong. What that refuses for its headers, tables or size never
-// comes here, nor do restart intervals, where the library does not see data that are left over. A run of zeros beyond the end of a
-// block is the damage that it lets pass.
+// byLibrary decodes a stream, of which the header of the only scan has been read, by the library. It says whether that
+// went without error or warning; if not, this package's decoder finds out what is wrong. What that refuses for its
+// headers, tables or size never comes here, nor do restart intervals, where the library does not see data that are left
+// over. A run of zeros beyond the end of a block is the damage that it lets pass.
 func (d *Decoder) byLibrary(ctx context.Context, tables, src []byte, color Color) (bool, error) {
 	l, err := theLibrary()
 	if l == nil || err != nil {
@@ -116,8 +116,8 @@ func (d *Decoder) byLibrary(ctx context.Context, tables, src []byte, color Color
 	return r == 0, nil
 }
 
-// join appends to dst one stream made of tables and src, which are known to be sound up to the scan. In it an Adobe marker in place of the
-// application's says which colours there are: none to convert if they stay as stored.
+// join appends to dst one stream made of tables and src, which are known to be sound up to the scan. In it an Adobe
+// marker in place of the application's says which colours there are: none to convert if they stay as stored.
 func join(dst, tables, src []byte, f *frame, color Color) []byte {
 	transform := byte(0)
 	if color == ToRGB && f.isYCC() {

@@ -81,8 +81,8 @@ func tablesOf(t testing.TB, stream []byte) []byte {
 	return append(only[:bytes.Index(only, []byte{0xFF, markSOS})], 0xFF, markEOI)
 }
 
-// TestLibraryHostile: damaged streams have the same errors with the library, but for one that it does not see, and the same pixels, unless the
-// damage makes coefficients that are far out of range.
+// TestLibraryHostile: damaged streams have the same errors with the library, but for one that it does not see, and the
+// same pixels, unless the damage makes coefficients that are far out of range.
 func TestLibraryHostile(t *testing.T) {
 	withLibrary(t)
 	with := theLibrary

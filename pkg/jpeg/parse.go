@@ -116,7 +116,8 @@ func (p *parser) firstScan(src []byte) (sos []byte, pos int, err error) {
 	return sos, pos, err
 }
 
-// untilScan reads segments until a scan's header, which it returns, or the end of the image, where sos is nil. pos is behind it.
+// untilScan reads segments until a scan's header, which it returns, or the end of the image, where sos is nil. pos is
+// behind it.
 func (p *parser) untilScan(src []byte, pos int) (sos []byte, next int, err error) {
 	for {
 		marker, body, next, err := segment(src, pos)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// scans decodes a frame of several scans: keeps the coefficients of all of them, and makes pixels in the end. The first scan's header
-// has been read; its data begin at src[pos].
+// scans decodes a frame of several scans: keeps the coefficients of all of them, and makes pixels in the end. The first
+// scan's header has been read; its data begin at src[pos].
 func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 	f, w := &d.parser.frame, &d.window
 	for i := range f.n {

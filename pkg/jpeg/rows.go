@@ -72,8 +72,8 @@ func (e *expander) row(f *frame, c *component, y int) []byte {
 	return e.out
 }
 
-// spread makes two samples of each, of n: 9, 3, 3 and 1 sixteenths of the four nearest. first and second round them. Outside, the samples at
-// the edges are repeated.
+// spread makes two samples of each, of n: 9, 3, 3 and 1 sixteenths of the four nearest. first and second round them.
+// Outside, the samples at the edges are repeated.
 func (e *expander) spread(near, far []byte, n int, first, second uint16) {
 	sums := e.sums[:margin+n+slack]
 	k := 0
@@ -148,7 +148,8 @@ func clamp(v int32) byte {
 // masks holds the masks of VPSHUFB that interleave three components.
 type masks [9][32]byte
 
-// thirds has in mask 3p+c which sample of component c, of 16, becomes each of bytes 16p … 16p+15 of their pixels, the same in both lanes.
+// thirds has in mask 3p+c which sample of component c, of 16, becomes each of bytes 16p … 16p+15 of their pixels, the
+// same in both lanes.
 var thirds = func() (m masks) {
 	for i := range m {
 		for j := range m[i] {

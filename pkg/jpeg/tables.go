@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// tables are those that a stream, or the abbreviated stream in front of it, has defined so far. What was made for an earlier stream is
-// kept and used again where the definition is the same.
+// tables are those that a stream, or the abbreviated stream in front of it, has defined so far. What was made for an
+// earlier stream is kept and used again where the definition is the same.
 type tables struct {
 	quant        [4][64]uint16 // natural order
 	quantDefined [4]bool
@@ -23,8 +23,8 @@ func (t *tables) forget() {
 	}
 }
 
-// zigzag is the place in a block, row by row, of each coefficient in the order of the stream. What a damaged stream puts behind the
-// last one goes to a place of its own, and so does the end of a block, which moves by endOfBlock.
+// zigzag is the place in a block, row by row, of each coefficient in the order of the stream. What a damaged stream
+// puts behind the last one goes to a place of its own, and so does the end of a block, which moves by endOfBlock.
 var zigzag = func() (z [256]uint8) {
 	for i := range z {
 		z[i] = 64
@@ -92,8 +92,8 @@ type huffman struct {
 	//	bits 16–23  length of the code
 	//	bits 24–31  how far the position in the block moves: the zeros in front and the coefficient itself
 	look [1 << lookBits]uint32
-	// limit of a length is the first 16 bits of a stream, taken as a number, that no longer begin with a code of that length or
-	// a shorter one.
+	// limit of a length is the first 16 bits of a stream, taken as a number, that no longer begin with a code of that
+	// length or a shorter one.
 	limit   [17]uint32
 	offset  [17]int32 // added to a code of a length: its symbol's place in symbols
 	symbols [256]byte

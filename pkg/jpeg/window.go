@@ -12,9 +12,9 @@ const (
 	mcuBytes = 10*64*31/8 + 16
 )
 
-// window holds a piece of a segment of entropy-coded data, without the stuffed zero bytes, and reads bits from it. Before an MCU, ready
-// makes sure that all of it is there, so that nothing has to be checked while its bits are read. Behind the end of the segment are zeros;
-// after an MCU, overrun says whether they were used.
+// window holds a piece of a segment of entropy-coded data, without the stuffed zero bytes, and reads bits from it.
+// Before an MCU, ready makes sure that all of it is there, so that nothing has to be checked while its bits are read.
+// Behind the end of the segment are zeros; after an MCU, overrun says whether they were used.
 type window struct {
 	acc  uint64 // the next bits, from the top
 	n    int    // how many are sure

@@ -102,9 +102,9 @@ func readSIZ(src []byte) (Header, error) {
 	return h, nil
 }
 
-// work estimates the bytes that the library takes for its own structures: for each tile, and in it for each precinct of each resolution
-// level of each component, with two more for each quality layer. Coding styles are in the main header and in those of tile-parts; the worst
-// counts for all.
+// work estimates the bytes that the library takes for its own structures: for each tile, and in it for each precinct of
+// each resolution level of each component, with two more for each quality layer. Coding styles are in the main header
+// and in those of tile-parts; the worst counts for all.
 func (h *Header) work(src []byte) (int, error) {
 	most := 0
 	err := eachSegment(src, func(marker int, body []byte) error {

@@ -109,8 +109,8 @@ func findSource(id uintptr) *source {
 	return sources.present[id]
 }
 
-// The callbacks, as openjpeg.h declares them: what reads returns the number of bytes, -1 at the end; what skips, the number of bytes; what
-// seeks, whether it could.
+// The callbacks, as openjpeg.h declares them: what reads returns the number of bytes, -1 at the end; what skips, the
+// number of bytes; what seeks, whether it could.
 
 func readSource(buffer unsafe.Pointer, n, id uintptr) uintptr {
 	s := findSource(id)

@@ -2,7 +2,8 @@ package jpegxr
 
 import "encoding/binary"
 
-// margin is more than the bytes of the longest macroblock: three planes of 256 coefficients with codes of at most 60 and 16 flexbits.
+// margin is more than the bytes of the longest macroblock: three planes of 256 coefficients with codes of at most 60
+// and 16 flexbits.
 const margin = 16 << 10
 
 // input is the file that readers read.

@@ -100,8 +100,8 @@ func (c *coder) readPatterns(r *reader, color int) (p [3]uint32) {
 	return p
 }
 
-// predict undoes the prediction of the pattern of a plane of n blocks from that of the macroblocks at the left and, where there is none,
-// above. The blocks of patterns of 16 lie in groups of 2×2.
+// predict undoes the prediction of the pattern of a plane of n blocks from that of the macroblocks at the left and,
+// where there is none, above. The blocks of patterns of 16 lie in groups of 2×2.
 func (m *patternModel) predict(p uint32, n int, left, above *uint32) uint32 {
 	switch m.state {
 	case 0:

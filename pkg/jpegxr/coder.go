@@ -80,7 +80,8 @@ func (d *Decoder) flexBand() int {
 	return 0
 }
 
-// readChoice reads the quantizers of a band, which may be those of the coarser one. It returns their number, and of how many bits a choice is.
+// readChoice reads the quantizers of a band, which may be those of the coarser one. It returns their number, and of how
+// many bits a choice is.
 func (d *Decoder) readChoice(r *reader, to *[16]indices, coarser []indices) (n int, bits uint) {
 	if r.flag() {
 		return copy(to[:], coarser), 0

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode: any bytes are an image or an error, the same with and without assembly and in a decoder that was used before, and nothing outside the
-// image changes.
+// FuzzDecode: any bytes are an image or an error, the same with and without assembly and in a decoder that was used
+// before, and nothing outside the image changes.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens(f) {
 		f.Add(g.Data)

@@ -40,7 +40,8 @@ type file struct {
 // indices are the indices of quantizers of the planes.
 type indices [3]uint8
 
-// quantizers has those of the image, or of a tile. Of LP and HP there may be several, of which each macroblock chooses one.
+// quantizers has those of the image, or of a tile. Of LP and HP there may be several, of which each macroblock chooses
+// one.
 type quantizers struct {
 	tileDC, tileLP, tileHP bool // each tile has its own
 	dc                     indices

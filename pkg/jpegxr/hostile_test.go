@@ -88,7 +88,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Memory is neither taken for an image that dst does not hold nor for one that its bytes cannot be, and what is wrong with dst is said.
+// Memory is neither taken for an image that dst does not hold nor for one that its bytes cannot be, and what is wrong
+// with dst is said.
 func TestMemory(t *testing.T) {
 	src := tileFile(t)
 	huge := bytes.Clone(src)

@@ -16,7 +16,8 @@ func inverseAVX2(v *int32, stride, n int)
 //go:noescape
 func overlapAVX2(topLeft, topRight, bottomLeft, bottomRight *int32, stride, n int)
 
-// gray8AVX2 makes bytes of the four values of n blocks, a multiple of 8: an offset is added, and they are shifted and clamped.
+// gray8AVX2 makes bytes of the four values of n blocks, a multiple of 8: an offset is added, and they are shifted and
+// clamped.
 //
 //go:noescape
 func gray8AVX2(dst *byte, a, b, c, d *int32, n int, offset int32, down, up int)

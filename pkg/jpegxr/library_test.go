@@ -293,7 +293,8 @@ func (o options) reverse(p []byte) []byte {
 	return p
 }
 
-// TestLibrary: what the library encodes, in every mode that it has, is decoded to the pixels that the library decodes it to.
+// TestLibrary: what the library encodes, in every mode that it has, is decoded to the pixels that the library decodes
+// it to.
 func TestLibrary(t *testing.T) {
 	l := needLibrary(t)
 	var d Decoder

@@ -32,8 +32,8 @@ func (o options) mode(wild bool) string {
 	return s
 }
 
-// TestModes: testdata/modes.json has small images of as many kinds as fit, and what the library makes of them. TestGolden decodes them where there is no
-// library.
+// TestModes: testdata/modes.json has small images of as many kinds as fit, and what the library makes of them.
+// TestGolden decodes them where there is no library.
 func TestModes(t *testing.T) {
 	l := needLibrary(t)
 	var list []golden

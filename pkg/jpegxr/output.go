@@ -70,8 +70,8 @@ func (d *Decoder) emit(y int) {
 	}
 }
 
-// vectors makes row r of the pixels of row y of macroblocks by vector instructions, in o.row. Where there are none for the format it makes lines
-// of values, and returns false.
+// vectors makes row r of the pixels of row y of macroblocks by vector instructions, in o.row. Where there are none for
+// the format it makes lines of values, and returns false.
 func (d *Decoder) vectors(y, r int) bool {
 	o := &d.out
 	down, up := int(o.down), int(o.up)

@@ -16,7 +16,8 @@ type part struct {
 
 	// Rows of blocks, twice high, each of which has the values of place p of block x at p*stride+x.
 	blocks grid
-	// The same of DCs: rows of macroblocks. Those of planes with 4×4 blocks are transposed, so that the filter, which is not symmetric, fits.
+	// The same of DCs: rows of macroblocks. Those of planes with 4×4 blocks are transposed, so that the filter, which
+	// is not symmetric, fits.
 	dcs grid
 	at  [16]int // where the DC of a block is in dcs
 }
@@ -33,7 +34,8 @@ type grid struct {
 func (g *grid) row(y int) []int32 { return g.rows[y%len(g.rows)] }
 
 func (g *grid) prepare(rows, n, places int) {
-	// Room for a vector behind the last block, in an odd number of the cache's lines: so the places of all rows fall into different ones.
+	// Room for a vector behind the last block, in an odd number of the cache's lines: so the places of all rows fall
+	// into different ones.
 	const line = 16
 	g.n, g.stride = n, (n+8+line-1)/line*line
 	if g.stride/line%2 == 0 {

@@ -74,7 +74,8 @@ func (t *part) secondLevel(y, columns int) {
 	}
 }
 
-// overlapRow filters over the upper edge of row b of blocks, of which there are wide in a macroblock; cut: it is an edge of the image or of tiles.
+// overlapRow filters over the upper edge of row b of blocks, of which there are wide in a macroblock; cut: it is an
+// edge of the image or of tiles.
 func (d *Decoder) overlapRow(g *grid, b, wide int, cut bool) {
 	row := g.row(b)
 	if cut {
@@ -155,7 +156,8 @@ func (d *Decoder) overlapDCs(t *part, y int, cut, last bool) {
 	}
 }
 
-// overlapChroma filters DCs of subsampled chroma over the border of two rows of them, each given by its left and, a stride behind, right column.
+// overlapChroma filters DCs of subsampled chroma over the border of two rows of them, each given by its left and, a
+// stride behind, right column.
 func (d *Decoder) overlapChroma(t *part, above, row []int32) {
 	s := d.segments()
 	k := t.dcs.stride

@@ -27,8 +27,9 @@ func (c *runLevel) adapt() {
 	}
 }
 
-// decode decodes the coefficients of a block, the first of which is at a place of the scan or behind it. One of place p goes to
-// to[p<<shift|at], times step. It returns their number, 0 if they go beyond the end of the block, and the position behind them.
+// decode decodes the coefficients of a block, the first of which is at a place of the scan or behind it. One of place p
+// goes to to[p<<shift|at], times step. It returns their number, 0 if they go beyond the end of the block, and the
+// position behind them.
 func (c *runLevel) decode(data []byte, pos int, chroma, place int, s *scan, to []int32, shift, at uint, step int32) (n, end int) {
 	a := &c.first[chroma&1]
 	w := window(data, pos)
@@ -139,8 +140,8 @@ func (s *scan) count(place int, to []int32, shift, at uint, v int32) {
 	s[place&15] = q
 }
 
-// flexbits reads n more bits of each of the 15 coefficients of a block, and returns the position behind them. A coefficient that is 0
-// has a sign behind its bits, unless they are 0.
+// flexbits reads n more bits of each of the 15 coefficients of a block, and returns the position behind them. A
+// coefficient that is 0 has a sign behind its bits, unless they are 0.
 func flexbits(data []byte, pos int, to []int32, shift, at uint, n uint, step int32) int {
 	const never = 1<<64 - 1
 	none := uint64(1)<<((64-n)&63) - 1 // at most this: the bits are 0

@@ -48,8 +48,8 @@ func (w *bitWriter) align() {
 	}
 }
 
-// wild makes an image of valid headers, with whatever they can say, and of packets of random bits; and the same image without a window, whose
-// left and top edges are given. Most do not hold an image, but many do.
+// wild makes an image of valid headers, with whatever they can say, and of packets of random bits; and the same image
+// without a window, whose left and top edges are given. Most do not hold an image, but many do.
 func wild(seed uint64) (o options, src, whole []byte, left, top int) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	pick := func(n int) int { return r.IntN(n) }
@@ -179,7 +179,8 @@ func writeQuantizers(w *bitWriter, o *options, r *rand.Rand, planes int) (tiles 
 	yes := func() bool { return r.IntN(2) == 0 }
 	same := false
 	for band := range 3 - max(o.lacks-1, 0) {
-		// The library refuses images whose LP is as DC and HP as LP, and takes HP's steps of chroma for LP's where they are the same.
+		// The library refuses images whose LP is as DC and HP as LP, and takes HP's steps of chroma for LP's where they
+		// are the same.
 		if band > 0 && w.flag(yes() && !(band == 2 && (same || planes > 1))) {
 			tiles[band], same = tiles[band-1], true
 		} else if tiles[band] = !w.flag(yes()); !tiles[band] {
@@ -272,8 +273,8 @@ func container(o *options, header []byte, packets [][]byte, indexed bool, r *ran
 	return src
 }
 
-// TestLibraryWild: images that no encoder makes are decoded as the library decodes them, and windows of them are cut out of the whole. (The library
-// decodes only macroblocks in a window, and not all that reach into it.)
+// TestLibraryWild: images that no encoder makes are decoded as the library decodes them, and windows of them are cut
+// out of the whole. (The library decodes only macroblocks in a window, and not all that reach into it.)
 func TestLibraryWild(t *testing.T) {
 	l := needLibrary(t)
 	var d Decoder

@@ -15,7 +15,8 @@ func inverse(v []int32, stride, n int) {
 	}
 }
 
-// overlap filters windows of 4×4 values where four blocks meet. Each block gives a quarter: four values, a stride apart, the innermost first.
+// overlap filters windows of 4×4 values where four blocks meet. Each block gives a quarter: four values, a stride
+// apart, the innermost first.
 func overlap(topLeft, topRight, bottomLeft, bottomRight []int32, stride, n int) {
 	from := 0
 	if haveAVX2 && n >= 8 {
@@ -177,7 +178,8 @@ func unfold(a, b, c, d int32) (int32, int32, int32, int32) {
 	return a - c, b + d, d, c
 }
 
-// overlap4 filters a line of four values, two on each side of an edge between blocks, or the four in a corner of the image.
+// overlap4 filters a line of four values, two on each side of an edge between blocks, or the four in a corner of the
+// image.
 func overlap4(a, b, c, d int32) (int32, int32, int32, int32) {
 	a += d
 	b += c

@@ -11,13 +11,15 @@ type entry struct {
 
 type table [256]entry
 
-// alphabet has the codes of a set of symbols: in tables of which one is in use, with discriminants that say when to change it.
+// alphabet has the codes of a set of symbols: in tables of which one is in use, with discriminants that say when to
+// change it.
 type alphabet struct {
 	tables []*table
 	start  int8
 }
 
-// codes are those of an alphabet: in each string, separated by spaces, the codes of symbols 0, 1 …. Row i of deltas leads from table i to table i+1 and back.
+// codes are those of an alphabet: in each string, separated by spaces, the codes of symbols 0, 1 …. Row i of deltas
+// leads from table i to table i+1 and back.
 type codes struct {
 	start  int8
 	words  []string

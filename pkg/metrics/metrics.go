@@ -1,5 +1,6 @@
-// Package metrics writes and reads the quality metrics of a step of the workflow: one JSON file per step, in the form that linumpy's report
-// and stack read too. Numbers that JSON does not have, NaN and the infinities, are written as null.
+// Package metrics writes and reads the quality metrics of a step of the workflow: one JSON file per step, in the form
+// that linumpy's report and stack read too. Numbers that JSON does not have, NaN and the infinities, are written as
+// null.
 package metrics
 
 import (
@@ -78,8 +79,8 @@ func (s *Step) Note(name string, value any, description string) {
 	s.put(name, Metric{Value: value, Description: description, Status: Info})
 }
 
-// Judge adds a number, judged by limit if it is not nil. A number beyond a limit adds a line to Errors or Warnings. NaN is an error
-// if there is a limit.
+// Judge adds a number, judged by limit if it is not nil. A number beyond a limit adds a line to Errors or Warnings. NaN
+// is an error if there is a limit.
 func (s *Step) Judge(name string, value float64, unit, description string, limit *Limit) {
 	m := Metric{Value: value, Unit: unit, Description: description, Status: OK, judged: true}
 	if limit != nil {
@@ -140,8 +141,8 @@ func (s *Step) Status() Status {
 	return worst
 }
 
-// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell it
-// from another.
+// number returns a number as Python prints it, with three significant digits, or as many as a whole number has, or tell
+// it from another.
 func number(v, other float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))

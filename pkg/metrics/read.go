@@ -11,8 +11,8 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// Read reads the metrics of a step as strata or linumpy wrote them. Python's NaN and Infinity become null. name is the file's name in
-// errors, which begin with it and the line.
+// Read reads the metrics of a step as strata or linumpy wrote them. Python's NaN and Infinity become null. name is the
+// file's name in errors, which begin with it and the line.
 func Read(r io.Reader, name string) (*Step, error) {
 	b, err := smallfile.All(r, name)
 	if err != nil {

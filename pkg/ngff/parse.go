@@ -377,8 +377,8 @@ func checkInside(p string) error {
 	return nil
 }
 
-// parseTransforms reads a list of coordinate transformations: one scale, and perhaps one translation after it. A translation before the
-// scale is taken as the order says: the scale applies to it, too.
+// parseTransforms reads a list of coordinate transformations: one scale, and perhaps one translation after it. A
+// translation before the scale is taken as the order says: the scale applies to it, too.
 func parseTransforms(v value, rank int, f *findings) Transform { return parseSequence(v, rank, 0, f) }
 
 // maxSequences bounds how deep sequences of transformations lie in each other.

@@ -1,14 +1,15 @@
 package ngff
 
-// systems are the coordinate systems of a multiscale of NGFF 0.6 (RFC-5): each has axes, and transformations lead from one to another.
-// Those of the levels lead from their voxels to the intrinsic one, whose axes are the image's.
+// systems are the coordinate systems of a multiscale of NGFF 0.6 (RFC-5): each has axes, and transformations lead from
+// one to another. Those of the levels lead from their voxels to the intrinsic one, whose axes are the image's.
 type systems struct {
 	axes      value           // of the intrinsic system, or of a multiscale without systems
 	names     map[string]bool // nil: there are no systems, as before 0.6
 	intrinsic string
 }
 
-// parseSystems finds the image's axes: in the coordinate system that the first level leads to, or, before 0.6, in the multiscale.
+// parseSystems finds the image's axes: in the coordinate system that the first level leads to, or, before 0.6, in the
+// multiscale.
 func parseSystems(o object, version string, f *findings) systems {
 	s := systems{axes: o.get("axes")}
 	v := o.get("coordinateSystems")
@@ -95,7 +96,8 @@ func firstOutput(o object) string {
 	return name
 }
 
-// endpoint reads where a transformation begins or ends: an object with a name, a path, or both, or, in drafts, the bare text.
+// endpoint reads where a transformation begins or ends: an object with a name, a path, or both, or, in drafts, the bare
+// text.
 func endpoint(v value, member string, f *findings) (text string, ok bool) {
 	if v.kind() == "a string" {
 		f.bad(v.field, "a string (must be an object with a %s)", member)
@@ -108,8 +110,8 @@ func endpoint(v value, member string, f *findings) (text string, ok bool) {
 	return need(f, o.get(member), value.text)
 }
 
-// checkDataset reports what NGFF 0.6 asks of the transformation of a level: one, from its array to the intrinsic system. A reader can do
-// without.
+// checkDataset reports what NGFF 0.6 asks of the transformation of a level: one, from its array to the intrinsic
+// system. A reader can do without.
 func (s *systems) checkDataset(v value, path string, f *findings) {
 	n := len(f.list)
 	defer f.demote(n)

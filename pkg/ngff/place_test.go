@@ -11,7 +11,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// centroid is the centre of mass of a level, in the unit of its scale, by its metadata. The border of what no value falls on is zero.
+// centroid is the centre of mass of a level, in the unit of its scale, by its metadata. The border of what no value
+// falls on is zero.
 func centroid(t *testing.T, l *Level) (c [3]float64) {
 	t.Helper()
 	shape := l.Array.Shape()

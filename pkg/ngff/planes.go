@@ -151,8 +151,8 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Made returns a writer of the same image to which the caller gives the planes of level 0, as by [CreateMadePlanes], in place
-// of w. It returns w and false if planes have been written.
+// Made returns a writer of the same image to which the caller gives the planes of level 0, as by [CreateMadePlanes], in
+// place of w. It returns w and false if planes have been written.
 func (w *PlaneWriter) Made() (made *PlaneWriter, ok bool) {
 	if w.came > 0 || w.failed != nil {
 		return w, false
@@ -164,8 +164,8 @@ func (w *PlaneWriter) Made() (made *PlaneWriter, ok bool) {
 	return &m, true
 }
 
-// Bytes returns the memory that the writer needs: weights between levels, levels that wait to become chunks, sums of planes, and
-// scratch of its workers (without that of codecs).
+// Bytes returns the memory that the writer needs: weights between levels, levels that wait to become chunks, sums of
+// planes, and scratch of its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
 	sum, each := 0, 0
 	for _, l := range w.levels {

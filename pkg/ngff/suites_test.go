@@ -28,8 +28,8 @@ func init() {
 	}
 }
 
-// The specification's own cases: what is valid has no errors, and what is not has at least one; in the strict suites, what is only
-// recommended counts, too. testdata/suites.py renews them.
+// The specification's own cases: what is valid has no errors, and what is not has at least one; in the strict suites,
+// what is only recommended counts, too. testdata/suites.py renews them.
 func TestSuites(t *testing.T) {
 	file, err := os.Open("testdata/suites.json.gz")
 	if err != nil {

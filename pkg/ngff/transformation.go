@@ -1,7 +1,7 @@
 package ngff
 
-// checkTransformation reports what NGFF 0.6 forbids of a coordinate transformation of any type (specification, coordinateTransformations).
-// It is for Validate: readers apply scales and translations alone.
+// checkTransformation reports what NGFF 0.6 forbids of a coordinate transformation of any type (specification,
+// coordinateTransformations). It is for Validate: readers apply scales and translations alone.
 func checkTransformation(v value, depth int, f *findings) {
 	o, ok := need(f, v, value.object)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Open refuses sizes that no microscope has, of any level, and Validate reports them. Axes that are no lengths have any scale,
-// and a scale without a unit is what it was.
+// Open refuses sizes that no microscope has, of any level, and Validate reports them. Axes that are no lengths have any
+// scale, and a scale without a unit is what it was.
 func TestVoxelSizes(t *testing.T) {
 	const third = `"type":"space","unit":"micrometer"`
 	levels := func(first, second, whole string) string {

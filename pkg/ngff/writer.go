@@ -48,8 +48,8 @@ func Create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	return w, nil
 }
 
-// Describe returns the image that [Create] makes of a spec as it is before it has voxels: its metadata are those of the written image,
-// and its arrays are empty. It lies in memory; messages call it by the spec's name.
+// Describe returns the image that [Create] makes of a spec as it is before it has voxels: its metadata are those of the
+// written image, and its arrays are empty. It lies in memory; messages call it by the spec's name.
 func Describe(ctx context.Context, spec ImageSpec) (*Image, error) {
 	st := described{store.Memory(), spec.Name}
 	w, err := create(ctx, st, "", spec)

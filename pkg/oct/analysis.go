@@ -6,8 +6,8 @@ import (
 	"strata/pkg/ngff"
 )
 
-// Analysis describes the pyramid of a volume for analysis: its levels have the physical voxel sizes that an atlas or a script asks for
-// (stages specification, "Analysis pyramid").
+// Analysis describes the pyramid of a volume for analysis: its levels have the physical voxel sizes that an atlas or a
+// script asks for (stages specification, "Analysis pyramid").
 type Analysis struct {
 	PyramidResolutions []float64 // voxel sizes of the levels, in µm
 	MakeIsotropic      bool      // the same size along all axes; otherwise voxels keep their proportions
@@ -22,9 +22,9 @@ func DefaultAnalysis() Analysis {
 // AnalysisChunk is the default shape of chunks. It has few planes, since whole planes wait in memory.
 var AnalysisChunk = []int{8, 256, 256}
 
-// Check returns an error if the memory does not hold a plane of each level of a volume's pyramid and the weights that make them, as after wrong
-// voxel sizes. It compares sizes and allocates nothing. shape and voxel (µm) are those of the volume, or of a part of it, and what names it in the
-// message.
+// Check returns an error if the memory does not hold a plane of each level of a volume's pyramid and the weights that
+// make them, as after wrong voxel sizes. It compares sizes and allocates nothing. shape and voxel (µm) are those of the
+// volume, or of a part of it, and what names it in the message.
 func (a Analysis) Check(shape []int, voxel [3]float64, what string, layout Layout, res *Resources) error {
 	levels := a.levels(shape, voxel, layout)
 	if len(levels) == 0 {

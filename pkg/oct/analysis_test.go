@@ -20,8 +20,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A pyramid from voxels of any size is refused before anything is made of it, if the memory does not hold it; otherwise its writer counts what it
-// takes, weights included.
+// A pyramid from voxels of any size is refused before anything is made of it, if the memory does not hold it; otherwise
+// its writer counts what it takes, weights included.
 func TestAnalysisBudget(t *testing.T) {
 	a := DefaultAnalysis()
 	layout := Layout{Levels: 9}
@@ -73,7 +73,8 @@ func TestAnalysisBudget(t *testing.T) {
 	}
 }
 
-// Positions in micrometres that a voxel size turns into more pixels than a number holds, or than any slice has, are refused.
+// Positions in micrometres that a voxel size turns into more pixels than a number holds, or than any slice has, are
+// refused.
 func TestRecordFar(t *testing.T) {
 	for _, c := range []struct {
 		voxel, x float64

@@ -10,7 +10,8 @@ type Coming struct {
 	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are
 	// first called.
 	First time.Duration
-	// Piece is the longest that a piece of work is expected to take there after that, from when it is taken until it is written.
+	// Piece is the longest that a piece of work is expected to take there after that, from when it is taken until it is
+	// written.
 	Piece time.Duration
 	// Alone is how long the CPU is expected to take for all of the work.
 	Alone time.Duration
@@ -54,8 +55,8 @@ func (c *Coming) Known() <-chan struct{} {
 	return c.known
 }
 
-// Late reports whether the CPU, which has done a part of some work in the given time, will have done all of it before the device
-// would have done its first pieces. Before it has done any, it is taken to be as fast as expected.
+// Late reports whether the CPU, which has done a part of some work in the given time, will have done all of it before
+// the device would have done its first pieces. Before it has done any, it is taken to be as fast as expected.
 func (c *Coming) Late(done, all int, took time.Duration) bool {
 	whole := float64(c.Alone)
 	if done > 0 {

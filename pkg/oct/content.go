@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Content notes whether voxels show anything, that is whether two of them differ. It is safe for concurrent use, and costs nothing once two
-// differ.
+// Content notes whether voxels show anything, that is whether two of them differ. It is safe for concurrent use, and
+// costs nothing once two differ.
 type Content struct {
 	differ atomic.Bool
 	mu     sync.Mutex

@@ -174,8 +174,8 @@ type Gate struct {
 	hands *work.Hands  // processors without a worker
 }
 
-// Gate returns the gate for a number of workers, and the context in which they work: processors that have no worker, for want of
-// memory or of pieces, help those that can split their pieces ([work.Split]).
+// Gate returns the gate for a number of workers, and the context in which they work: processors that have no worker,
+// for want of memory or of pieces, help those that can split their pieces ([work.Split]).
 func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	g := &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
 	if c.cores > 0 {

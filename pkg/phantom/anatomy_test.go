@@ -7,8 +7,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// A slice with anatomy has layers in the cortex, white matter below it, tracts in the grey matter under that, and vessels;
-// the agarose around it is as it was.
+// A slice with anatomy has layers in the cortex, white matter below it, tracts in the grey matter under that, and
+// vessels; the agarose around it is as it was.
 func TestAnatomy(t *testing.T) {
 	c := small().Ideal()
 	c.Slices, c.Relief, c.Texture, c.Attenuation, c.Agarose, c.Water = 1, 0, 0, 0, 0.2, 0

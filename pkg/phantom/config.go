@@ -1,11 +1,12 @@
 // Package phantom generates serial-sectioning OCT acquisitions with known ground truth.
 //
 // A [Specimen] is one virtual block of tissue: a random texture, and on demand an anatomy of layers, tracts and
-// vessels, defined at every point of space, so that any part can be recomputed without storing it. A virtual microscope images it slice by slice, tile by tile, and
-// adds the effects of real ones: a curved focal plane, a flat-field, a beam with a focus, speckle, attenuation, water above the
-// tissue, agarose around it, stage rotation and jitter, motor shifts between slices, rotated and missing slices. A number in [Config]
-// switches each effect off. Slices are written as mosaic grids ([Specimen.WriteMosaic]), slide scans ([Specimen.WriteCZI]) or raw
-// tiles ([Specimen.WriteRaw]) with the way back of the scanning mirror and the positions of a stage that may lose its home.
+// vessels, defined at every point of space, so that any part can be recomputed without storing it. A virtual microscope
+// images it slice by slice, tile by tile, and adds the effects of real ones: a curved focal plane, a flat-field, a beam
+// with a focus, speckle, attenuation, water above the tissue, agarose around it, stage rotation and jitter, motor
+// shifts between slices, rotated and missing slices. A number in [Config] switches each effect off. Slices are written
+// as mosaic grids ([Specimen.WriteMosaic]), slide scans ([Specimen.WriteCZI]) or raw tiles ([Specimen.WriteRaw]) with
+// the way back of the scanning mirror and the positions of a stage that may lose its home.
 //
 // [Specimen.RenderTile] computes the voxels of one tile and needs no more memory than they take;
 // [Specimen.RenderTruth] computes any box of a slice as an ideal microscope would see it. Both depend on the

@@ -104,8 +104,8 @@ func (s *Specimen) WriteRaw(ctx context.Context, dir string, slice int, f Files)
 	})
 }
 
-// frames fills out, of shape (frame, A-line, z), with a tile of shape (z, y, x). After the A-lines of the image come those
-// of the mirror's way back, which sees them again, backwards, faster and darker; then all are rolled.
+// frames fills out, of shape (frame, A-line, z), with a tile of shape (z, y, x). After the A-lines of the image come
+// those of the mirror's way back, which sees them again, backwards, faster and darker; then all are rolled.
 func (s *Specimen) frames(out, tile []float32) {
 	c := &s.cfg
 	nz, ny, nx := c.Tile[0], c.Tile[1], c.Tile[2]

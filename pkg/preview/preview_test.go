@@ -401,7 +401,8 @@ func TestMaxSize(t *testing.T) {
 	}
 }
 
-// A picture has a size whatever the proportions of voxels are: files are refused before, numbers of a program's own are not.
+// A picture has a size whatever the proportions of voxels are: files are refused before, numbers of a program's own are
+// not.
 func TestSizeOfAnyProportions(t *testing.T) {
 	for _, size := range [][3]float64{{1, 1, 1e-300}, {1e-300, 1, 1}, {1e300, 1e-300, 1}, {1e6, 1e-3, 1e-3}, {5e-324, 1, 1e6}} {
 		v := &volume{}

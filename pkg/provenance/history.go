@@ -38,6 +38,7 @@ type History struct {
 const (
 	Made    = "made"    // by a run that is known
 	Source  = "source"  // no run is known that made it: raw data, or of another program
+	Folder  = "folder"  // of files that runs made, which are its inputs
 	Missing = "missing" // it is not there any more
 	Unseen  = "unseen"  // it could not be looked at
 )
@@ -129,9 +130,11 @@ func (h *History) conclude() {
 	}
 	h.Stale = len(h.Images) > 0 && h.Images[0].Stale
 	var runs []methods.Run
+	said := map[string]bool{}
 	for _, im := range order {
-		if im.Run != nil {
-			runs = append(runs, im.Run.said)
+		if r := im.Run; r != nil && (r.Record == "" || !said[r.Record]) { // a run may have made several images
+			runs = append(runs, r.said)
+			said[r.Record] = true
 		}
 	}
 	h.Methods = methods.Of(runs)

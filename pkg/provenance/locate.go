@@ -15,8 +15,8 @@ const (
 	exactPath // the path leads there from the folder in which the run was started
 )
 
-// producer returns the output of the record that made what lies at a place; nil if there is none. Of several records it is
-// the latest, and with before the latest that is earlier than that.
+// producer returns the output of the record that made what lies at a place; nil if there is none. Of several records it
+// is the latest, and with before the latest that is earlier than that.
 func (t *tracer) producer(place string, s state, before *entry) *output {
 	var best *output
 	bestFit, id := noFit, identity(place)
@@ -62,8 +62,8 @@ func alike(d record.Dataset, s state) bool {
 	return d.Bytes > 0 && d.Bytes == s.bytes && slices.Equal(d.Shape, s.shape) && d.DType == s.dtype
 }
 
-// locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one: the
-// workflow's inputs are links in folders that may be removed, to results that are published.
+// locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one:
+// the workflow's inputs are links in folders that may be removed, to results that are published.
 func (t *tracer) locate(ctx context.Context, e *entry, d record.Dataset) (place string, moved bool) {
 	guess, places := "", e.places(d.Path.Reveal())
 	for i, p := range places {
@@ -86,8 +86,8 @@ func (t *tracer) locate(ctx context.Context, e *entry, d record.Dataset) (place 
 	return places[0], false
 }
 
-// published returns where an output lies, or lay, that is an input of a record: that of the latest earlier record that has
-// its name, shape, type and size. It is "" if there is no such record.
+// published returns where an output lies, or lay, that is an input of a record: that of the latest earlier record that
+// has its name, shape, type and size. It is "" if there is no such record.
 func (t *tracer) published(ctx context.Context, e *entry, d record.Dataset) (place string) {
 	var best *entry
 	for _, o := range t.records.byName[nameOf(d.Path.Reveal())] {

@@ -53,7 +53,7 @@ func newLibrary() *library {
 // recordFolder is the folder in which the workflow keeps the records of a run.
 const recordFolder = "reports"
 
-// near reads the records near a file: beside it, in the folder above, and in folders "reports" up to three levels above.
+// near reads the records near a file: beside it, in the folder above, and in folders "reports" up to three levels up.
 func (l *library) near(ctx context.Context, place string) error {
 	if isRemote(place) {
 		return errors.Join(l.folder(ctx, "."), l.folder(ctx, recordFolder))

@@ -3,6 +3,7 @@ package provenance
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,8 +64,8 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 	return s
 }
 
-// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, before is that
-// run: the image is what it was before.
+// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, before is
+// that run: the image is what it was before.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
 	key := identity(place)
 	if before != nil {
@@ -101,8 +102,52 @@ func (t *tracer) follow(ctx context.Context, place string, before *entry, depth 
 		return im, t.recorded(ctx, im, place, s, made, before != nil, depth)
 	case s.made != nil && before == nil:
 		return im, t.named(ctx, im, s.made, place, depth)
+	case s.there && s.metadata == "" && !isRemote(place):
+		return im, t.folder(ctx, im, place, depth)
 	}
 	return im, nil
+}
+
+// mostEntries is the maximum number of files in a folder of inputs that are followed.
+const mostEntries = 4096
+
+// folder follows what runs have written into a folder that is an input, such as that of all transforms.
+func (t *tracer) folder(ctx context.Context, im *Image, place string, depth int) error {
+	f, err := os.Open(place)
+	if err != nil {
+		return ctx.Err() // look said so
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(mostEntries) // a file has none
+	slices.Sort(names)
+	for _, name := range names {
+		p := filepath.Join(place, name)
+		if err := t.records.near(ctx, identity(p)); err != nil {
+			return err
+		}
+		if t.producer(p, t.stateOf(ctx, p), nil) == nil {
+			continue
+		}
+		if t.full(im, depth) {
+			return nil
+		}
+		in, err := t.follow(ctx, p, nil, depth+1)
+		if err != nil {
+			return err
+		}
+		im.Kind = Folder
+		im.Inputs = append(im.Inputs, in.ID)
+	}
+	return nil
+}
+
+// full reports whether a history may have no more images, and notes this.
+func (t *tracer) full(im *Image, depth int) bool {
+	if len(t.history.Images) < mostImages && depth < mostDepth {
+		return false
+	}
+	im.problem(Limit, fmt.Sprintf("the history goes on: at most %d images in %d steps are followed", mostImages, mostDepth), nil)
+	return true
 }
 
 // image adds an image to the history.
@@ -148,8 +193,7 @@ func (t *tracer) recorded(ctx context.Context, im *Image, place string, s state,
 			continue
 		}
 		seen[name] = true
-		if len(t.history.Images) >= mostImages || depth >= mostDepth {
-			im.problem(Limit, fmt.Sprintf("the history goes on: at most %d images in %d steps are followed", mostImages, mostDepth), nil)
+		if t.full(im, depth) {
 			return nil
 		}
 		if err := t.input(ctx, im, place, made, d, depth); err != nil {
@@ -185,8 +229,8 @@ func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, 
 	return nil
 }
 
-// changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The modification
-// time of an input that was moved, or copied, tells nothing.
+// changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The
+// modification time of an input that was moved, or copied, tells nothing.
 func changed(e *entry, d record.Dataset, s state, by *Run, moved bool) string {
 	switch {
 	case d.Metadata != "" && s.metadata != "" && d.Metadata != s.metadata:
@@ -214,8 +258,7 @@ func (t *tracer) named(ctx context.Context, im *Image, p *record.Provenance, pla
 	im.Run = &Run{Program: text(p.Program), Command: text(said.Sub), Version: text(p.Version), Arguments: texts(p.Command[min(1, len(p.Command)):], mostWords), Warnings: []string{}, said: said}
 	im.problem(NoRecord, "only the image itself names the run; when, how long and its warnings are not known", nil)
 	for _, name := range p.Inputs {
-		if len(t.history.Images) >= mostImages || depth >= mostDepth {
-			im.problem(Limit, fmt.Sprintf("the history goes on: at most %d images in %d steps are followed", mostImages, mostDepth), nil)
+		if t.full(im, depth) {
 			return nil
 		}
 		at := t.byName(ctx, filepath.Base(name), place)
@@ -235,8 +278,8 @@ func (t *tracer) named(ctx context.Context, im *Image, p *record.Provenance, pla
 	return nil
 }
 
-// byName returns where an input lies of which the image at a place has only the name: beside that, or where the only record
-// of an output of that name has it. It is "" if nothing tells.
+// byName returns where an input lies of which the image at a place has only the name: beside that, or where the only
+// record of an output of that name has it. It is "" if nothing tells.
 func (t *tracer) byName(ctx context.Context, name, place string) string {
 	if isRemote(place) {
 		return ""

@@ -11,7 +11,8 @@ import (
 
 const sliceTable = "slice_id,use,exclude_reason,quality_score,interpolated,fault,fault_reason\n"
 
-// Bad slices are named with what became of them, by the tables of a run: one says what is bad, another what was interpolated.
+// Bad slices are named with what became of them, by the tables of a run: one says what is bad, another what was
+// interpolated.
 func TestBadSlices(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"slice_config/slice_config.csv": "slice_id,use,exclude_reason\n0,false,first_slice_excluded\n1,true,\n2,true,\n",

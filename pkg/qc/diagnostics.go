@@ -97,7 +97,8 @@ func diagnosed(paths []string) (out []found, err error) {
 	return out, nil
 }
 
-// below adds what lies in a folder, and in folders of it down to a depth; links to folders are followed, as engines make them.
+// below adds what lies in a folder, and in folders of it down to a depth; links to folders are followed, as engines
+// make them.
 func below(root, name, shown string, depth int, out *[]found) error {
 	entries, err := os.ReadDir(filepath.Join(root, name))
 	if err != nil {

@@ -24,16 +24,16 @@ type join struct {
 // registered is the source of an overlap that stack took from the registration of the pair.
 const registered = "registration"
 
-// registered reports whether the overlap of a match is that of its registration: by the decisions or, without them, by the correlation of 1 that
-// no planes have.
+// registered reports whether the overlap of a match is that of its registration: by the decisions or, without them, by
+// the correlation of 1 that no planes have.
 func (r *Report) registered(m registration.Match) bool {
 	return slices.ContainsFunc(r.Decisions, func(d registration.Decision) bool {
 		return d.Fixed == m.Fixed && d.Slice == m.Moving && d.OverlapSource == registered
 	}) || len(r.Decisions) == 0 && m.Correlation == 1
 }
 
-// measured reports whether a correlation in stack's tables was measured: 0 stands for none, and so does 1 for registered pairs in the tables of
-// linumpy and of stack up to version 0.10.
+// measured reports whether a correlation in stack's tables was measured: 0 stands for none, and so does 1 for
+// registered pairs in the tables of linumpy and of stack up to version 0.10.
 func measured(correlation float64, registered bool) bool {
 	return webpage.Finite(correlation) && correlation != 0 && !(registered && correlation == 1)
 }

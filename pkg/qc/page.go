@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"strata/pkg/pattern"
+	"strata/pkg/provenance/methods"
 	"strata/pkg/webpage"
 )
 
@@ -57,6 +58,7 @@ type view struct {
 
 	Comparisons *table
 	Diagnostics group
+	Methods     methods.Text
 }
 
 // Tool returns the name of the program that makes the page.
@@ -143,7 +145,7 @@ func (r *Report) view() *view {
 	v.Curves = r.mapPlots()
 	v.Groups = groups(r.Previews)
 	v.Comparisons, v.Diagnostics = r.comparisonTable(), group{Pictures: r.Diagnosed}
-	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
+	v.Key, v.Subtitle, v.Methods = r.keyFigures(), r.subtitle(), r.methods()
 	for _, s := range []struct {
 		section
 		there bool
@@ -159,6 +161,7 @@ func (r *Report) view() *view {
 		{section{"diagnostics", "Diagnostics"}, r.hasDiagnostics()},
 		{section{"steps", "Metrics"}, len(v.Steps) > 0},
 		{section{"stages", "Stages"}, v.Stages != nil || v.Engine != nil},
+		{section{"methods", "Methods"}, v.Methods.Paragraph != ""},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
 		if s.there {
@@ -212,6 +215,17 @@ func groups(all []*Picture) []group {
 
 // Lead reports whether a picture shows the result and not one slice.
 func (p *Picture) Lead() bool { return strings.HasPrefix(p.Name, "volume") }
+
+// methods returns the paragraph for a paper, of the runs that wrote something.
+func (r *Report) methods() methods.Text {
+	var runs []methods.Run
+	for _, run := range r.Runs {
+		if run.ExitCode == 0 {
+			runs = append(runs, methods.FromRecord(run.Record))
+		}
+	}
+	return methods.Of(runs)
+}
 
 func (r *Report) subtitle() string {
 	var parts []string

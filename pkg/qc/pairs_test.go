@@ -62,7 +62,8 @@ func drawn(t *testing.T, s *stitch.Result) *Facts {
 	return f
 }
 
-// Each pair has the colour of its residual, what contradicts others or lies too far has a mark, and what says nothing is grey.
+// Each pair has the colour of its residual, what contradicts others or lies too far has a mark, and what says nothing
+// is grey.
 func TestPairMap(t *testing.T) {
 	of := []struct {
 		residual float64

@@ -158,7 +158,8 @@ func shrink(img image.Image, most int) image.Image {
 	return dst
 }
 
-// quick compresses pictures that are made for the page. Of a long run nearly all become JPEGs, since there is no room for more.
+// quick compresses pictures that are made for the page. Of a long run nearly all become JPEGs, since there is no room
+// for more.
 var quick = png.Encoder{CompressionLevel: png.BestSpeed}
 
 // encode stores an image as PNG.

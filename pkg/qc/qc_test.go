@@ -779,3 +779,23 @@ func TestPreviewsAreNoProjections(t *testing.T) {
 		t.Errorf("%q", r.Problems)
 	}
 }
+
+// The page has the paragraph for a paper, of the runs that succeeded.
+func TestMethods(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"reports/a.stitch.json": `{"tool":"stitch","version":"1.2.0","settings":[{"name":"overlap","value":"<b>0.1</b>"}]}`,
+		"reports/b.crop.json":   `{"tool":"crop","version":"1.2.0","exit_code":1}`,
+	})
+	page := write(t, load(t, Sources{Run: dir}))
+	for _, want := range []string{`<a href="#methods">Methods</a>`, `<section id="methods">`, "Tiles were stitched into slices [3] (stitch; overlap &lt;b&gt;0.1&lt;/b&gt;).", "<li>Kuglin"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %s", want)
+		}
+	}
+	if strings.Contains(page, "cropped to a depth") {
+		t.Error("the methods have a run that failed")
+	}
+	if page := write(t, load(t, Sources{Run: tree(t, map[string]string{"reports/a.view.json": `{"tool":"view"}`})})); strings.Contains(page, `id="methods"`) {
+		t.Error("there are methods of nothing")
+	}
+}

@@ -18,8 +18,8 @@ import (
 	"strata/pkg/webpage"
 )
 
-// asRecorded leaves out of the tables of shifts those that were found and are copies of a repaired one, such as the copy that the workflow
-// puts beside its volume, or of another one in the list.
+// asRecorded leaves out of the tables of shifts those that were found and are copies of a repaired one, such as the
+// copy that the workflow puts beside its volume, or of another one in the list.
 func asRecorded(ctx context.Context, tables, cleaned []found) (left []found) {
 	seen := map[string]bool{}
 	for _, f := range cleaned {

@@ -12,7 +12,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// glitched are the shifts of a series with a glitch of 2 mm at slice 4, as shifts clean finds, and a real jump that it leaves.
+// glitched are the shifts of a series with a glitch of 2 mm at slice 4, as shifts clean finds, and a real jump that it
+// leaves.
 const glitched = shifts + "0,1,0,0,0.02,-0.01\n1,2,0,0,0.01,0.02\n2,3,0,0,0.03,0\n3,4,0,0,2.0,0.01\n4,5,0,0,-1.98,0\n5,6,0,0,0.02,0.01\n6,7,0,0,0.9,0.01\n"
 
 // repairedRun is a run's folder with what shifts clean and analyze write, in the places where the workflow publishes it.

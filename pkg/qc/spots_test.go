@@ -34,7 +34,8 @@ func stacked(arguments ...address.Address) *Report {
 	return r
 }
 
-// The joins of a page are marked with the two slices as stack laid them on each other, and with their plane in the volume.
+// The joins of a page are marked with the two slices as stack laid them on each other, and with their plane in the
+// volume.
 func TestJoinSpots(t *testing.T) {
 	places := func(r *Report) (out []string) {
 		var page bytes.Buffer
@@ -87,7 +88,8 @@ func TestJoinSpots(t *testing.T) {
 	same("no records", places(r), "", "", "")
 }
 
-// Seams lie in the middle of the overlap of their tiles, in the slice that was stitched and, moved, in that on the canvas.
+// Seams lie in the middle of the overlap of their tiles, in the slice that was stitched and, moved, in that on the
+// canvas.
 func TestSeamSpots(t *testing.T) {
 	file := func(name string, height int) *Facts {
 		f := &Facts{Name: name, Values: map[string]string{}}

@@ -59,8 +59,8 @@ func (r *Report) loadSteps(ctx context.Context, list []found) error {
 	return nil
 }
 
-// stepSubject returns what a file of metrics is about: its name without the ending, or that of its folder where all files of a step have one
-// name.
+// stepSubject returns what a file of metrics is about: its name without the ending, or that of its folder where all
+// files of a step have one name.
 func stepSubject(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), metricsEnding)
 	folder := filepath.Base(filepath.Dir(file))
@@ -280,7 +280,8 @@ func (r *Report) stepNotices(add func(grade, where, run, do, format string, args
 	}
 }
 
-// adviceOn returns what to do about a warning of a program: what is known of its text, or that of the step whose metrics say the same.
+// adviceOn returns what to do about a warning of a program: what is known of its text, or that of the step whose
+// metrics say the same.
 func (r *Report) adviceOn(text, tool string) string {
 	if do := knownAdvice(text); do != "" {
 		return do

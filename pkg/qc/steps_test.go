@@ -12,7 +12,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// Metrics of steps by either tool are grouped in the order of the workflow, with what is beyond a limit among the warnings.
+// Metrics of steps by either tool are grouped in the order of the workflow, with what is beyond a limit among the
+// warnings.
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, text []byte) {

@@ -62,7 +62,8 @@ func whole(n int) cell { return text(strconv.Itoa(n)) }
 // fixed returns a cell of a number with so many digits after the point.
 func fixed(v float64, digits int) cell { return number(v, strconv.FormatFloat(v, 'f', digits, 64)) }
 
-// columnsOf returns columns of these names; "NAME|n" is one of numbers, "NAME|n|UNIT" one that is in a unit in the CSV file.
+// columnsOf returns columns of these names; "NAME|n" is one of numbers, "NAME|n|UNIT" one that is in a unit in the CSV
+// file.
 func columnsOf(names ...string) (out []column) {
 	for _, n := range names {
 		name, rest, isNumber := strings.Cut(n, "|n")

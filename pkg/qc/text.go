@@ -9,7 +9,8 @@ import (
 	"strata/pkg/webpage"
 )
 
-// WriteText writes the report as text: the verdict, messages, bad slices, metrics of steps and times, without tables and pictures.
+// WriteText writes the report as text: the verdict, messages, bad slices, metrics of steps and times, without tables
+// and pictures.
 func (r *Report) WriteText(w io.Writer) error {
 	v := r.view()
 	out := bufio.NewWriter(w)

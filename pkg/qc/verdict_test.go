@@ -150,7 +150,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// A registered pair has register's correlation or a dash, never the 1 of older tables, and is good or bad by register's own verdict.
+// A registered pair has register's correlation or a dash, never the 1 of older tables, and is good or bad by register's
+// own verdict.
 func TestRegisteredJoins(t *testing.T) {
 	decided := func(slice int, source, correlation string) registration.Decision {
 		return registration.Decision{Fixed: slice - 1, Slice: slice, TransformLoaded: true, OverlapSource: source, Correlation: correlation, Overlap: 7}

@@ -40,9 +40,9 @@ const (
 	galvoMean  = 20 // mean of a tile below which it says nothing
 )
 
-// DetectGalvo looks for the mirror's way back in up to five tiles from the middle of a slice. info returns the settings of
-// tile i, such as [Tile.Info] of it. A slice whose tiles have no extra A-lines, or are too dark, has the zero value. It is
-// the most confident answer of a tile, less confident if few of the others agree.
+// DetectGalvo looks for the mirror's way back in up to five tiles from the middle of a slice. info returns the settings
+// of tile i, such as [Tile.Info] of it. A slice whose tiles have no extra A-lines, or are too dark, has the zero value.
+// It is the most confident answer of a tile, less confident if few of the others agree.
 func DetectGalvo(ctx context.Context, s Slice, info func(i int) (Info, error), o GalvoOptions) (Galvo, error) {
 	pick := galvoPick(len(s.Tiles))
 	found := make([]Galvo, len(pick))
@@ -133,8 +133,8 @@ func CameraShift(aip []float32, lines int) int {
 	return at % lines
 }
 
-// RollCamera rolls the average intensity of a tile so that the given A-line comes first, and replaces the first one of the
-// first frame, where the camera began, by its neighbour.
+// RollCamera rolls the average intensity of a tile so that the given A-line comes first, and replaces the first one of
+// the first frame, where the camera began, by its neighbour.
 func RollCamera(aip []float32, lines, shift int) {
 	rolled := make([]float32, lines)
 	for at := 0; at < len(aip); at += lines {

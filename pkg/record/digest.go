@@ -101,8 +101,8 @@ func unchanged(r io.Reader, _ string) (io.Reader, error) { return r, nil }
 // metricsBegin are the first bytes of a file of metrics as package metrics writes it.
 const metricsBegin = "{\n  \"step_name\": "
 
-// settled returns a file without what differs between two runs that are the same: of metrics, JSON in which members are sorted,
-// without the time and the paths of input and output.
+// settled returns a file without what differs between two runs that are the same: of metrics, JSON in which members are
+// sorted, without the time and the paths of input and output.
 func settled(r io.Reader, name string) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if begin, err := buffered.Peek(len(metricsBegin)); err != nil || string(begin) != metricsBegin {

@@ -151,8 +151,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The digest of metrics is that of what a run found: another time or place gives the same, another number does not. What version
-// 0.10.0 noted is recognised.
+// The digest of metrics is that of what a run found: another time or place gives the same, another number does not.
+// What version 0.10.0 noted is recognised.
 func TestDigestOfMetrics(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/units"
 )
 
-// String returns the shape, data type, voxel size and levels of a dataset in words: "20 × 512 × 512 float32, 10 × 2 × 2 µm,
-// 6 levels"; "" where it has none of them.
+// String returns the shape, data type, voxel size and levels of a dataset in words: "20 × 512 × 512 float32, 10 × 2 × 2
+// µm, 6 levels"; "" where it has none of them.
 func (d *Dataset) String() string {
 	var parts []string
 	if len(d.Shape) > 0 {
@@ -23,8 +23,8 @@ func (d *Dataset) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Layout returns how a dataset is stored, in words: "chunks 64 × 64 × 64, shards 256 × 256 × 256, codecs bytes, zstd, Zarr format 3";
-// "" where it has no chunks.
+// Layout returns how a dataset is stored, in words: "chunks 64 × 64 × 64, shards 256 × 256 × 256, codecs bytes, zstd,
+// Zarr format 3"; "" where it has no chunks.
 func (d *Dataset) Layout() string {
 	if len(d.Chunks) == 0 {
 		return ""

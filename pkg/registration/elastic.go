@@ -20,8 +20,8 @@ const (
 	maxDisplacement = 1e6
 )
 
-// WriteElastic writes displacements of a plane as an ITK transform file with a two-dimensional BSplineTransform of order 3, in pixels: all
-// displacements along x, then those along y, to a millionth of a pixel.
+// WriteElastic writes displacements of a plane as an ITK transform file with a two-dimensional BSplineTransform of
+// order 3, in pixels: all displacements along x, then those along y, to a millionth of a pixel.
 func WriteElastic(w io.Writer, e *bspline.Warp) error {
 	list := func(precision int, all ...float64) string {
 		words := make([]string, len(all))

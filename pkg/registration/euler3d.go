@@ -9,8 +9,8 @@ import (
 	"strata/pkg/filter/mattes"
 )
 
-// WriteEuler3D writes a rigid transform as an ITK transform file, in mm: an Euler3DTransform, which maps points of the fixed image to the
-// moving one.
+// WriteEuler3D writes a rigid transform as an ITK transform file, in mm: an Euler3DTransform, which maps points of the
+// fixed image to the moving one.
 func WriteEuler3D(w io.Writer, e *mattes.Euler) error {
 	list := func(all ...float64) string {
 		var words []string

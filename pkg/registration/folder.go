@@ -187,8 +187,8 @@ func (p *Pair) readElastic(ctx context.Context, transformed bool, warnings *[]st
 	})
 }
 
-// stranger says why a file of the pair's folder is not the one that its metrics describe; "" if it is, or if the metrics name no
-// files.
+// stranger says why a file of the pair's folder is not the one that its metrics describe; "" if it is, or if the
+// metrics name no files.
 func (p *Pair) stranger(ctx context.Context, path string) string {
 	if path == "" || p.Metrics == nil || p.Metrics.Files == nil {
 		return ""
@@ -204,8 +204,8 @@ func (p *Pair) stranger(ctx context.Context, path string) string {
 	return "" // what cannot be read is an error elsewhere
 }
 
-// file returns the path of a file: the one that the metrics name, else that of the usual name, else the first with a part of it and the
-// extension; "" where there is none.
+// file returns the path of a file: the one that the metrics name, else that of the usual name, else the first with a
+// part of it and the extension; "" where there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)
 	if err != nil {

@@ -25,8 +25,8 @@ type Placement struct {
 	Placed Placed `json:"transform"`
 }
 
-// Placed is a transform of pixels (x, y) of the fixed slice to pixels of the moving one, a rotation about a centre and a translation, and the
-// planes that lie on each other.
+// Placed is a transform of pixels (x, y) of the fixed slice to pixels of the moving one, a rotation about a centre and
+// a translation, and the planes that lie on each other.
 type Placed struct {
 	Angle   float64 `json:"angle"` // radians
 	TX      float64 `json:"tx"`

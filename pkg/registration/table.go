@@ -135,8 +135,8 @@ func readRows[T any](open func(io.Reader, string, ...string) (*table, error), r 
 // sliceID is where the number of a slice goes.
 type sliceID struct{ *int }
 
-// read reads fields of the row, in this order, by what they go into: a [sliceID], an *int (a whole number from 0 on), a *float64, or a
-// *bool, which is false for an empty field.
+// read reads fields of the row, in this order, by what they go into: a [sliceID], an *int (a whole number from 0 on), a
+// *float64, or a *bool, which is false for an empty field.
 func (t *table) read(columns []string, into ...any) (err error) {
 	for i, column := range columns {
 		switch dst := into[i].(type) {
@@ -195,7 +195,8 @@ func (t *table) number(column string) (float64, error) {
 	return v, nil
 }
 
-// farthest bounds the numbers of all files: positions and shifts in any unit beyond it are mistakes, with which whole numbers would overflow.
+// farthest bounds the numbers of all files: positions and shifts in any unit beyond it are mistakes, with which whole
+// numbers would overflow.
 const farthest = 1e12
 
 // number reads a finite number of at most [farthest], either way.

@@ -27,9 +27,9 @@ func ByHierarchy(ctx context.Context) atomic.Foreign {
 	return func(dir string) (string, error) { return Hierarchy(ctx, dir) }
 }
 
-// Hierarchy returns a description of the first entry of a folder that is not part of the Zarr image or array there: metadata documents,
-// chunks of the levels of its pyramid, and further groups and arrays that strata's record in the image names. An empty
-// folder holds nothing foreign.
+// Hierarchy returns a description of the first entry of a folder that is not part of the Zarr image or array there:
+// metadata documents, chunks of the levels of its pyramid, and further groups and arrays that strata's record in the
+// image names. An empty folder holds nothing foreign.
 func Hierarchy(ctx context.Context, dir string) (string, error) {
 	st := store.Folder(dir)
 	h, err := open(ctx, st)

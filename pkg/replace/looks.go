@@ -41,7 +41,8 @@ func Any(all ...atomic.Foreign) atomic.Foreign {
 	}
 }
 
-// Begins returns a function that describes files which do not begin with a text, and are not empty, as something else than kind.
+// Begins returns a function that describes files which do not begin with a text, and are not empty, as something else
+// than kind.
 func Begins(kind, text string) atomic.Foreign {
 	return func(file string) (string, error) {
 		head, err := beginning(file, len(text))
@@ -52,8 +53,8 @@ func Begins(kind, text string) atomic.Foreign {
 	}
 }
 
-// LooksLike describes what a file is that does not begin as one of its name does; "" for a file that does, is empty, or whose name
-// ends in something else.
+// LooksLike describes what a file is that does not begin as one of its name does; "" for a file that does, is empty, or
+// whose name ends in something else.
 func LooksLike(file string) (string, error) {
 	ending := strings.ToLower(path.Ext(file))
 	want := signatures[ending]

@@ -1,5 +1,6 @@
-// Package replace decides whether an existing file or folder may be replaced by a program's output: only if everything in it
-// is something that the program writes there. All else, such as a folder of notes or label images drawn by hand, is foreign.
+// Package replace decides whether an existing file or folder may be replaced by a program's output: only if everything
+// in it is something that the program writes there. All else, such as a folder of notes or label images drawn by hand,
+// is foreign.
 //
 // Its functions describe the first foreign thing that they find, for a message; "" means that there is none.
 package replace
@@ -39,8 +40,9 @@ func ByRule(ctx context.Context, rule Rule) atomic.Foreign {
 	return func(dir string) (string, error) { return Tree(ctx, dir, rule) }
 }
 
-// Tree returns a description of the first foreign entry of a folder that a program writes by a rule. Metadata that operating systems
-// and file servers leave, and remains of killed runs, are not foreign; links, devices and mount points are.
+// Tree returns a description of the first foreign entry of a folder that a program writes by a rule. Metadata that
+// operating systems and file servers leave, and remains of killed runs, are not foreign; links, devices and mount
+// points are.
 func Tree(ctx context.Context, dir string, rule Rule) (string, error) {
 	return tree(ctx, dir, "", rule, "which the program does not write there")
 }

@@ -29,7 +29,8 @@ func JSONError(name string, b []byte, err error) error {
 // line returns the number of the line that byte at lies on.
 func line(b []byte, at int64) int { return 1 + bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")) }
 
-// JSONLine returns the line of a JSON document on which the last of some keys stands, each of which is sought behind the one before it.
+// JSONLine returns the line of a JSON document on which the last of some keys stands, each of which is sought behind
+// the one before it.
 func JSONLine(b []byte, keys ...string) int {
 	at := 0
 	for _, key := range keys {

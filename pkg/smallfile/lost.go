@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// LostError reports a symbolic link that leads to nothing: what it stands for was not fetched (git-annex, DataLad), or was moved or
-// deleted. It is not an absent file, and [errors.Is] does not take it for [io/fs.ErrNotExist]: whoever would go on without the
-// file must not go on without what is lost.
+// LostError reports a symbolic link that leads to nothing: what it stands for was not fetched (git-annex, DataLad), or
+// was moved or deleted. It is not an absent file, and [errors.Is] does not take it for [io/fs.ErrNotExist]: whoever
+// would go on without the file must not go on without what is lost.
 type LostError struct {
 	Path   string // that was to be opened
 	Link   string // at or above it
@@ -30,8 +30,8 @@ func (e *LostError) Cause() string {
 	return fmt.Sprintf("%s to %s, which does not exist: fetch its content (such as with git annex get) or restore it", about, e.Target)
 }
 
-// Lost returns a [LostError] for a path that does not exist because it, or a folder above it, is a symbolic link that leads to
-// nothing. For any other path it returns nil.
+// Lost returns a [LostError] for a path that does not exist because it, or a folder above it, is a symbolic link that
+// leads to nothing. For any other path it returns nil.
 func Lost(path string) error {
 	for at := path; ; {
 		info, err := os.Lstat(at)

@@ -20,8 +20,8 @@ type File struct {
 	stop    func() bool
 }
 
-// Open opens a file for reading. For a named pipe it waits for a writer, but only some seconds: one that a program opens comes at once,
-// and a pipe among the files of a folder has none.
+// Open opens a file for reading. For a named pipe it waits for a writer, but only some seconds: one that a program
+// opens comes at once, and a pipe among the files of a folder has none.
 func Open(ctx context.Context, path string) (*File, error) {
 	// O_NONBLOCK: opening a pipe would wait for its writer whatever the context says.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -1,5 +1,5 @@
-// Package survey looks at a folder and says what it is to strata: tiles in files, raw tiles of OCT, mosaic grids, slide scans, stacks
-// or volumes, with the evidence for it and the commands that come next.
+// Package survey looks at a folder and says what it is to strata: tiles in files, raw tiles of OCT, mosaic grids, slide
+// scans, stacks or volumes, with the evidence for it and the commands that come next.
 //
 //	l, err := survey.List(ctx, folder)
 //	found, err := survey.Look(ctx, l, survey.Options{})

@@ -16,7 +16,8 @@ var imageNames = []string{".czi", ".svs", ".ndpi", ".scn", ".bif", ".qptiff", ".
 // mostImages is the number of files whose headers are looked at.
 const mostImages = 8
 
-// lookImages looks at files that are images of their own. Files of pixels as plain as those of tiles count only if there is nothing else.
+// lookImages looks at files that are images of their own. Files of pixels as plain as those of tiles count only if
+// there is nothing else.
 func lookImages(ctx context.Context, l *Listing, other bool) (out []*Finding, err error) {
 	var scans, stacks []string
 	for _, name := range l.Files {

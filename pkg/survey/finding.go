@@ -106,8 +106,8 @@ func (f *Finding) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Look says what a folder has, the most important first. Faults of one kind of files are among its findings; an error is one that an
-// option prevents (a [tilefiles.OptionError]), the end of ctx, or that nothing in the folder is of use.
+// Look says what a folder has, the most important first. Faults of one kind of files are among its findings; an error
+// is one that an option prevents (a [tilefiles.OptionError]), the end of ctx, or that nothing in the folder is of use.
 func Look(ctx context.Context, l *Listing, opt Options) ([]*Finding, error) {
 	var out []*Finding
 	if opt.Pattern == "" {

@@ -30,8 +30,8 @@ type Listing struct {
 	Unreadable []string
 }
 
-// List lists a folder. Links to files are files; links to folders are not followed. A folder without a single name is an error, and so
-// is one that cannot be read; subfolders that cannot be read are noted.
+// List lists a folder. Links to files are files; links to folders are not followed. A folder without a single name is
+// an error, and so is one that cannot be read; subfolders that cannot be read are noted.
 func List(ctx context.Context, root string) (*Listing, error) {
 	l := &Listing{Root: root}
 	if isArray(root, nil) {

@@ -42,8 +42,8 @@ const (
 	lineSamples = 4
 )
 
-// order finds the grid of n tiles, and how their index runs through it, from pictures. Options that are given hold. ok is false if pictures
-// do not show it.
+// order finds the grid of n tiles, and how their index runs through it, from pictures. Options that are given hold. ok
+// is false if pictures do not show it.
 func (m *pictures) order(ctx context.Context, n int, opt Options) (f found, ok bool, err error) {
 	along, step, axis, err := m.consecutive(ctx, n, opt)
 	f.along, f.opt.Columns = along, axis == 0
@@ -83,7 +83,8 @@ func (m *pictures) order(ctx context.Context, n int, opt Options) (f found, ok b
 	return f, true, nil
 }
 
-// corner returns where an index begins whose first line runs forward along an axis or not, and whose lines follow each other forward or not.
+// corner returns where an index begins whose first line runs forward along an axis or not, and whose lines follow each
+// other forward or not.
 func corner(axis int, along, across bool) tilefiles.Corner {
 	top, left := across, along
 	if axis == 0 {
@@ -92,7 +93,8 @@ func corner(axis int, along, across bool) tilefiles.Corner {
 	return tilefiles.CornerAt(!top, !left)
 }
 
-// consecutive finds the axis along which consecutive tiles lie, the mean correlation of the better half of them, and how most of them lie.
+// consecutive finds the axis along which consecutive tiles lie, the mean correlation of the better half of them, and
+// how most of them lie.
 func (m *pictures) consecutive(ctx context.Context, n int, opt Options) (along float64, step fit, axis int, err error) {
 	var fits [2][]fit
 	for _, i := range spread(samples, n-1) {
@@ -141,7 +143,8 @@ func better(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// lengths returns the lengths that the lines of n tiles may have: its divisors, those nearest to a square first, and then others.
+// lengths returns the lengths that the lines of n tiles may have: its divisors, those nearest to a square first, and
+// then others.
 func lengths(n, axis int, opt Options) (out []int) {
 	if g := opt.Tiles.Grid; g != [2]int{} {
 		return []int{g[axis]}
@@ -164,7 +167,8 @@ func lengths(n, axis int, opt Options) (out []int) {
 	return append(near(out), near(others)...)
 }
 
-// best returns the route that pictures fit best, and the score of the best of another length or with turns instead of jumps.
+// best returns the route that pictures fit best, and the score of the best of another length or with turns instead of
+// jumps.
 func (s *search) best(ctx context.Context) (best route, second float64, err error) {
 	for _, line := range lengths(s.n, s.axis, s.opt) {
 		if s.n%line != 0 && best.score >= fair && s.n%best.line == 0 { // what divides the number of tiles is likelier
@@ -194,8 +198,9 @@ func (s *search) best(ctx context.Context) (best route, second float64, err erro
 	return best, second, nil
 }
 
-// contradict lowers the score of a route by the fraction of consecutive tiles that lie otherwise than it says: side by side where it jumps
-// or turns, or across its lines where it does neither. Multiples and parts of the length of lines differ in nothing else.
+// contradict lowers the score of a route by the fraction of consecutive tiles that lie otherwise than it says: side by
+// side where it jumps or turns, or across its lines where it does neither. Multiples and parts of the length of lines
+// differ in nothing else.
 func (s *search) contradict(ctx context.Context, r *route) error {
 	lines := (s.n + r.line - 1) / r.line
 	at := spread(samples/2, s.n-1)
@@ -239,7 +244,8 @@ func (s *search) contradict(ctx context.Context, r *route) error {
 	return nil
 }
 
-// try compares tiles of neighbouring lines along the axis across them: at several places of a line the best of several lines.
+// try compares tiles of neighbouring lines along the axis across them: at several places of a line the best of several
+// lines.
 func (s *search) try(ctx context.Context, line int, snake bool) (route, error) {
 	m, n, across := s.pictures, s.n, 1-s.axis
 	r := route{line: line, snake: snake}
@@ -280,7 +286,8 @@ func (s *search) try(ctx context.Context, line int, snake bool) (route, error) {
 	return r, nil
 }
 
-// together returns the mean over groups of the better half of their scores, those of fits that do not agree with most taken for 0.
+// together returns the mean over groups of the better half of their scores, those of fits that do not agree with most
+// taken for 0.
 func together(groups [][]fit) (mean float64) {
 	best := consensus(slices.Concat(groups...))
 	for _, g := range groups {
@@ -296,7 +303,8 @@ func together(groups [][]fit) (mean float64) {
 	return mean
 }
 
-// unbroken reports whether all sampled consecutive tiles that show something are neighbours along one axis in one direction.
+// unbroken reports whether all sampled consecutive tiles that show something are neighbours along one axis in one
+// direction.
 func (m *pictures) unbroken(ctx context.Context, n, axis int) bool {
 	sum := 0
 	list := spread(2*samples, n-1)

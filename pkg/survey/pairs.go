@@ -13,7 +13,8 @@ const (
 	good = 0.4
 	// fair is the least mean correlation of neighbours from which an order is concluded.
 	fair = 0.3
-	// leastOverlap and mostSlant bound where neighbours lie: the fraction of a tile that both show, and how far it is to the side.
+	// leastOverlap and mostSlant bound where neighbours lie: the fraction of a tile that both show, and how far it is
+	// to the side.
 	leastOverlap, mostSlant = 0.015, 0.15
 	// repeat bounds how much the steps of the stage may differ, as a fraction of a tile.
 	repeat = 0.035
@@ -118,8 +119,8 @@ func spread(n, all int) (out []int) {
 // mostPairs is the number of pairs along an axis of which the overlap is measured.
 const mostPairs = 10
 
-// measure measures the overlap of neighbours, and returns the fits along y and x of those that correlate, and how many were compared.
-// direction is −1 for an axis along which places run against the pictures.
+// measure measures the overlap of neighbours, and returns the fits along y and x of those that correlate, and how many
+// were compared. direction is −1 for an axis along which places run against the pictures.
 func (m *pictures) measure(ctx context.Context) (fits [2][]fit, direction [2]int, compared int, err error) {
 	for axis := range 2 {
 		step := [2]int{}

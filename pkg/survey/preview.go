@@ -24,8 +24,8 @@ func (f *Finding) Image() string { return f.image }
 // Previewed reports whether there are tiles to make a preview of.
 func (f *Finding) Previewed() bool { return f.mosaic != nil && f.Grid != nil }
 
-// Preview puts the middle planes of the tiles, reduced, to where the grid and the overlap place them, and returns the image in memory, with
-// the number of tiles shown. Of a larger grid it shows 20 × 20 tiles in the middle.
+// Preview puts the middle planes of the tiles, reduced, to where the grid and the overlap place them, and returns the
+// image in memory, with the number of tiles shown. Of a larger grid it shows 20 × 20 tiles in the middle.
 func (f *Finding) Preview(ctx context.Context) (*ngff.Image, int, error) {
 	m := f.mosaic
 	m.limit = len(m.seen) + mostPictures

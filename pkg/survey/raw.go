@@ -142,8 +142,8 @@ func missingSlices(f *Finding) {
 	}
 }
 
-// measured measures the overlap of a mosaic, which counts unless it is given, and keeps the mosaic for a preview. It reports whether rows run from the
-// bottom to the top, and columns from right to left.
+// measured measures the overlap of a mosaic, which counts unless it is given, and keeps the mosaic for a preview. It
+// reports whether rows run from the bottom to the top, and columns from right to left.
 func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) (backward [2]bool, err error) {
 	f.mosaic = m
 	fits, direction, compared, err := m.measure(ctx)

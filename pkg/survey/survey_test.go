@@ -100,8 +100,8 @@ func look(t testing.TB, root string, opt Options) *Finding {
 	return found[0]
 }
 
-// The grid of an index, its order, its turns and its first corner are those in which tiles were written, whichever these are; and so is the
-// overlap.
+// The grid of an index, its order, its turns and its first corner are those in which tiles were written, whichever
+// these are; and so is the overlap.
 func TestOrder(t *testing.T) {
 	for _, grid := range [][2]int{{4, 5}, {3, 6}} {
 		m := render(t, grid, 0.12)

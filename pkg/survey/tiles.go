@@ -77,7 +77,8 @@ func other(s guess.Series) Alternative {
 	return Alternative{Pattern: s.Proposals[0].Pattern, Why: fmt.Sprintf("%d more files, such as %s", s.Files, tilefiles.Name(s.Example))}
 }
 
-// tilesOf looks at a series of files: the first proposal that files can be arranged by. It is nil if the files are images of their own.
+// tilesOf looks at a series of files: the first proposal that files can be arranged by. It is nil if the files are
+// images of their own.
 func tilesOf(ctx context.Context, l *Listing, s guess.Series, opt Options) (*Finding, error) {
 	if pyramid(ctx, filepath.Join(l.Root, filepath.FromSlash(s.Example))) {
 		return nil, nil

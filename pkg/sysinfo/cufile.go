@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// cuFileProperties holds settings of environment variables and, after these, of the section "properties" of the file; null means the
-// default.
+// cuFileProperties holds settings of environment variables and, after these, of the section "properties" of the file;
+// null means the default.
 type cuFileProperties struct {
 	AllowCompat  *bool    `json:"allow_compat_mode"`
 	ForceCompat  *bool    `json:"force_compat_mode"`

@@ -334,7 +334,8 @@ func tree(t *testing.T, lines ...string) Root {
 	return r
 }
 
-// A drive with two paths, a file system of several devices, a device of the mapper by its name, and a chain that is a circle.
+// A drive with two paths, a file system of several devices, a device of the mapper by its name, and a chain that is a
+// circle.
 func TestBlocks(t *testing.T) {
 	const pci = "sys/devices/pci0000:00/0000:00:01.0/"
 	r := tree(t,

@@ -87,8 +87,8 @@ func majorMinor(version string) string {
 	return major + "." + rest[:digits(rest)]
 }
 
-// P2PDMA's list of GPUs is short, those of Grace machines among them, which use the link to the processor; nvidia-fs serves
-// data-centre and professional cards from Pascal on.
+// P2PDMA's list of GPUs is short, those of Grace machines among them, which use the link to the processor; nvidia-fs
+// serves data-centre and professional cards from Pascal on.
 var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300", "GH200", "GB200", "GB300"}
 
 // ListGPU looks up a GPU on NVIDIA's list by its name.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// aperio finds the images of a slide by an Aperio scanner: the first page and the later ones in tiles are its
-// levels, the one in strips behind it the thumbnail, and pages that their descriptions call so the label and the macro picture.
+// aperio finds the images of a slide by an Aperio scanner: the first page and the later ones in tiles are its levels,
+// the one in strips behind it the thumbnail, and pages that their descriptions call so the label and the macro picture.
 func (f *File) aperio(ctx context.Context) bool {
 	text := f.Pages[0].Description(ctx)
 	if !strings.HasPrefix(text, "Aperio") || f.Pages[0].Err != nil {

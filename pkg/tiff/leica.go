@@ -9,7 +9,8 @@ import (
 	"strata/pkg/xmltext"
 )
 
-// scnXML holds what the first page of a slide by a Leica scanner describes: images in nm, each with its levels, planes and channels.
+// scnXML holds what the first page of a slide by a Leica scanner describes: images in nm, each with its levels, planes
+// and channels.
 type scnXML struct {
 	Collection struct {
 		SizeX  int64 `xml:"sizeX,attr"`
@@ -37,8 +38,8 @@ type scnXML struct {
 // mostSparse bounds how many planes an image may have for each that is there.
 const mostSparse = 64
 
-// leica finds the images of a slide by a Leica scanner (.scn). The one that is as large as the collection is the macro picture. The format is
-// described at openslide.org/formats/leica.
+// leica finds the images of a slide by a Leica scanner (.scn). The one that is as large as the collection is the macro
+// picture. The format is described at openslide.org/formats/leica.
 func (f *File) leica(ctx context.Context) bool {
 	text := f.Pages[0].Description(ctx)
 	if !strings.Contains(text[:min(len(text), 1<<12)], "http://www.leica-microsystems.com/scn/2010/") {

@@ -24,8 +24,8 @@ func stage(y, x float64, from string) *Stage {
 	return &Stage{[2]float64{y, x}, from}
 }
 
-// microscope takes the size of pixels and the stage's position from the private tags of Micro-Manager and MetaMorph, where
-// they are not known otherwise. What cannot be read is left out.
+// microscope takes the size of pixels and the stage's position from the private tags of Micro-Manager and MetaMorph,
+// where they are not known otherwise. What cannot be read is left out.
 func (f *File) microscope(ctx context.Context) {
 	p := f.Pages[0]
 	text := p.Description(ctx)
@@ -63,7 +63,8 @@ type metamorph struct {
 	stage   *Stage
 }
 
-// parseMetaMorph reads the description that MetaMorph 7 writes: <MetaData> with <prop id="…" value="…"/> anywhere below it.
+// parseMetaMorph reads the description that MetaMorph 7 writes: <MetaData> with <prop id="…" value="…"/> anywhere below
+// it.
 func parseMetaMorph(text string) (m metamorph) {
 	d := xmltext.NewDecoder([]byte(text))
 	d.Strict = false

@@ -9,7 +9,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// OMEImage is an image whose planes are pages of a file that follow one another: depth fastest, then channels, then times.
+// OMEImage is an image whose planes are pages of a file that follow one another: depth fastest, then channels, then
+// times.
 type OMEImage struct {
 	*Image
 	Width, Height int
@@ -17,7 +18,8 @@ type OMEImage struct {
 	Type          dtype.Type
 }
 
-// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of images, one image after the other.
+// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of images, one image after
+// the other.
 func OMEXML(images ...OMEImage) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" ` +

@@ -315,8 +315,9 @@ func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err e
 	return offset, bytes, nil
 }
 
-// counted returns the bytes of a tile or strip by its byte count and what is there. A strip without bytes reaches to the next one, or to the
-// file's end, as for libtiff; a tile without bytes is not stored, as in slides. Of uncompressed samples no more than there are is needed.
+// counted returns the bytes of a tile or strip by its byte count and what is there. A strip without bytes reaches to
+// the next one, or to the file's end, as for libtiff; a tile without bytes is not stored, as in slides. Of uncompressed
+// samples no more than there are is needed.
 func (p *Page) counted(ctx context.Context, i, offset, bytes int64) (int64, error) {
 	room, whole := p.f.blocks.src.Size()-offset-p.shift, p.Packed(p.SegmentRows(i))
 	switch {
@@ -344,7 +345,8 @@ func (p *Page) counted(ctx context.Context, i, offset, bytes int64) (int64, erro
 	return bytes, nil
 }
 
-// Uncounted reports whether the page does not say how long its first strip is, whose data may then be followed by other data.
+// Uncounted reports whether the page does not say how long its first strip is, whose data may then be followed by other
+// data.
 func (p *Page) Uncounted(ctx context.Context) bool {
 	if p.Tiled {
 		return false
@@ -444,8 +446,8 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 // SegmentName returns the name of a tile or strip in messages.
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
-// SegmentRows returns the number of image rows in a tile or strip: fewer than in the others at the bottom of an image. Tiles are stored
-// whole there, but for some writers.
+// SegmentRows returns the number of image rows in a tile or strip: fewer than in the others at the bottom of an image.
+// Tiles are stored whole there, but for some writers.
 func (p *Page) SegmentRows(i int64) int {
 	if p.TileDepth > 1 { // rows lie in several planes
 		return p.TileHeight
@@ -457,7 +459,8 @@ func (p *Page) SegmentRows(i int64) int {
 	return min(p.TileHeight, p.Height-row*p.TileHeight)
 }
 
-// SegmentColumns returns the number of image columns in a tile or strip: fewer than in the others at the right of an image.
+// SegmentColumns returns the number of image columns in a tile or strip: fewer than in the others at the right of an
+// image.
 func (p *Page) SegmentColumns(i int64) int {
 	if !p.Tiled {
 		return p.Width
@@ -466,7 +469,8 @@ func (p *Page) SegmentColumns(i int64) int {
 	return min(p.TileWidth, p.Width-column*p.TileWidth)
 }
 
-// Fill returns the value of what is not stored, as GDAL notes it (tag 42113); ok is false if the page has none that its samples can have.
+// Fill returns the value of what is not stored, as GDAL notes it (tag 42113); ok is false if the page has none that its
+// samples can have.
 func (p *Page) Fill(ctx context.Context) (v float64, ok bool) {
 	text, err := p.text(ctx, tagGDALNoData, p.nodata)
 	if err != nil || text == "" {

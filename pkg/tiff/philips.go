@@ -13,9 +13,9 @@ import (
 	"strata/pkg/xmltext"
 )
 
-// philips finds the images of a slide that Philips' software exported as TIFF: pages in tiles are levels, whose sizes are those of whole
-// tiles, so that only the description says what a pixel is; pages in strips are the label and the macro picture, which may be in the
-// description instead. The format is described at openslide.org/formats/philips.
+// philips finds the images of a slide that Philips' software exported as TIFF: pages in tiles are levels, whose sizes
+// are those of whole tiles, so that only the description says what a pixel is; pages in strips are the label and the
+// macro picture, which may be in the description instead. The format is described at openslide.org/formats/philips.
 func (f *File) philips(ctx context.Context) bool {
 	first := f.Pages[0]
 	if first.Err != nil || !first.Tiled || !strings.HasPrefix(first.Software(ctx), "Philips") {
@@ -80,7 +80,8 @@ func down(spacings map[int][2]float64, level int) float64 {
 	return k
 }
 
-// readPhilips reads a description: the distances of pixels along y and x by level, in mm, and the pictures that it holds, as text, by kind.
+// readPhilips reads a description: the distances of pixels along y and x by level, in mm, and the pictures that it
+// holds, as text, by kind.
 func readPhilips(text string) (spacings map[int][2]float64, held map[string]string, err error) {
 	d := xmltext.NewDecoder([]byte(text))
 	out, held := map[int][2]float64{}, map[string]string{}

@@ -2,9 +2,10 @@ package tiff
 
 import "slices"
 
-// slide finds the images of a slide whose descriptions were emptied, as for anonymity: of a large picture in tiles, the pages in tiles that
-// are smaller in the same proportions are its levels, wherever they stand; those in strips are the thumbnail, the label and the macro picture,
-// which are told by NewSubfileType as Aperio sets it. It reports false for other files.
+// slide finds the images of a slide whose descriptions were emptied, as for anonymity: of a large picture in tiles, the
+// pages in tiles that are smaller in the same proportions are its levels, wherever they stand; those in strips are the
+// thumbnail, the label and the macro picture, which are told by NewSubfileType as Aperio sets it. It reports false for
+// other files.
 func (f *File) slide() bool {
 	first := slices.IndexFunc(f.Pages, func(p *Page) bool { return p.Err == nil && !p.Reduced })
 	if first < 0 || !f.Pages[first].Tiled || len(f.Pages[first].Sub) > 0 {

@@ -11,8 +11,8 @@ import (
 	"strata/pkg/xmltext"
 )
 
-// ventana finds the images of a slide by a Ventana scanner (.bif, .tif): pages that their descriptions number are levels, the others the
-// thumbnail and the macro picture. The format is described at openslide.org/formats/ventana.
+// ventana finds the images of a slide by a Ventana scanner (.bif, .tif): pages that their descriptions number are
+// levels, the others the thumbnail and the macro picture. The format is described at openslide.org/formats/ventana.
 func (f *File) ventana(ctx context.Context) bool {
 	scan := f.iScan(ctx)
 	if scan == nil {
@@ -69,7 +69,8 @@ func (f *File) ventana(ctx context.Context) bool {
 	return true
 }
 
-// iScan returns the numbers of the iScan element in the XMP of a page, and the largest overlap of tiles; nil if there is none.
+// iScan returns the numbers of the iScan element in the XMP of a page, and the largest overlap of tiles; nil if there
+// is none.
 func (f *File) iScan(ctx context.Context) map[string]float64 {
 	var out map[string]float64
 	for _, p := range f.Pages[:min(len(f.Pages), 16)] {

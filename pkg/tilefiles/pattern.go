@@ -65,8 +65,8 @@ const mostPattern = 4096
 //	*                                         is any text in a name; at its beginning none with a dot, as for a shell
 //
 // A number is a whole run of digits, never a part of one. Behind a star or a name it has no sign: that belongs to the
-// text. A token may appear twice, as in 'sl{slice}/sl{slice}_{index}.tif', and must then have one value. A pattern has {row} and
-// {col}, {index}, or {x_um} and {y_um}.
+// text. A token may appear twice, as in 'sl{slice}/sl{slice}_{index}.tif', and must then have one value. A pattern has
+// {row} and {col}, {index}, or {x_um} and {y_um}.
 func ParsePattern(text string) (*Pattern, error) {
 	p := &Pattern{text: text}
 	if err := p.parse(text); err != nil {
@@ -216,7 +216,8 @@ func matchLevel(parts []part, name string, f *Fields) (far int, ok bool) {
 	return m.far, ok
 }
 
-// matcher matches a name against parts. A star is as short as it can be, and so is a word, which has at least one character.
+// matcher matches a name against parts. A star is as short as it can be, and so is a word, which has at least one
+// character.
 type matcher struct {
 	parts  []part
 	name   string

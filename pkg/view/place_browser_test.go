@@ -8,7 +8,8 @@ import (
 	"strata/tests/race"
 )
 
-// An overlay lies where a registration puts it, keys move and turn it, and what is saved is the transform of where it lies.
+// An overlay lies where a registration puts it, keys move and turn it, and what is saved is the transform of where it
+// lies.
 func TestPagePlaces(t *testing.T) {
 	race.Leave(t)
 	const nz, n = 24, 201

@@ -38,7 +38,8 @@ const zarrEnd = ".ome.zarr"
 // StoredAt returns where the objects of an entry are served, below the viewer's address.
 func StoredAt(entry int) string { return fmt.Sprintf("zarr/%d%s/", entry, zarrEnd) }
 
-// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below [StoredAt].
+// Stored reports whether an entry is an image that is open and stored as Zarr, which other viewers can read below
+// [StoredAt].
 func (v *Viewer) Stored(ctx context.Context, entry int) bool {
 	s, err := v.source(ctx, entry)
 	if err != nil {

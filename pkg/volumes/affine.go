@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Affine maps voxel indices (x, y, z) to places in mm along right, anterior and superior (RAS): three rows of a 4 × 4 matrix whose last
-// row is 0, 0, 0, 1. The index of a voxel is that of its centre.
+// Affine maps voxel indices (x, y, z) to places in mm along right, anterior and superior (RAS): three rows of a 4 × 4
+// matrix whose last row is 0, 0, 0, 1. The index of a voxel is that of its centre.
 type Affine [3][4]float64
 
 // Sizes returns the lengths in mm of a voxel along x, y and z.
@@ -41,7 +41,8 @@ func (a *Affine) Of(scale, shift [3]float64) (b Affine) {
 	return b
 }
 
-// Check returns an error for an affine of no grid: with numbers that are not finite, or voxels without a length or a volume.
+// Check returns an error for an affine of no grid: with numbers that are not finite, or voxels without a length or a
+// volume.
 func (a *Affine) Check() error {
 	for _, row := range a {
 		for _, v := range row {
@@ -93,8 +94,8 @@ func (a *Affine) Orientation() string {
 	return string(code[:])
 }
 
-// Oriented returns the affine of a grid whose axes x, y and z run to the directions that the letters of an orientation name, with voxels
-// of the given sizes, and the first one at origin along each axis, in mm.
+// Oriented returns the affine of a grid whose axes x, y and z run to the directions that the letters of an orientation
+// name, with voxels of the given sizes, and the first one at origin along each axis, in mm.
 func Oriented(orientation string, size, origin [3]float64) (a Affine, err error) {
 	used := [3]bool{}
 	for c, letter := range strings.ToUpper(orientation) {

@@ -47,8 +47,8 @@ func (v *Volume) arrayDocument() ([]byte, error) {
 	return virtual.ArrayDocument(v.axes(), t, codecs)
 }
 
-// imageDocument returns the zarr.json of the group. The image's translation is that of the affine where its axes run along those of
-// space, towards more; else only the attribute says where it lies.
+// imageDocument returns the zarr.json of the group. The image's translation is that of the affine where its axes run
+// along those of space, towards more; else only the attribute says where it lies.
 func (v *Volume) imageDocument() ([]byte, error) {
 	size := v.Space.Sizes()
 	um := map[byte]float64{'x': 1e3 * size[0], 'y': 1e3 * size[1], 'z': 1e3 * size[2]}

@@ -27,8 +27,8 @@ var (
 	_ store.Distant = (*Store)(nil)
 )
 
-// New returns the store of a volume whose voxels lie in a file from an offset on. It takes the file over. requests is how many reads to have
-// in flight if the file lies on a server, else 0.
+// New returns the store of a volume whose voxels lie in a file from an offset on. It takes the file over. requests is
+// how many reads to have in flight if the file lies on a server, else 0.
 func New(file store.Object, where string, offset int64, v *Volume, requests int) (*Store, error) {
 	err := v.Check()
 	if have := file.Size() - offset; err == nil && have < v.Bytes() {

@@ -37,8 +37,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unpack copies n bytes of what a gzip stream holds, from byte skip of that on, into a file without a name, and returns it. It closes the
-// object. where is the file's location in messages.
+// Unpack copies n bytes of what a gzip stream holds, from byte skip of that on, into a file without a name, and returns
+// it. It closes the object. where is the file's location in messages.
 func Unpack(ctx context.Context, o store.Object, off, skip, n int64, where string) (store.Object, error) {
 	defer o.Close()
 	f, err := os.CreateTemp("", "strata-volume-*")

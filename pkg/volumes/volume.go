@@ -1,14 +1,15 @@
-// Package volumes shows volumes in files of medical imaging as OME-Zarr: NIfTI (package nifti) and NRRD (package nrrd), which have their
-// voxels one after the other in one block, uncompressed or compressed as a whole by gzip, and say where they lie in space.
+// Package volumes shows volumes in files of medical imaging as OME-Zarr: NIfTI (package nifti) and NRRD (package nrrd),
+// which have their voxels one after the other in one block, uncompressed or compressed as a whole by gzip, and say
+// where they lie in space.
 //
 //	st, err := volumes.Open(ctx, file, "atlas.nii.gz", volume)
 //	im, err := ngff.Open(ctx, st, "")
 //
-// Nothing is converted in advance. A chunk is a plane. What is compressed cannot be read in parts: Open unpacks it into a file
-// without a name in the folder for temporary files (TMPDIR).
+// Nothing is converted in advance. A chunk is a plane. What is compressed cannot be read in parts: Open unpacks it into
+// a file without a name in the folder for temporary files (TMPDIR).
 //
-// An image has the axes time, channel, depth, height and width that the file has, in this order. Its group has the attribute "world":
-// where voxels lie, as an [Affine].
+// An image has the axes time, channel, depth, height and width that the file has, in this order. Its group has the
+// attribute "world": where voxels lie, as an [Affine].
 package volumes
 
 import (

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteSheet writes charts below each other as one SVG file, each with its title and key, on white. Charts with nothing to
-// draw are left out; without any the sheet is an error.
+// WriteSheet writes charts below each other as one SVG file, each with its title and key, on white. Charts with nothing
+// to draw are left out; without any the sheet is an error.
 func WriteSheet(w io.Writer, title string, charts ...*Chart) error {
 	var b strings.Builder
 	var width, height float64

@@ -2,8 +2,8 @@
 // in one of them becomes an error of the call that it works for ([Panic]), and the run's outputs are removed
 // as after any other error.
 //
-// [Each] distributes pieces of work to workers, [Share] to workers with memory of their own, [Split] parts of one piece to whoever is
-// idle, a [Group] runs calls that end together, and [Go] and [Async] run one.
+// [Each] distributes pieces of work to workers, [Share] to workers with memory of their own, [Split] parts of one piece
+// to whoever is idle, a [Group] runs calls that end together, and [Go] and [Async] run one.
 package work
 
 import (

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Hands are processors that no worker keeps busy: memory does not hold a worker for them, or no piece of work is left for one.
-// They help those whose piece of work can be split; see [Split].
+// Hands are processors that no worker keeps busy: memory does not hold a worker for them, or no piece of work is left
+// for one. They help those whose piece of work can be split; see [Split].
 type Hands struct {
 	cores  int
 	helped func(start time.Time)
@@ -18,14 +18,14 @@ type Hands struct {
 	memory int64 // bytes that those who help may take together
 }
 
-// NewHands returns the processors that are left of the given number when so many are busy, with the bytes of memory that those who help
-// may take. helped, unless nil, is called when one ends that has helped since start.
+// NewHands returns the processors that are left of the given number when so many are busy, with the bytes of memory
+// that those who help may take. helped, unless nil, is called when one ends that has helped since start.
 func NewHands(cores, busy int, memory int64, helped func(start time.Time)) *Hands {
 	return &Hands{cores: cores, helped: helped, idle: cores - busy, least: cores - busy, memory: memory}
 }
 
-// Busy makes n more processors busy, as when workers begin; with a negative n, fewer, as when workers end. Those that help then end
-// what they have begun.
+// Busy makes n more processors busy, as when workers begin; with a negative n, fewer, as when workers end. Those that
+// help then end what they have begun.
 func (h *Hands) Busy(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +71,8 @@ func WithHands(ctx context.Context, h *Hands) context.Context {
 	return context.WithValue(ctx, handsKey{}, h)
 }
 
-// Idle returns how many processors would help at the moment: into how many parts it pays to split what costs more in parts.
+// Idle returns how many processors would help at the moment: into how many parts it pays to split what costs more in
+// parts.
 func Idle(ctx context.Context) int {
 	h, _ := ctx.Value(handsKey{}).(*Hands)
 	if h == nil {
@@ -82,9 +83,10 @@ func Idle(ctx context.Context) int {
 	return max(0, h.idle)
 }
 
-// Split calls f for 0 to n−1, begun in this order: in the caller's goroutine, and by idle hands of the context as long as there are
-// any, of which each takes so many bytes of their memory. It returns when all calls have ended, with the first error, or with that of
-// ctx if pieces are left. Without hands it is a loop. What f does must not depend on who does it.
+// Split calls f for 0 to n−1, begun in this order: in the caller's goroutine, and by idle hands of the context as long
+// as there are any, of which each takes so many bytes of their memory. It returns when all calls have ended, with the
+// first error, or with that of ctx if pieces are left. Without hands it is a loop. What f does must not depend on who
+// does it.
 func Split(ctx context.Context, n int, bytes int64, f func(i int) error) error {
 	pieces := counter{n: int64(n)}
 	h, _ := ctx.Value(handsKey{}).(*Hands)

@@ -1,5 +1,5 @@
-// Package xmltext decodes the XML documents that image files hold: in UTF-8, or in ISO 8859-1, in which older programs write µ, declared
-// or not.
+// Package xmltext decodes the XML documents that image files hold: in UTF-8, or in ISO 8859-1, in which older programs
+// write µ, declared or not.
 package xmltext
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// NewDecoder returns a decoder of a document. It knows no entities but XML's own, so that none can grow; how deep elements are nested it
-// bounds itself.
+// NewDecoder returns a decoder of a document. It knows no entities but XML's own, so that none can grow; how deep
+// elements are nested it bounds itself.
 func NewDecoder(text []byte) *xml.Decoder {
 	turned := !utf8.Valid(text)
 	if turned {

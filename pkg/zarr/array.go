@@ -214,8 +214,8 @@ func (a *Array) writer() (store.Writer, error) {
 	return nil, fmt.Errorf("%s: %w", a.Location(), ErrReadOnly)
 }
 
-// IsKey reports whether a key below the array's folder, such as "zarr.json" or "c/0/3", names a metadata document or a chunk file of
-// the array's grid or, if folder is set, whether such keys begin with it.
+// IsKey reports whether a key below the array's folder, such as "zarr.json" or "c/0/3", names a metadata document or a
+// chunk file of the array's grid or, if folder is set, whether such keys begin with it.
 func (a *Array) IsKey(key string, folder bool) bool {
 	if !folder && (key == meta.KeyV3 || key == meta.KeyV2Array || key == meta.KeyV2Attributes) {
 		return true

@@ -49,8 +49,8 @@ func readRegion(a *zarr.Array, r zarr.Region) error {
 	return a.Read(context.Background(), r, make([]byte, n))
 }
 
-// Every read of a chunk with a checksum, also of little of it, notices a flipped bit wherever it lies, in the checksum too, and names
-// the file and, in a shard, the chunk.
+// Every read of a chunk with a checksum, also of little of it, notices a flipped bit wherever it lies, in the checksum
+// too, and names the file and, in a shard, the chunk.
 func TestChecksumFindsEveryBit(t *testing.T) {
 	for _, name := range []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4", "blosc-zstd:1", "blosc-zlib:1", "own of zstd"} {
 		for _, shard := range [][]int{nil, {64, 64, 64}} {

@@ -296,8 +296,8 @@ func (rd reader) encoded(p *meta.Pipeline, s span, start, shape []int) ([]byte, 
 	return b, pd.FetchRange(b, first, end-first, p.Bytes, func(from, to int) error { return rd.readAt(s, b[from:to], int64(from)) })
 }
 
-// leastSpared is the number of decoded bytes that need not be fetched from which on parts of a stored chunk are read: about what another
-// system call costs.
+// leastSpared is the number of decoded bytes that need not be fetched from which on parts of a stored chunk are read:
+// about what another system call costs.
 const leastSpared = 256 << 10
 
 // partly reports whether a box, in stored order, needs so little of a chunk that decodeChunk decodes only a range of it.

@@ -45,8 +45,8 @@ func little(t *testing.T, values any) []byte {
 	return b
 }
 
-// TestExtensionCodecs reads scale_offset and cast_value by the examples and rules of zarr-extensions (codecs/scale_offset and
-// codecs/cast_value, README.md), which no library for this Python writes.
+// TestExtensionCodecs reads scale_offset and cast_value by the examples and rules of zarr-extensions
+// (codecs/scale_offset and codecs/cast_value, README.md), which no library for this Python writes.
 func TestExtensionCodecs(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	const cast = `{"name": "cast_value", "configuration": {"data_type": `

@@ -12,7 +12,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Of a Blosc chunk in a file, only the blocks of the planes that are read are fetched, also in a shard; the rest may be damaged.
+// Of a Blosc chunk in a file, only the blocks of the planes that are read are fetched, also in a shard; the rest may be
+// damaged.
 func TestPartOfChunk(t *testing.T) {
 	ctx := context.Background()
 	shape := []int{40, 128, 128}

@@ -193,7 +193,8 @@ func (rd reader) open(p *meta.Pipeline, size int64, start, shape []int, dst []by
 // before it is seen.
 const maxEager = 1 << 30
 
-// part reads a box of the chunk file w.key, of which it needs little. done is false if the file has to be looked at as a whole.
+// part reads a box of the chunk file w.key, of which it needs little. done is false if the file has to be looked at as
+// a whole.
 func (rd reader) part(p *meta.Pipeline, start, shape []int, dst []byte, strides []int) (done bool, err error) {
 	key := string(rd.w.key)
 	object, err := rd.a.st.Open(rd.ctx, key)

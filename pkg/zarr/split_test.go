@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// With idle processors, an array of one worker reads and writes as without: also where the pieces of plain chunks do not divide them, so that
-// nobody knows how many there are before they are walked.
+// With idle processors, an array of one worker reads and writes as without: also where the pieces of plain chunks do
+// not divide them, so that nobody knows how many there are before they are walked.
 func TestIdleProcessorsReadAndWrite(t *testing.T) {
 	for _, name := range []string{"raw", "zstd:1", "blosc-lz4"} {
 		for _, shard := range [][]int{nil, {14, 400, 500}} {

@@ -174,8 +174,8 @@ func (t *turns) arrived() {
 	}
 }
 
-// What passes between the codecs of a chain is as large as a chunk: it lies in two of the worker's buffers in turn, not on
-// the heap.
+// What passes between the codecs of a chain is as large as a chunk: it lies in two of the worker's buffers in turn, not
+// on the heap.
 
 // decodeChain fills dst with the decoded form of src.
 func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ import (
 
 const root = "../.."
 
-// Messages in the tables of docs/troubleshooting.md are those of the programs: a message is a
-// text that a program can write, or is put together from such texts.
+// Messages in the tables of docs/troubleshooting.md are those of the programs: a message is a text that a program can write, or is put together
+// from two such texts.
 func TestTroubleshooting(t *testing.T) {
 	texts := written(t)
 	if len(texts) < 1000 {
@@ -38,7 +39,10 @@ func TestTroubleshooting(t *testing.T) {
 			t.Errorf("line %d: no program writes %q (of %q)", line, part, m)
 		}
 	}
-	for _, wrong := range []string{"the NVIDIA driver sees no devices", "no usable …: …; taking the …", "…", "a: …"} {
+	for _, wrong := range []string{
+		"the NVIDIA driver sees no devices", "no usable …: …; taking the …", "…", "a: …",
+		"… buffers get … its control group allows … is more than this job has", // each part is written, but not so
+	} {
 		if unwritten(wrong, texts) == "" {
 			t.Errorf("%q is taken for a message of the programs", wrong)
 		}
@@ -64,39 +68,63 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// unwritten is a part of a message that is in no text, or the message if it has no part
-// that says something; "" for a message that is written.
+// unwritten returns "" for a message that stands in one text of the programs with its parts in order, or in two: one text, and another in place of
+// an ellipsis or at an end. Of another message it returns the longest part that stands in no text, or the message.
 func unwritten(message string, texts []string) string {
-	if says := strings.ReplaceAll(message, "…", ""); len(says) >= 12 && stands(message, texts) {
+	if len(strings.Join(parts(message), "")) < 12 {
+		return message
+	}
+	if inOrder(message, texts) {
 		return ""
 	}
-	says := false
-	for _, part := range strings.Split(message, "…") {
-		if part = strings.Trim(part, " :;,"); len(part) < 3 {
-			continue
-		}
-		says = says || len(part) >= 12
-		if !stands(part, texts) {
-			// A message within another one, of which only the seam is nobody's.
-			a, b, seam := strings.Cut(part, ": ")
-			if !seam || !stands(a, texts) || !stands(b, texts) {
-				return part
+	seams := []int{0, len(message)}
+	for _, at := range regexp.MustCompile("…|: ").FindAllStringIndex(message, -1) {
+		seams = append(seams, at...)
+	}
+	slices.Sort(seams)
+	for i, from := range seams {
+		for _, to := range seams[i+1:] {
+			inner, outer := message[from:to], message[:from]+"…"+message[to:]
+			if len(parts(inner)) > 0 && len(parts(outer)) > 0 && inOrder(inner, texts) && inOrder(outer, texts) {
+				return ""
 			}
 		}
 	}
-	if !says {
-		return message
-	}
-	return ""
-}
-
-func stands(part string, texts []string) bool {
-	for _, text := range texts {
-		if strings.Contains(text, part) {
-			return true
+	wrong := ""
+	for _, part := range parts(message) {
+		if len(part) > len(wrong) && !inOrder(part, texts) {
+			wrong = part
 		}
 	}
-	return false
+	if wrong == "" {
+		wrong = message
+	}
+	return wrong
+}
+
+// parts returns what stands between the ellipses of a message.
+func parts(message string) (found []string) {
+	for _, part := range strings.Split(message, "…") {
+		if part = strings.Trim(part, " :;,"); part != "" {
+			found = append(found, part)
+		}
+	}
+	return found
+}
+
+// inOrder reports whether one of texts has all parts of a message, one behind the other.
+func inOrder(message string, texts []string) bool {
+	all := parts(message)
+	return len(all) == 0 || slices.ContainsFunc(texts, func(text string) bool {
+		for _, part := range all {
+			at := strings.Index(text, part)
+			if at < 0 {
+				return false
+			}
+			text = text[at+len(part):]
+		}
+		return true
+	})
 }
 
 // messages are the first cells of the tables of a document that are code, by line.

@@ -77,7 +77,12 @@ warm() {
 }
 start_engine() {
   mkdir -p "$tmp/launch"
-  coproc ENGINE { cd "$tmp/launch" && STRATA_NEXTFLOW=jars STRATA_NEXTFLOW_MAIN=groovy.ui.GroovyMain exec "$root/scripts/nextflow.sh" "$root/tests/nextflow/engine.groovy" 2>"$tmp/engine.log"; }
+  # Groovy drops what it has learned of its grammar after 64 files, of which a run has about as many. To learn it again takes
+  # a quarter of a run.
+  coproc ENGINE {
+    cd "$tmp/launch" && NXF_OPTS="$NXF_OPTS -Dgroovy.antlr4.cache.threshold=1000000" STRATA_NEXTFLOW=jars STRATA_NEXTFLOW_MAIN=groovy.ui.GroovyMain \
+      exec "$root/scripts/nextflow.sh" "$root/tests/nextflow/engine.groovy" 2>"$tmp/engine.log"
+  }
   exec {engine_in}>&"${ENGINE[1]}" {engine_out}<&"${ENGINE[0]}"
 }
 stop_engine() { [ -z "${ENGINE_PID-}" ] || { echo >&"$engine_in"; wait "$ENGINE_PID"; } 2>/dev/null; }

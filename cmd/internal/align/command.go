@@ -59,7 +59,8 @@ func Command() *cli.Command {
 	}
 }
 
-// statedOrientation returns where the axes z, y and x of an image run to if it says so, as one from NIfTI or NRRD does, or else the usual letters.
+// statedOrientation returns where the axes z, y and x of an image run to if it says so, as one from NIfTI or NRRD does,
+// or else the usual letters.
 func statedOrientation(im *ngff.Image, usual string) string {
 	w := volumes.WorldOf(im.Group.Attributes())
 	if w == nil {

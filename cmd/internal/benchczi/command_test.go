@@ -110,7 +110,8 @@ func nobodyHas() {
 	failed(fmt.Errorf("still there: %q", left))
 }
 
-// falsePython answers as the peers' script does; PEERS says what it is told to do wrong, a word for each peer: "czifile=missing".
+// falsePython answers as the peers' script does; PEERS says what it is told to do wrong, a word for each peer:
+// "czifile=missing".
 func falsePython() {
 	if len(os.Args) < 6 || os.Args[1] != "-c" || !strings.Contains(os.Args[2], "class PylibCZIrw") {
 		failed(fmt.Errorf("want -c SCRIPT WHO THREADS IN_FLIGHT"))

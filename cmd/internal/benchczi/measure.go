@@ -38,7 +38,8 @@ func checked(tiles []int) []int {
 	return out
 }
 
-// measure does an operation in rounds, by turns. The pixels of some tiles are compared with those of the first contestant.
+// measure does an operation in rounds, by turns. The pixels of some tiles are compared with those of the first
+// contestant.
 func measure(ctx context.Context, s *scan, list []*benchkit.Contestant, reps int, done func(int64)) error {
 	if err := benchkit.Compare(ctx, list, func(c, first *benchkit.Contestant) error {
 		if c.Result.Who == bench.Strata {

@@ -23,9 +23,10 @@ import (
 	"strata/pkg/work"
 )
 
-// A child is this program, started anew: it opens the file itself, is told numbers of sub-blocks through a pipe, four bytes each, and returns
-// their pixels through another, each behind its length, eight bytes. When the first pipe ends it returns what it used (childUsage) and ends. A
-// parent that is gone, whatever ended it, is the end of that pipe, too.
+// A child is this program, started anew: it opens the file itself, is told numbers of sub-blocks through a pipe, four
+// bytes each, and returns their pixels through another, each behind its length, eight bytes. When the first pipe ends
+// it returns what it used (childUsage) and ends. A parent that is gone, whatever ended it, is the end of that pipe,
+// too.
 
 // share is the number of tiles in a request to a child.
 const share = 8

@@ -29,8 +29,8 @@ func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
 
-// double is fio as far as bench-io uses it: it moves the bytes that its arguments ask for, and writes JSON of the form that fio 3
-// writes. FIO_DOUBLE says what goes wrong.
+// double is fio as far as bench-io uses it: it moves the bytes that its arguments ask for, and writes JSON of the form
+// that fio 3 writes. FIO_DOUBLE says what goes wrong.
 func double() {
 	if err := doubled(); err != nil {
 		fmt.Fprintln(os.Stderr, "fio:", err)
@@ -286,7 +286,8 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// A way that fails in the middle is listed with what went wrong; what it measured before stays, and is not measured by fio.
+// A way that fails in the middle is listed with what went wrong; what it measured before stays, and is not measured by
+// fio.
 func TestFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(path, make([]byte, 8<<20), 0o666); err != nil {

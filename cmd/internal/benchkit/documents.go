@@ -108,7 +108,8 @@ func Reporting() []cli.Flag {
 	}
 }
 
-// Measuring returns the flags of commands that measure beside other programs: the default number of repetitions, and what --peers does.
+// Measuring returns the flags of commands that measure beside other programs: the default number of repetitions, and
+// what --peers does.
 func Measuring(reps, peers string) []cli.Flag {
 	return append([]cli.Flag{
 		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},

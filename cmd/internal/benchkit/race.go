@@ -48,7 +48,8 @@ func Processors(n int) (undo func()) {
 	return func() { runtime.GOMAXPROCS(was) }
 }
 
-// Unable reports that a way, or another program, cannot do what it was asked for. Its result says so, and the run goes on.
+// Unable reports that a way, or another program, cannot do what it was asked for. Its result says so, and the run goes
+// on.
 type Unable struct{ Reason error }
 
 func (e *Unable) Error() string { return e.Reason.Error() }
@@ -59,8 +60,8 @@ func (e *Unable) Unwrap() error { return e.Reason }
 // Unablef returns an error of type [Unable].
 func Unablef(format string, args ...any) error { return &Unable{fmt.Errorf(format, args...)} }
 
-// A Contestant is one of the ways in which an operation is measured. What its result has besides times, such as the bytes that a
-// repetition moves, is set before, and holds if there are repetitions.
+// A Contestant is one of the ways in which an operation is measured. What its result has besides times, such as the
+// bytes that a repetition moves, is set before, and holds if there are repetitions.
 type Contestant struct {
 	Result  bench.Result
 	Sum     uint64 // checksum of the data
@@ -98,9 +99,9 @@ func Compare(ctx context.Context, list []*Contestant, differ func(c, first *Cont
 	return nil
 }
 
-// Race measures contestants in rounds and computes their results. In each round every contestant has a turn, and another one begins,
-// because a machine's speed drifts and the first may find memory in another state. before is called ahead of each repetition, done
-// behind those that succeed.
+// Race measures contestants in rounds and computes their results. In each round every contestant has a turn, and
+// another one begins, because a machine's speed drifts and the first may find memory in another state. before is called
+// ahead of each repetition, done behind those that succeed.
 func Race(ctx context.Context, list []*Contestant, reps int, before func(ctx context.Context) error, done func(c *Contestant, s Sample)) error {
 	for round := range reps {
 		for i := range list {

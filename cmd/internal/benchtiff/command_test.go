@@ -78,7 +78,8 @@ type question struct {
 	Level             int
 }
 
-// falsePython answers as the peers' script does; PEERS says what it is told to do wrong, a word for each peer: "tifffile=missing".
+// falsePython answers as the peers' script does; PEERS says what it is told to do wrong, a word for each peer:
+// "tifffile=missing".
 func falsePython() {
 	if len(os.Args) < 6 || os.Args[1] != "-c" || !strings.Contains(os.Args[2], "def check(") {
 		fmt.Fprintln(os.Stderr, "want -c SCRIPT WHO THREADS IN_FLIGHT")

@@ -175,7 +175,8 @@ func newContestant(who string, s streamer, reason string) *contestant {
 // tilesAlone is the name for results of loading the tiles alone, which no program made.
 const tilesAlone = "tiles alone"
 
-// measure lets contestants take turns. The pixels are compared with those of the first contestant; the tiles alone have none.
+// measure lets contestants take turns. The pixels are compared with those of the first contestant; the tiles alone have
+// none.
 func measure(ctx context.Context, all []*contestant, im *image, reps int, cold bool, done func(int64)) error {
 	var list []*benchkit.Contestant
 	for _, c := range all {

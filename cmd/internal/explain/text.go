@@ -73,6 +73,8 @@ func what(im *provenance.Image) string {
 	switch {
 	case im.Run != nil:
 		return step(im)
+	case im.Kind == provenance.Folder:
+		return "folder"
 	case im.Kind == provenance.Missing:
 		return "missing: it was deleted or moved, and no run record says what made it"
 	case im.Kind == provenance.Unseen:
@@ -120,7 +122,7 @@ func (t *tree) kind(im *provenance.Image) string {
 			return false
 		}
 		if r := im.Run; r == nil {
-			b.WriteString("source;")
+			b.WriteString(im.Kind + "(")
 		} else {
 			if len(r.Warnings) > 0 {
 				return false
@@ -194,7 +196,7 @@ func (t *tree) conclusion() {
 	}
 	t.out.WriteByte('\n')
 	switch {
-	case t.Images[0].Run == nil:
+	case t.Images[0].Run == nil && t.Images[0].Kind != provenance.Folder:
 		t.line(0, "There is no record: strata did not make this image, or its run records lie elsewhere (--records).")
 		return
 	case t.Stale:

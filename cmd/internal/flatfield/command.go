@@ -133,8 +133,8 @@ func run(ctx context.Context, r *cli.Run, c flatfield.Options) error {
 	}.Do(ctx, r)
 }
 
-// diagnostics starts the file of metrics and the picture. Without --diagnostics_dir the former lies beside the output, and
-// there is no picture.
+// diagnostics starts the file of metrics and the picture. Without --diagnostics_dir the former lies beside the output,
+// and there is no picture.
 func diagnostics(r *cli.Run) (metrics, picture *atomic.Output, err error) {
 	out := strings.TrimRight(r.Arg("OUT"), "/")
 	id, dir := r.String("slice_id"), r.String("diagnostics_dir")

@@ -16,8 +16,8 @@ import (
 // maps holds the pictures of maps while they are being written.
 type maps struct{ files []*os.File }
 
-// start starts the maps in a folder, in which other files stay as they are. Maps that an earlier run estimated are removed if
-// this one does not estimate.
+// start starts the maps in a folder, in which other files stay as they are. Maps that an earlier run estimated are
+// removed if this one does not estimate.
 func (m *maps) start(ctx context.Context, r *cli.Run, dir string, estimated bool) (*focal.Maps, error) {
 	targets := new(focal.Maps)
 	for _, t := range []struct {

@@ -198,7 +198,8 @@ func fill(ctx context.Context, r *cli.Run, plan *interpolate.Plan) error {
 
 var number = pattern.Lazy(`.*z(\d+)`)
 
-// sliceID returns the number of the slice: that of the flag, or that in the output's name; −1 if there is none and no table needs it.
+// sliceID returns the number of the slice: that of the flag, or that in the output's name; −1 if there is none and no
+// table needs it.
 func sliceID(r *cli.Run) (int, error) {
 	text := r.String("slice_id")
 	if text == "" {

@@ -143,8 +143,8 @@ func writePairs(out io.Writer, pairs []*pair) error {
 // scriptHead begins the script.
 const scriptHead = "#!/usr/bin/env bash\n# Opens each pair of slices in view,"
 
-// writeScript writes the script that opens pairs in view. It finds slices and transforms from folder, where it will lie: it still does when
-// they are moved or copied together, as a workflow does that publishes its results.
+// writeScript writes the script that opens pairs in view. It finds slices and transforms from folder, where it will
+// lie: it still does when they are moved or copied together, as a workflow does that publishes its results.
 func writeScript(out *atomic.Output, folder string, pairs []*pair) error {
 	var b strings.Builder
 	b.WriteString(scriptHead + " the least certain first; Ctrl-C goes on to the next. In view: w a s d moves the\n" +
@@ -182,8 +182,8 @@ func from(folder, path string) string {
 	return quoted(path)
 }
 
-// rooted returns the absolute path of a file in a folder whose symbolic links are followed, but not the file's own: a slice may be a link to
-// where it was made.
+// rooted returns the absolute path of a file in a folder whose symbolic links are followed, but not the file's own: a
+// slice may be a link to where it was made.
 func rooted(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

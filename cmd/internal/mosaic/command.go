@@ -169,7 +169,8 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// within returns the path of an image in a folder or bucket. The output makes the folder, and takes it back if the run fails.
+// within returns the path of an image in a folder or bucket. The output makes the folder, and takes it back if the run
+// fails.
 func within(dir, name string) string {
 	if cli.InBucket(dir) {
 		return strings.TrimSuffix(dir, "/") + "/" + name

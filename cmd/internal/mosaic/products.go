@@ -19,7 +19,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Prefixes of the flags for images that are made of the mosaic in the same pass; up to the underscore they name the outputs.
+// Prefixes of the flags for images that are made of the mosaic in the same pass; up to the underscore they name the
+// outputs.
 const (
 	projected = "aip_"
 	resampled = "resampled_"

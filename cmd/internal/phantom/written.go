@@ -5,8 +5,8 @@ import (
 	"strata/pkg/replace"
 )
 
-// The names of what the program writes into its folder, by what they are: mosaic grids, raw tiles and slide scans, the truth about
-// them, and what the microscope records.
+// The names of what the program writes into its folder, by what they are: mosaic grids, raw tiles and slide scans, the
+// truth about them, and what the microscope records.
 var (
 	imageName = pattern.Lazy(`^(mosaic_grid_3d|truth/slice)_z\d{2,}\.ome\.zarr$`)
 	dirName   = pattern.Lazy(`^(truth|z\d{2,}(/tile_x\d{2,}_y\d{2,}_z\d{2,})?)$`)

@@ -69,8 +69,8 @@ func runSuggest(ctx context.Context, r *cli.Run) error {
 	return stage.WriteFile(r, filepath.Join(r.Arg("DIR"), "suggested_params.yaml"), func(w io.Writer) error { return shifts.WriteParams(w, all, table.Name) })
 }
 
-// readData learns what a folder of raw data says: the metadata of the first slice that is none of calibration, the state, and the settings of
-// raw tiles.
+// readData learns what a folder of raw data says: the metadata of the first slice that is none of calibration, the
+// state, and the settings of raw tiles.
 func readData(ctx context.Context, r *cli.Run, a *shifts.Acquisition) error {
 	name := r.String("data_dir")
 	dir, err := r.LocalInput(name)

@@ -33,7 +33,8 @@ func readConfig(ctx context.Context, r *cli.Run, name string) (*registration.Sli
 	return stage.ReadFile(ctx, r, name, registration.ReadSliceTable)
 }
 
-// folderAndTable returns what exclude and finalise begin with: the path of the folder that an argument names, and the table IN.
+// folderAndTable returns what exclude and finalise begin with: the path of the folder that an argument names, and the
+// table IN.
 func folderAndTable(ctx context.Context, r *cli.Run, folder string) (dir string, table *registration.SliceTable, err error) {
 	if dir, err = r.LocalInput(r.Arg(folder)); err != nil {
 		return "", nil, err

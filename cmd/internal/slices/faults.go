@@ -61,7 +61,8 @@ func findFaults(ctx context.Context, r *cli.Run, all []sliceconfig.Slice, o slic
 	return append([]sliceconfig.Fault{}, faults...), nil
 }
 
-// gridsOf returns the grids of the mosaics of slices, in their order. A slice whose mosaic is not in the folder has none, which is told.
+// gridsOf returns the grids of the mosaics of slices, in their order. A slice whose mosaic is not in the folder has
+// none, which is told.
 func gridsOf(ctx context.Context, r *cli.Run, folder string, all []sliceconfig.Slice) (out []sliceconfig.Grid, err error) {
 	dir, err := r.Input(folder)
 	if err != nil {

@@ -19,9 +19,10 @@ const (
 	overlapMeasured = "measured"
 )
 
-// leaveOut returns the slices that are stacked: with --leave_out_excluded those that the table does not exclude, and those that were
-// interpolated in the place of such. It notes how often the blade cut between these: once before each slice, also before one that is left
-// out, whether it is in the folder or not, but not before one that was scanned twice.
+// leaveOut returns the slices that are stacked: with --leave_out_excluded those that the table does not exclude, and
+// those that were interpolated in the place of such. It notes how often the blade cut between these: once before each
+// slice, also before one that is left out, whether it is in the folder or not, but not before one that was scanned
+// twice.
 func leaveOut(r *cli.Run, files []slicefiles.File, in *stack.Input) (kept []slicefiles.File, err error) {
 	if !r.Bool("leave_out_excluded") {
 		return files, nil

@@ -36,7 +36,8 @@ func checkSpacing(v any) error {
 	return units.CheckVoxel(um)
 }
 
-// given applies the flags that say how slices overlap and are blended, and returns an error for flags that contradict them.
+// given applies the flags that say how slices overlap and are blended, and returns an error for flags that contradict
+// them.
 func given(r *cli.Run, o *stack.Options) error {
 	if n := r.Int("overlap_planes"); n >= 0 {
 		o.OverlapPlanes = &n

@@ -67,8 +67,9 @@ func mosaic(args []string) (err error) {
 	return s.WriteMosaic(context.Background(), store.Folder(args[0]), 0, phantom.Storage{Format: 3, Unit: "micrometer", Workers: 1, Mem: 64 << 20})
 }
 
-// scan is a program of the scripts: scan OUT ERROR makes a slide scan's mosaic grid (scan.ome.zarr) of 2 × 3 tiles of one plane,
-// with a channel of noise and one of tissue, and where the stage recorded them (positions.json), with an error in µm.
+// scan is a program of the scripts: scan OUT ERROR makes a slide scan's mosaic grid (scan.ome.zarr) of 2 × 3 tiles of
+// one plane, with a channel of noise and one of tissue, and where the stage recorded them (positions.json), with an
+// error in µm.
 func scan(args []string) (err error) {
 	c := specimen([2]int{2, 3})
 	c.DType, c.Jitter, c.Gain = dtype.Uint16, 2, 20000

@@ -17,7 +17,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// sparse writes an image of uint16 with levels down to one chunk, of which only chunks along the middle of each level are stored.
+// sparse writes an image of uint16 with levels down to one chunk, of which only chunks along the middle of each level
+// are stored.
 func sparse(b *testing.B, shape [3]int, chain string) string {
 	b.Helper()
 	const side = 64
@@ -82,8 +83,8 @@ func sparse(b *testing.B, shape [3]int, chain string) string {
 	return dir
 }
 
-// BenchmarkFirstPicture measures the time from the command to the first picture of a sparse image of a terabyte: what the page asks
-// for is there.
+// BenchmarkFirstPicture measures the time from the command to the first picture of a sparse image of a terabyte: what
+// the page asks for is there.
 func BenchmarkFirstPicture(b *testing.B) {
 	dir := sparse(b, [3]int{4096, 12288, 12288}, "zstd:1") // 1.2e12 bytes
 	for b.Loop() {
@@ -97,8 +98,8 @@ func BenchmarkFirstPicture(b *testing.B) {
 	}
 }
 
-// BenchmarkTile measures the time of tiles of 256 × 256 voxels at places that leave the cache behind, by the median and the last percent, and
-// the resident memory of the viewer after all of them.
+// BenchmarkTile measures the time of tiles of 256 × 256 voxels at places that leave the cache behind, by the median and
+// the last percent, and the resident memory of the viewer after all of them.
 func BenchmarkTile(b *testing.B) {
 	for _, chain := range []string{"raw", "zstd:1", "blosc-zstd:1"} {
 		b.Run(chain, func(b *testing.B) {

@@ -33,8 +33,8 @@ func serve(t testing.TB, env []string, in string) string {
 	return page
 }
 
-// serveProcess starts the viewer and returns the address of its page, with that of --neuroglancer on a second line, its process, and what that says on standard error, to be read
-// when it has ended.
+// serveProcess starts the viewer and returns the address of its page, with that of --neuroglancer on a second line, its
+// process, and what that says on standard error, to be read when it has ended.
 func serveProcess(t testing.TB, env []string, in string, flags ...string) (page string, cmd *exec.Cmd, messages *bytes.Buffer) {
 	t.Helper()
 	cmd, messages = exec.Command(clitest.Program(t, "view"), append([]string{in}, flags...)...), &bytes.Buffer{}
@@ -84,8 +84,8 @@ func get(t testing.TB, address string, header ...string) (int, []byte) {
 	return answer.StatusCode, b
 }
 
-// An image shows the same voxels from a folder, a web server, a bucket and files of other formats. From where it is stored as
-// Zarr, other viewers get the same bytes, whole and in ranges.
+// An image shows the same voxels from a folder, a web server, a bucket and files of other formats. From where it is
+// stored as Zarr, other viewers get the same bytes, whole and in ranges.
 func TestShowsFromAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	golden, err := filepath.Abs("../../../tests/golden/inputs/m_u16_v3shard.zip")

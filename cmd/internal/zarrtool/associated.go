@@ -23,7 +23,8 @@ import (
 // associatedFolder is the group of an image with the pictures that slide scanners take beside it.
 const associatedFolder = "associated"
 
-// isAssociated reports whether an image of a file is a picture of the slide's label, of the whole slide, or a small version of the scan.
+// isAssociated reports whether an image of a file is a picture of the slide's label, of the whole slide, or a small
+// version of the scan.
 func isAssociated(name string) bool {
 	return slices.Contains([]string{"label", "macro", "thumbnail", "overview"}, strings.TrimSuffix(strings.ToLower(name), " image"))
 }
@@ -194,7 +195,8 @@ func (x *export) addPictures(ctx context.Context, r *cli.Run, in *node) error {
 	return nil
 }
 
-// readPicture reads a picture with the samples of a pixel together, beside held bytes of others; nil if it has several planes, or a type that OME-TIFF does not have.
+// readPicture reads a picture with the samples of a pixel together, beside held bytes of others; nil if it has several
+// planes, or a type that OME-TIFF does not have.
 func readPicture(ctx context.Context, r *cli.Run, in *node, held int64) (*tiffwriter.Picture, error) {
 	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
 	if err != nil {

@@ -137,8 +137,8 @@ func partKey(r *cli.Run) (string, error) {
 	return "", nil
 }
 
-// stream reads a region in slabs that fit in the budget and are whole chunks thick if possible, and emits its elements with the axes in
-// the given order, the slowest first; nil stands for C order.
+// stream reads a region in slabs that fit in the budget and are whole chunks thick if possible, and emits its elements
+// with the axes in the given order, the slowest first; nil stands for C order.
 func stream(ctx context.Context, a *zarr.Array, r zarr.Region, order []int, budget int64, emit func([]byte) error) error {
 	slab, elem := append([]int{}, r.Shape...), a.DType().Size()
 	for _, n := range r.Shape {

@@ -15,8 +15,8 @@ import (
 	"strata/tests/clitest"
 )
 
-// bucket serves a folder as public buckets do that may not be listed: an object that is not there is denied, as are those of a name. With
-// compress, whole objects come compressed, which nobody asked for.
+// bucket serves a folder as public buckets do that may not be listed: an object that is not there is denied, as are
+// those of a name. With compress, whole objects come compressed, which nobody asked for.
 func bucket(t *testing.T, dir, denied string, compress bool) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,8 @@ func command(t *testing.T, args ...string) (text string, code int) {
 	return string(b), cmd.ProcessState.ExitCode()
 }
 
-// Where a server denies access to what may be absent, metadata are looked for all the same, and chunks count as absent on request.
+// Where a server denies access to what may be absent, metadata are looked for all the same, and chunks count as absent
+// on request.
 func TestDenied(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -51,8 +51,8 @@ func exported(r *cli.Run, in *node, im *ngff.Image) ([]levelFile, error) {
 	return files, nil
 }
 
-// asked returns what --levels asks for, and OUT. linum-extract-pyramid-levels has levels as arguments in place of OUT, and writes
-// beside IN.
+// asked returns what --levels asks for, and OUT. linum-extract-pyramid-levels has levels as arguments in place of OUT,
+// and writes beside IN.
 func asked(r *cli.Run) (levels []int, out string, err error) {
 	if !r.HasArg("LEVEL") {
 		return r.Ints("levels"), r.Arg("OUT"), nil

@@ -79,8 +79,8 @@ func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f l
 	return nil
 }
 
-// volumeOf describes a level as a volume, and returns the axes of the image in the order of the file, the slowest first: channels, times,
-// and those of --axes backwards.
+// volumeOf describes a level as a volume, and returns the axes of the image in the order of the file, the slowest
+// first: channels, times, and those of --axes backwards.
 func volumeOf(r *cli.Run, in *node, im *ngff.Image, level int) (*volumes.Volume, []int, error) {
 	l := &im.Levels[level]
 	at := map[string]int{}
@@ -141,8 +141,8 @@ func volumeAxes(r *cli.Run, at map[string]int) (axes [3]string, err error) {
 	return [3]string(strings.Split(names, "")), nil
 }
 
-// placeOf returns where the voxels of a level lie: by the place that the image was imported with, if its voxels still have the size of that,
-// or else by voxel size, translation and --orientation.
+// placeOf returns where the voxels of a level lie: by the place that the image was imported with, if its voxels still
+// have the size of that, or else by voxel size, translation and --orientation.
 func placeOf(r *cli.Run, im *ngff.Image, level int, at map[string]int) (volumes.Affine, map[string]any, error) {
 	var um, scale, shift, origin [3]float64 // of level 0; of this one, in voxels of level 0; in mm
 	for i, name := range []string{"x", "y", "z"} {

@@ -293,8 +293,8 @@ func walk(ctx context.Context, st store.Store, key string, size, count *int64) e
 	return nil
 }
 
-// describeImage reads a group's NGFF metadata, if it has any, and returns the arrays that it opened for that. An error in them is
-// reported in the result, since the arrays can still be inspected.
+// describeImage reads a group's NGFF metadata, if it has any, and returns the arrays that it opened for that. An error
+// in them is reported in the result, since the arrays can still be inspected.
 func describeImage(ctx context.Context, r *cli.Run, st store.Store, g *zarr.Group) (*imageInfo, map[string]zarr.Node) {
 	attrs := g.Attributes()
 	if attrs["multiscales"] == nil && !strings.Contains(string(attrs["ome"]), `"multiscales"`) {

@@ -259,7 +259,8 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	return nil
 }
 
-// reorder puts the axes of a spec into the order of --order, and returns these axes as they were counted before; nil if nothing moves.
+// reorder puts the axes of a spec into the order of --order, and returns these axes as they were counted before; nil if
+// nothing moves.
 func reorder(r *cli.Run, spec *ngff.ImageSpec) (order []int, err error) {
 	names, had := r.String("order"), ""
 	if names == "" {

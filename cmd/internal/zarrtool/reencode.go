@@ -113,8 +113,9 @@ type step struct {
 	names []string // dimension names for an array that has none
 }
 
-// planCopy lists a hierarchy, groups before their members, without what killed runs left in images. Axis names of
-// NGFF 0.4 become the dimension names that 0.5 requires. pass is called with the error of each array of a kind that is not read.
+// planCopy lists a hierarchy, groups before their members, without what killed runs left in images. Axis names of NGFF
+// 0.4 become the dimension names that 0.5 requires. pass is called with the error of each array of a kind that is not
+// read.
 func planCopy(ctx context.Context, n zarr.Node, path string, pass func(error)) ([]step, error) {
 	plan := []step{{n, path, nil}}
 	g, ok := n.(*zarr.Group)
@@ -164,7 +165,8 @@ type opened struct {
 	foreign error
 }
 
-// openAll opens nodes of a group, several at a time: a group can have a hundred thousand. Those that are known it takes as they are.
+// openAll opens nodes of a group, several at a time: a group can have a hundred thousand. Those that are known it takes
+// as they are.
 func openAll(ctx context.Context, g *zarr.Group, names []string, known map[string]zarr.Node) ([]opened, error) {
 	nodes := make([]opened, len(names))
 	err := work.Each(ctx, runtime.GOMAXPROCS(0), len(names), func(_, i int) (err error) {

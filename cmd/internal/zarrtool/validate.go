@@ -236,7 +236,8 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 // errEnough ends a search that has found enough.
 var errEnough = errors.New("enough findings")
 
-// checkChunks decodes every chunk, and names bad blocks until there are enough findings: a shard of a gigabyte can have millions.
+// checkChunks decodes every chunk, and names bad blocks until there are enough findings: a shard of a gigabyte can have
+// millions.
 func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int64)) error {
 	var mu sync.Mutex
 	var lines []string

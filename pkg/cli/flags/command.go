@@ -1,8 +1,8 @@
 // Package flags describes commands and their flags, and parses command lines.
 //
-// A [Command] is data. [Parse] makes of it the commands and flags of github.com/urfave/cli, which parses, dispatches and suggests; what
-// linumpy's scripts and habits write another way is rewritten before, by one pure function: flags anywhere, --a-b for --a_b, --no-x, and
-// lists of numbers as further words. The result is a [Line].
+// A [Command] is data. [Parse] makes of it the commands and flags of github.com/urfave/cli, which parses, dispatches
+// and suggests; what linumpy's scripts and habits write another way is rewritten before, by one pure function: flags
+// anywhere, --a-b for --a_b, --no-x, and lists of numbers as further words. The result is a [Line].
 package flags
 
 import (

@@ -58,7 +58,8 @@ type Flag struct {
 	// Alone says that the flag contradicts --batch: with it, a run is not one of a pair.
 	Alone bool
 
-	// Section is the title of the help's section in which the flag stands, one of [Sections]; "": that of the command's own flags.
+	// Section is the title of the help's section in which the flag stands, one of [Sections]; "": that of the command's
+	// own flags.
 	Section string
 
 	means map[string]string // further values, and the choices that they stand for

@@ -1,7 +1,7 @@
 package flags
 
-// Member is a program of several that are one file. Its name, its one-liner and the names that it also goes by stand here, so that of all
-// programs only the one that is asked for is made.
+// Member is a program of several that are one file. Its name, its one-liner and the names that it also goes by stand
+// here, so that of all programs only the one that is asked for is made.
 type Member struct {
 	Name    string
 	Usage   string
@@ -37,8 +37,8 @@ func (c *Command) Whole() []*Command {
 	return c.Commands
 }
 
-// Called makes the member that goes by a name, or has it as an alias; nil if there is none. group is what is typed before it: "strata ", or
-// nothing.
+// Called makes the member that goes by a name, or has it as an alias; nil if there is none. group is what is typed
+// before it: "strata ", or nothing.
 func Called(argv0, group string, members []Member) *Command {
 	for _, m := range members {
 		called := SameName(argv0, m.Name)

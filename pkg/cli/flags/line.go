@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Line is a parsed command line. Values are asked for by the name of their flag; a name that the command does not have is a bug and panics.
+// Line is a parsed command line. Values are asked for by the name of their flag; a name that the command does not have
+// is a bug and panics.
 type Line struct {
 	Root    *Command // what the process was started as
 	Command *Command // it, or the sub-command that was named
@@ -35,7 +36,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Action does what a parsed command line says, and returns the exit code of the process. Package run makes it of the function of a program.
+// Action does what a parsed command line says, and returns the exit code of the process. Package run makes it of the
+// function of a program.
 type Action func(l *Line, s Streams) (code int)
 
 // Program returns the own name of the program, whatever it was started as.
@@ -55,8 +57,8 @@ func (l *Line) Sub() string {
 // Positional returns all positional arguments.
 func (l *Line) Positional() []string { return slices.Clone(l.args) }
 
-// About returns the name of the flag by which something about the program is asked for in place of a run: version, man, completion; "" if
-// none is.
+// About returns the name of the flag by which something about the program is asked for in place of a run: version, man,
+// completion; "" if none is.
 func (l *Line) About() string {
 	for _, name := range []string{"version", "man", "completion"} {
 		if v := l.values[name]; v != nil && v.set && v.items[0] != false {

@@ -44,7 +44,8 @@ func (o *option) Set(text string) error {
 	return err
 }
 
-// gone is the value of a flag of another program that would change the result if it were ignored. It says what to give instead.
+// gone is the value of a flag of another program that would change the result if it were ignored. It says what to give
+// instead.
 type gone func() error
 
 // Set refuses every value.
@@ -64,8 +65,8 @@ func (v *value) String() string {
 	return strings.Join(items, ",")
 }
 
-// Parse parses the words of a command line behind the name of the program, and calls act, unless something is wrong with them: [Error].
-// Help that is asked for is given in spite of mistakes: what would be right stands there.
+// Parse parses the words of a command line behind the name of the program, and calls act, unless something is wrong
+// with them: [Error]. Help that is asked for is given in spite of mistakes: what would be right stands there.
 func Parse(root *Command, words []string, act func(*Line) error) error {
 	o, err := rewrite(root, words)
 	if err == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// order is a command line as the library takes it: where linumpy's scripts and habits write it another way, it is rewritten. Nothing else
-// parses.
+// order is a command line as the library takes it: where linumpy's scripts and habits write it another way, it is
+// rewritten. Nothing else parses.
 type order struct {
 	cmd    *Command
 	path   string      // "zarr-tool info"
@@ -39,9 +39,9 @@ func (o *order) tokens() []string {
 	return append(append(out, "--"), o.args...)
 }
 
-// rewrite puts a command line in order: which sub-command, which flags with which values, which positional arguments. Flags
-// may stand anywhere, where the library would stop at the first positional; "--" ends them. Lists of numbers go on with the
-// numbers that follow, --no-x is --x=false, and dashes in names are underscores.
+// rewrite puts a command line in order: which sub-command, which flags with which values, which positional arguments.
+// Flags may stand anywhere, where the library would stop at the first positional; "--" ends them. Lists of numbers go
+// on with the numbers that follow, --no-x is --x=false, and dashes in names are underscores.
 func rewrite(root *Command, tokens []string) (*order, error) {
 	a := &rewriter{order: order{cmd: root, path: root.path()}, tokens: tokens}
 	a.known = a.flagsOf(root)

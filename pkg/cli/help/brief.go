@@ -20,8 +20,8 @@ const (
 // mostExamples limits the examples of -h.
 const mostExamples = 2
 
-// Brief prints the help of -h: usage, arguments, the command's own options in a few words each, two examples. What does not fit on
-// a screen is left to --help.
+// Brief prints the help of -h: usage, arguments, the command's own options in a few words each, two examples. What does
+// not fit on a screen is left to --help.
 func Brief(w io.Writer, c *flags.Command, path string) error {
 	lines := []string{few(path+" - "+c.Usage, screenWidth), ""}
 	before := "Usage: "
@@ -51,7 +51,8 @@ func Brief(w io.Writer, c *flags.Command, path string) error {
 	return b.Flush()
 }
 
-// briefWords describes the arguments and the sub-commands in so many lines, and only names the last sub-commands where these are too few.
+// briefWords describes the arguments and the sub-commands in so many lines, and only names the last sub-commands where
+// these are too few.
 func briefWords(c *flags.Command, room int) (lines []string) {
 	commands := commandRows(c)
 	for described := len(commands); ; described-- {
@@ -80,8 +81,8 @@ func briefExamples(c *flags.Command, path string) []string {
 	return all[:min(len(all), max(1, min(len(short), mostExamples)))]
 }
 
-// briefOptions describes the command's own options in so many lines: one for each, and where these are too few, only the names of the
-// last, as many as fit.
+// briefOptions describes the command's own options in so many lines: one for each, and where these are too few, only
+// the names of the last, as many as fit.
 func briefOptions(c *flags.Command, room int) []string {
 	own := slices.DeleteFunc(slices.Clone(c.All()[:len(c.Flags)]), func(f flags.Flag) bool { return f.Hidden })
 	short := slices.ContainsFunc(own, func(f flags.Flag) bool { return f.Short != "" })

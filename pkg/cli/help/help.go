@@ -1,5 +1,5 @@
-// Package help prints what a program says of itself, made of the description of its command: its help, a screen of it, a page of the
-// manual, and what a shell needs to complete its flags.
+// Package help prints what a program says of itself, made of the description of its command: its help, a screen of it,
+// a page of the manual, and what a shell needs to complete its flags.
 package help
 
 import (

@@ -99,8 +99,8 @@ func formatPercent(p float64) string {
 	return strconv.Itoa(int(p)) + " %" // rounded down: 100 % is only said of what is done
 }
 
-// New makes a display. In Plain mode line is called every interval while a task runs, and, if it was called, once more when the task
-// is done: a task that is shorter than the interval shows nothing. Bars are drawn on out.
+// New makes a display. In Plain mode line is called every interval while a task runs, and, if it was called, once more
+// when the task is done: a task that is shorter than the interval shows nothing. Bars are drawn on out.
 func New(mode Mode, out io.Writer, interval time.Duration, line func(Status)) *Display {
 	return &Display{mode: mode, out: out, interval: interval, line: line}
 }
@@ -162,8 +162,8 @@ func (d *Display) Start(name string, total int64) *Task {
 	return t
 }
 
-// drawn waits, when the last of the bars has ended, until it is drawn for the last time: results that are printed from then on would be
-// overwritten.
+// drawn waits, when the last of the bars has ended, until it is drawn for the last time: results that are printed from
+// then on would be overwritten.
 func (d *Display) drawn() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

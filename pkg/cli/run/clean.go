@@ -40,12 +40,13 @@ func HideSecrets(arguments, environment []string) {
 // characters that would move a cursor or hide text quoted.
 func clean(text string) string { return quoted(address.Redact(text), "") }
 
-// mostText is the maximum length of a message in characters. Names of files, cells of tables and attributes of images, which
-// messages quote, can be of any length.
+// mostText is the maximum length of a message in characters. Names of files, cells of tables and attributes of images,
+// which messages quote, can be of any length.
 const mostText = 600
 
-// Message returns the text of an error, a warning or a finding as it is printed, logged and recorded: one line without secrets, with
-// characters that would control a terminal quoted. Of a text of more than a few hundred characters the middle is left out.
+// Message returns the text of an error, a warning or a finding as it is printed, logged and recorded: one line without
+// secrets, with characters that would control a terminal quoted. Of a text of more than a few hundred characters the
+// middle is left out.
 func Message(text string) string { return address.Cut(clean(text), mostText) }
 
 // quoted replaces characters that are not printed by escapes as JSON has them, but for those that stay.
@@ -92,8 +93,8 @@ func (c cleaner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onTerminal quotes, where standard output is a terminal, what results bring along of other people's texts, such as the names of
-// attributes.
+// onTerminal quotes, where standard output is a terminal, what results bring along of other people's texts, such as the
+// names of attributes.
 type onTerminal struct{ io.Writer }
 
 func (t onTerminal) Write(p []byte) (int, error) {

@@ -31,8 +31,8 @@ type noDriverError struct{ error }
 
 func (e noDriverError) Is(target error) bool { return target == errNoDriver }
 
-// NoDriver marks the error of an [Accelerator] as that of a machine without a driver. Such a machine computes on the CPU as a matter of
-// course: only a user who asked for a GPU is warned.
+// NoDriver marks the error of an [Accelerator] as that of a machine without a driver. Such a machine computes on the
+// CPU as a matter of course: only a user who asked for a GPU is warned.
 func NoDriver(err error) error { return noDriverError{err} }
 
 // fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
@@ -62,8 +62,8 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	return nil, r.withoutGPU(err)
 }
 
-// MayChoose reports whether the run is free to compute on a GPU or on the CPU, whichever is faster: a GPU is wanted, and neither
-// --require_gpu nor a --backend that only a GPU has asks for one.
+// MayChoose reports whether the run is free to compute on a GPU or on the CPU, whichever is faster: a GPU is wanted,
+// and neither --require_gpu nor a --backend that only a GPU has asks for one.
 func (r *Run) MayChoose() bool {
 	o := &r.Options
 	return o.UseGPU && !o.RequireGPU && !onGPU(o.Backend)
@@ -85,9 +85,9 @@ func (r *Run) Prepare(f func()) {
 	}
 }
 
-// withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that
-// takes one. It notes that in the record. Where the machine has no driver this is a fact, said to who asked for a GPU; else,
-// or where one was named, it is a warning.
+// withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that takes one. It notes that in
+// the record. Where the machine has no driver this is a fact, said to who asked for a GPU; else, or where one was
+// named, it is a warning.
 func (r *Run) withoutGPU(reason error) error {
 	o := &r.Options
 	switch {

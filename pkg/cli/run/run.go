@@ -1,5 +1,6 @@
-// Package run carries out what a command does: it has the options that all commands share, logs, handles signals, checks inputs, puts
-// outputs in place when all went well, opens the GPU, writes the run record and knows the exit code.
+// Package run carries out what a command does: it has the options that all commands share, logs, handles signals,
+// checks inputs, puts outputs in place when all went well, opens the GPU, writes the run record and knows the exit
+// code.
 package run
 
 import (
@@ -25,8 +26,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Do makes the action of a command without code for a GPU. Outputs made with [Run.Output] and its kin are put in place when do returns nil,
-// and removed when it returns an error.
+// Do makes the action of a command without code for a GPU. Outputs made with [Run.Output] and its kin are put in place
+// when do returns nil, and removed when it returns an error.
 func Do(do func(context.Context, *Run) error) flags.Action { return Accelerated(nil, do) }
 
 // Accelerated is [Do] for a command that asks for a GPU by [Run.Device], which gpu opens.

@@ -20,8 +20,8 @@ func CommandLine() []string {
 	return append([]string{startedBy}, os.Args...)
 }
 
-// Self returns the words that start this program again as it was started: its file, and behind that of a group its name. Another
-// program may have the same name alone.
+// Self returns the words that start this program again as it was started: its file, and behind that of a group its
+// name. Another program may have the same name alone.
 func Self() ([]string, error) {
 	words := slices.Clone(CommandLine())
 	words = words[:len(words)-len(os.Args)+1]

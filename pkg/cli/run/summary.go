@@ -11,18 +11,18 @@ import (
 	"strata/pkg/units"
 )
 
-// Conclude adds a result to the line that ends a successful run, such as "tissue begins at plane 12". It is the whole line of a run
-// that writes nothing.
+// Conclude adds a result to the line that ends a successful run, such as "tissue begins at plane 12". It is the whole
+// line of a run that writes nothing.
 func (r *Run) Conclude(format string, args ...any) {
 	r.results = append(r.results, fmt.Sprintf(format, args...))
 }
 
-// Decided logs, with --verbose, what the run settled before or while it worked: workers, memory, where it computes, how outputs
-// are stored.
+// Decided logs, with --verbose, what the run settled before or while it worked: workers, memory, where it computes, how
+// outputs are stored.
 func (r *Run) Decided(format string, args ...any) { r.Log.Debug().Msgf(format, args...) }
 
-// summarize logs the line that ends a successful run: what was written and how fast, and what the command concluded. A run without
-// either, such as one that prints what it was asked for, ends without a line.
+// summarize logs the line that ends a successful run: what was written and how fast, and what the command concluded. A
+// run without either, such as one that prints what it was asked for, ends without a line.
 func (r *Run) summarize(took time.Duration) {
 	parts := append(r.written(), r.results...)
 	if len(parts) == 0 {
@@ -104,8 +104,8 @@ func (r *Run) datasets(path string) (all []record.Dataset) {
 	return all
 }
 
-// stored returns the size of an output: of a file as it lies there, of others what the run wrote, since to measure a million chunks
-// takes long. It is 0 where nobody counted.
+// stored returns the size of an output: of a file as it lies there, of others what the run wrote, since to measure a
+// million chunks takes long. It is 0 where nobody counted.
 func (r *Run) stored(path string) int64 {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return info.Size()

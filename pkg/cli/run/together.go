@@ -8,10 +8,10 @@ import (
 	"strata/pkg/record"
 )
 
-// Together registers what completes an output before anything is put in place: say gets the files and
-// folders that the run writes beside its images, with their digests; none where there are no such files. Files come before images
-// there, so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but
-// the files' content: the same run makes the same bytes again.
+// Together registers what completes an output before anything is put in place: say gets the files and folders that the
+// run writes beside its images, with their digests; none where there are no such files. Files come before images there,
+// so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but the
+// files' content: the same run makes the same bytes again.
 func (r *Run) Together(say func(ctx context.Context, files []record.File) error) {
 	r.together = append(r.together, say)
 }

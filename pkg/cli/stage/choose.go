@@ -93,7 +93,8 @@ const (
 	onGPU = "gpu"
 )
 
-// choose returns where a run computes; nil if there is no device, of which whoever asks for it says why. No device is opened.
+// choose returns where a run computes; nil if there is no device, of which whoever asks for it says why. No device is
+// opened.
 func (m model) choose(q question) (*record.Choice, error) {
 	list, err := usable(q.id)
 	if err != nil {
@@ -114,8 +115,8 @@ func (m model) choose(q question) (*record.Choice, error) {
 	return &c, nil
 }
 
-// joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked for a device
-// whatever it costs. Without a driver whoever asks for a device says so at once.
+// joins reports whether a run may begin on the CPU, and a device join it: it is free to choose, and nobody has asked
+// for a device whatever it costs. Without a driver whoever asks for a device says so at once.
 func (m model) joins(r *cli.Run) bool {
 	return r.MayChoose() && !r.Batched() && m.host["joins"] != 0 && m.host["margin"] > -1 && r.Options.GPUFiles.Compat != settings.Off &&
 		gpu.DriverLibrary().Reason == ""

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// NoteTiles warns if a mosaic grid is a file of another format, such as TIFF: the tiles in which it is stored are taken for those of the
-// microscope, which they rarely are.
+// NoteTiles warns if a mosaic grid is a file of another format, such as TIFF: the tiles in which it is stored are taken
+// for those of the microscope, which they rarely are.
 func NoteTiles(r *cli.Run, path string, in *ngff.Image) {
 	if !images.Sparse(in.Levels[0].Array.Store()) {
 		return

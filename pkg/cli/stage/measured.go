@@ -16,7 +16,8 @@ type Measured struct {
 	Name   string // of its progress
 	Passes int64  // how often it reads IN
 	OnGPU  bool   // it can use a GPU, and package cost knows it by its name
-	// Run does the work. paths are IN and OUT as metrics name them. It returns the image, its metrics, and what the closing line says of it.
+	// Run does the work. paths are IN and OUT as metrics name them. It returns the image, its metrics, and what the
+	// closing line says of it.
 	Run func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error)
 }
 

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/metrics"
 )
 
-// Metrics starts the file of metrics beside an output, which is put in place with it. Beside an output in a bucket there is none, with
-// a warning; the result is nil then.
+// Metrics starts the file of metrics beside an output, which is put in place with it. Beside an output in a bucket
+// there is none, with a warning; the result is nil then.
 func Metrics(r *cli.Run, out string) (*atomic.Output, error) {
 	if cli.InBucket(out) {
 		r.Warn("no metrics are written beside an output in a bucket")

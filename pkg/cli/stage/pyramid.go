@@ -13,8 +13,8 @@ func Pyramid(a *oct.Analysis, of string) []cli.Flag {
 	}
 }
 
-// PyramidLayout returns the layout of the output of such a stage: without --n_levels it has all levels, or the usual number if each halves the
-// one before it.
+// PyramidLayout returns the layout of the output of such a stage: without --n_levels it has all levels, or the usual
+// number if each halves the one before it.
 func PyramidLayout(r *cli.Run, a oct.Analysis) oct.Layout {
 	layout := Layout(r)
 	if !r.IsSet("n_levels") && !a.Native {

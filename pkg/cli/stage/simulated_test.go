@@ -85,8 +85,8 @@ func (p *part) wake() {
 	})
 }
 
-// simulated is a machine in the virtual time of package synctest. The work of a job on it is that of the model, and each part takes
-// its time for it.
+// simulated is a machine in the virtual time of package synctest. The work of a job on it is that of the model, and
+// each part takes its time for it.
 type simulated struct {
 	pieces              int
 	cores               int
@@ -101,8 +101,8 @@ type simulated struct {
 	joined              int // pieces that the device has done
 }
 
-// wrong says by how much the model is wrong: how many times as long as it says the host takes for its part of the work, a device for
-// its own, and the host for what a device leaves to it.
+// wrong says by how much the model is wrong: how many times as long as it says the host takes for its part of the work,
+// a device for its own, and the host for what a device leaves to it.
 type wrong struct{ host, device, beside float64 }
 
 // on returns a machine for a job of so many pieces, for which that choice has been made.
@@ -155,8 +155,8 @@ func (s *simulated) run(t *testing.T, coming *oct.Coming) float64 {
 	return time.Since(begun).Seconds()
 }
 
-// aside is the device's side. A worker fetches a piece when it has a slot for it, and goes on to the next while the device does it
-// after those before, and the host writes it after those before.
+// aside is the device's side. A worker fetches a piece when it has a slot for it, and goes on to the next while the
+// device does it after those before, and the host writes it after those before.
 func (s *simulated) aside(t *testing.T) machine.Side[int] {
 	type worker struct {
 		slots          chan struct{}
@@ -200,8 +200,8 @@ func (s *simulated) aside(t *testing.T) machine.Side[int] {
 	}
 }
 
-// seen returns the seconds of the processors that the pieces take which a device has in hand at first, those by which it is seen
-// what they cost, and those that it has then.
+// seen returns the seconds of the processors that the pieces take which a device has in hand at first, those by which
+// it is seen what they cost, and those that it has then.
 func (s *simulated) seen() float64 {
 	pieces := min(3*s.workers*(transfer.MostSlots+1), s.pieces)
 	return float64(pieces) / float64(s.pieces) * s.beside.Host / s.processors.rate

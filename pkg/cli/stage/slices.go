@@ -17,8 +17,8 @@ type Slice struct {
 	Err   error // why it cannot be opened
 }
 
-// OpenSlices opens the slices of a folder or a bucket, slice_z<NN>*.ome.zarr, ordered by number, and enters them into the run record. With
-// skip, a slice that cannot be opened is listed with its error.
+// OpenSlices opens the slices of a folder or a bucket, slice_z<NN>*.ome.zarr, ordered by number, and enters them into
+// the run record. With skip, a slice that cannot be opened is listed with its error.
 func OpenSlices(ctx context.Context, r *cli.Run, folder string, skip bool) ([]Slice, error) {
 	dir, err := r.Input(folder)
 	if err != nil {

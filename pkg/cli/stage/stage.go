@@ -109,8 +109,8 @@ func readBy(ctx context.Context, r *cli.Run, st store.Store, path string) (store
 	return st, err
 }
 
-// InOut returns the arguments of a stage that makes one OME-Zarr image from another. in and out name them in the help: "slice (z, y, x)",
-// "mosaic grid".
+// InOut returns the arguments of a stage that makes one OME-Zarr image from another. in and out name them in the help:
+// "slice (z, y, x)", "mosaic grid".
 func InOut(in, out string) []cli.Arg {
 	return []cli.Arg{
 		{Name: "IN", Usage: "OME-Zarr " + in + ": folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
@@ -160,8 +160,8 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 	return res.Settled(ctx)
 }
 
-// ResourcesJoined is [ResourcesOnGPU] of a stage that begins on the CPU: where the run is free to choose, a device is taken
-// into use beside the stage's work, and the resources have it as Coming.
+// ResourcesJoined is [ResourcesOnGPU] of a stage that begins on the CPU: where the run is free to choose, a device is
+// taken into use beside the stage's work, and the resources have it as Coming.
 func ResourcesJoined(ctx context.Context, r *cli.Run, task *progress.Task, w Work) (oct.Resources, error) {
 	res := Resources(r, task)
 	if !r.Options.UseGPU {

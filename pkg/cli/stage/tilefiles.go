@@ -159,8 +159,8 @@ func PositionsName(out string) string {
 	return out + "_positions.json"
 }
 
-// PositionsOutput begins the file of the positions of tiles in OUT: name, that of --save_positions, or else one beside OUT.
-// It is nil if there is none to write: p is nil, or OUT is in a bucket and there is no name.
+// PositionsOutput begins the file of the positions of tiles in OUT: name, that of --save_positions, or else one beside
+// OUT. It is nil if there is none to write: p is nil, or OUT is in a bucket and there is no name.
 func PositionsOutput(r *cli.Run, p *registration.TilePositions, out, name string) (*atomic.Output, error) {
 	switch {
 	case p == nil && name != "":

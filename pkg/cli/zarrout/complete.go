@@ -16,14 +16,14 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Complete writes into an image, in a folder that is an output, how to show it and which run made it. Outputs of [Create] are
-// completed at the end of the run.
+// Complete writes into an image, in a folder that is an output, how to show it and which run made it. Outputs of
+// [Create] are completed at the end of the run.
 func Complete(ctx context.Context, r *cli.Run, st store.Writer, out string) error {
 	return complete(ctx, st, r.Provenance(out), out, r.Options.Mem)
 }
 
-// complete writes into the image at the root of a store, or the images of a collection there, how to show it and which run
-// made it; out is the output's path, and mem bounds what reading a coarse level takes.
+// complete writes into the image at the root of a store, or the images of a collection there, how to show it and which
+// run made it; out is the output's path, and mem bounds what reading a coarse level takes.
 func complete(ctx context.Context, st store.Writer, p record.Provenance, out string, mem int64) error {
 	name := name(p, out)
 	n, err := zarr.Open(ctx, st, "", zarr.Workers(1))

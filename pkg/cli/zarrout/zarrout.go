@@ -24,7 +24,8 @@ type Output struct {
 	with  []string // paths of its files
 }
 
-// With says that of the files which the run writes beside its images only these belong to this one. Without it all of them do.
+// With says that of the files which the run writes beside its images only these belong to this one. Without it all of
+// them do.
 func (o *Output) With(files ...string) { o.alone, o.with = true, files }
 
 // Path is where it will lie, as the user named it.

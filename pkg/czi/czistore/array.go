@@ -12,8 +12,8 @@ import (
 	"strata/pkg/zarr/virtual"
 )
 
-// array is one array of the hierarchy: a level of an image, a plane, or a sub-block. Roles of axes: 't' times, 'c' channels of an image, 'z'
-// depths, 'y', 'x', 'i' the samples of a pixel.
+// array is one array of the hierarchy: a level of an image, a plane, or a sub-block. Roles of axes: 't' times, 'c'
+// channels of an image, 'z' depths, 'y', 'x', 'i' the samples of a pixel.
 type array struct {
 	axes   []virtual.Axis
 	elem   dtype.Type

@@ -12,7 +12,8 @@
 //	"slide"            all scenes as one image
 //	"subblocks/7"      the pixels of the eighth sub-block as the file holds them
 //	"tiles/0.1.0.0.3"  those of a tile by scene, channel, depth, time and mosaic index
-//	"planes/all/0.2.1" a plane by channel, depth and time, put together from the tiles of all scenes, or of one: "planes/3/0.2.1"
+//	"planes/all/0.2.1" a plane by channel, depth and time, composed of the tiles of all scenes,
+//	                   or of one: "planes/3/0.2.1"
 //
 // Images have those of the axes time, channel, depth, height and width along which there is more than one
 // entry; a colour image has the three channels red, green and blue. Chunks are squares of level 0, or of a

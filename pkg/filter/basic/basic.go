@@ -71,8 +71,8 @@ type Field struct {
 	Smoothness float64   // λ
 }
 
-// FlatField estimates the flat-field of consecutive images of Size × Size. All numbers must be finite. Images of
-// zeros have an even flat-field. The solver Sorted changes the images, as do both if numbers are extremely large or small.
+// FlatField estimates the flat-field of consecutive images of Size × Size. All numbers must be finite. Images of zeros
+// have an even flat-field. The solver Sorted changes the images, as do both if numbers are extremely large or small.
 func (s Solver) FlatField(images []float32) (Field, error) {
 	f, err := newFit(s, images)
 	if err != nil {
@@ -227,8 +227,8 @@ func total(partial []float64, i int) (sum float64) {
 	return sum
 }
 
-// Images whose root mean square is beyond these powers of 2 are scaled, so that neither μ nor 1/μ leaves the range of float32,
-// and S = 1 with which rounds begin is not far from their brightness.
+// Images whose root mean square is beyond these powers of 2 are scaled, so that neither μ nor 1/μ leaves the range of
+// float32, and S = 1 with which rounds begin is not far from their brightness.
 const (
 	minExponent = -20
 	maxExponent = 60

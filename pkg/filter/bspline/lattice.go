@@ -1,9 +1,9 @@
-// Package bspline holds smooth fields as uniform cubic B-splines over few control points: [Lattice] a scalar over a volume, [Warp] a
-// displacement over a plane.
+// Package bspline holds smooth fields as uniform cubic B-splines over few control points: [Lattice] a scalar over a
+// volume, [Warp] a displacement over a plane.
 package bspline
 
-// Lattice is a uniform cubic B-spline over a grid of samples (z, y, x): a smooth field given by few control points. Its domain reaches from
-// the first sample of each axis to the last.
+// Lattice is a uniform cubic B-spline over a grid of samples (z, y, x): a smooth field given by few control points. Its
+// domain reaches from the first sample of each axis to the last.
 type Lattice struct {
 	Samples [3]int    // of the grid
 	Control [3]int    // control points, at least 4 along each axis
@@ -22,7 +22,8 @@ func (l *Lattice) Add(other *Lattice) {
 	}
 }
 
-// Refine returns the same field on a lattice with half the distance between control points: c of them along an axis become 2(c−3)+3.
+// Refine returns the same field on a lattice with half the distance between control points: c of them along an axis
+// become 2(c−3)+3.
 func (l *Lattice) Refine() *Lattice {
 	out, values := &Lattice{Samples: l.Samples, Control: l.Control}, l.Values
 	for d := range 3 {
@@ -62,8 +63,8 @@ type Tap struct {
 	Weight [4]float64
 }
 
-// TapAt returns the weights at position x of an axis of that many samples and control points; positions outside the domain have those of
-// its end.
+// TapAt returns the weights at position x of an axis of that many samples and control points; positions outside the
+// domain have those of its end.
 func TapAt(x float64, samples, control int) Tap {
 	u := 0.0
 	if samples > 1 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// value evaluates a lattice at a place in samples, by the definition: the sum over all control points of their value times the cubic
-// B-splines around them.
+// value evaluates a lattice at a place in samples, by the definition: the sum over all control points of their value
+// times the cubic B-splines around them.
 func value(l *Lattice, at [3]float64) float64 {
 	spline := func(d float64) float64 {
 		switch d = math.Abs(d); {

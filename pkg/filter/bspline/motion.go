@@ -53,8 +53,9 @@ func (t *Motion) Reach(start, shape [2]int) (far float64) {
 	return far
 }
 
-// Shown returns the share of a box of pixels, rows y0 … y1−1 and columns x0 … x1−1, that shows a plane of ny × nx pixels which is
-// resampled there. 0 means that no pixel shows any; where there are displacements, the share is not below what is shown.
+// Shown returns the share of a box of pixels, rows y0 … y1−1 and columns x0 … x1−1, that shows a plane of ny × nx
+// pixels which is resampled there. 0 means that no pixel shows any; where there are displacements, the share is not
+// below what is shown.
 func (t *Motion) Shown(ny, nx, y0, y1, x0, x1 int) float64 {
 	far := 0.0
 	if t.Warp != nil {
@@ -98,8 +99,8 @@ func area(p [][2]float64) (sum float64) {
 	return math.Abs(sum) / 2
 }
 
-// Accumulated returns the displacements of a plane at its points r: those of the plane before it, before, at the points that the
-// transform t of their registration takes to r, followed by its own. Either may be nil: none.
+// Accumulated returns the displacements of a plane at its points r: those of the plane before it, before, at the points
+// that the transform t of their registration takes to r, followed by its own. Either may be nil: none.
 func Accumulated(before *Warp, t filter.Rigid, own *Warp) *Warp {
 	grid := own
 	switch {

@@ -9,7 +9,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// Displacements add up along the stack: what is bent one way and back is straight again, at the places to which the transforms take it.
+// Displacements add up along the stack: what is bent one way and back is straight again, at the places to which the
+// transforms take it.
 func TestAccumulated(t *testing.T) {
 	grid := NewWarp(100, 120, 20)
 	bend := grid.Like(func(x, y float64) (float64, float64) { return 2 * math.Sin(x/30), 1.5 * math.Cos(y/25) })

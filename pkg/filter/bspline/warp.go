@@ -6,8 +6,9 @@ import (
 	"strata/pkg/filter"
 )
 
-// Warp displaces the points of a plane smoothly: a point p = (x, y), in pixels, goes to p + d(p). Both components of d are cubic splines
-// over one grid of control points; beyond the domain, which ends one spacing inside the grid, d is that of the nearest point of it.
+// Warp displaces the points of a plane smoothly: a point p = (x, y), in pixels, goes to p + d(p). Both components of d
+// are cubic splines over one grid of control points; beyond the domain, which ends one spacing inside the grid, d is
+// that of the nearest point of it.
 type Warp struct {
 	Control         [2]int     // control points (y, x), at least 4 along each axis
 	Origin, Spacing [2]float64 // place of the first control point and distance between neighbours (y, x), in pixels
@@ -54,7 +55,8 @@ func (w *Warp) At(x, y float64) (dx, dy float64) {
 	return dx, dy
 }
 
-// Enlarged returns the warp in pixels of which k make one of w's along each axis (y, x), pixel i of w covering pixels k·i … k·(i+1)−1.
+// Enlarged returns the warp in pixels of which k make one of w's along each axis (y, x), pixel i of w covering pixels
+// k·i … k·(i+1)−1.
 func (w *Warp) Enlarged(k [2]float64) *Warp {
 	out := &Warp{Control: w.Control}
 	for d := range 2 {
@@ -69,8 +71,8 @@ func (w *Warp) Enlarged(k [2]float64) *Warp {
 // Reduced is the inverse of [Warp.Enlarged].
 func (w *Warp) Reduced(k [2]float64) *Warp { return w.Enlarged([2]float64{1 / k[0], 1 / k[1]}) }
 
-// Like returns a warp on the same control points that has about the displacements of f: those of the cubic spline that reproduces cubic
-// polynomials (de Boor and Fix's quasi-interpolant).
+// Like returns a warp on the same control points that has about the displacements of f: those of the cubic spline that
+// reproduces cubic polynomials (de Boor and Fix's quasi-interpolant).
 func (w *Warp) Like(f func(x, y float64) (dx, dy float64)) *Warp {
 	out := &Warp{Control: w.Control, Origin: w.Origin, Spacing: w.Spacing}
 	ny, nx := w.Control[0]+2, w.Control[1]+2 // with one place more on each side
@@ -100,8 +102,8 @@ func quasi(v []float64, ny, nx int) (out []float64) {
 	return out
 }
 
-// Extent returns the length of the largest displacement, and the least determinant of the map's Jacobian: at 0 or below, the map folds.
-// Both are those of points an eighth of the spacing apart.
+// Extent returns the length of the largest displacement, and the least determinant of the map's Jacobian: at 0 or
+// below, the map folds. Both are those of points an eighth of the spacing apart.
 func (w *Warp) Extent() (largest, determinant float64) {
 	const parts = 8
 	determinant = math.Inf(1)
@@ -146,8 +148,8 @@ func (w *Warp) Places(xs, ys []float64, t filter.Rigid, y, x0 int) {
 	}
 }
 
-// Resample writes a plane of ny × nx pixels that is displaced by w and then moved by t, as [filter.Rigid.Resample] does. The first pixel
-// of the plane is pixel (y0, x0) of that for which w and t are given.
+// Resample writes a plane of ny × nx pixels that is displaced by w and then moved by t, as [filter.Rigid.Resample]
+// does. The first pixel of the plane is pixel (y0, x0) of that for which w and t are given.
 func (w *Warp) Resample(dst, src []float32, ny, nx int, t filter.Rigid, y0, x0 int, fill float32) {
 	xs, ys := make([]float64, nx), make([]float64, nx)
 	for y := range ny {

@@ -17,8 +17,8 @@ func randomWarp(ny, nx int, spacing, size float64) *Warp {
 	return w
 }
 
-// A warp has the displacements that SimpleITK 2.5.7 computes from the same control points (BSplineTransform, order 3), and those of its
-// rim outside, where ITK has none.
+// A warp has the displacements that SimpleITK 2.5.7 computes from the same control points (BSplineTransform, order 3),
+// and those of its rim outside, where ITK has none.
 func TestWarpAt(t *testing.T) {
 	w := &Warp{Control: [2]int{4, 5}, Origin: [2]float64{-8, -6}, Spacing: [2]float64{8, 6}}
 	for i := range 20 {
@@ -88,8 +88,8 @@ func TestExtent(t *testing.T) {
 	}
 }
 
-// A plane is resampled as by the rigid transform alone where there are no displacements, and at the displaced places elsewhere; a part of
-// a plane as the whole.
+// A plane is resampled as by the rigid transform alone where there are no displacements, and at the displaced places
+// elsewhere; a part of a plane as the whole.
 func TestResample(t *testing.T) {
 	const ny, nx = 30, 41
 	r := rand.New(rand.NewPCG(3, 3))

@@ -8,8 +8,8 @@ type Vec [3]float64
 // Mat is a 3 × 3 matrix of rows.
 type Mat [3][3]float64
 
-// Euler is a rigid transform with the convention of ITK's Euler3DTransform: it maps a point p of the fixed image to R·(p − c) + c + t of the
-// moving one, with R = Rz·Rx·Ry.
+// Euler is a rigid transform with the convention of ITK's Euler3DTransform: it maps a point p of the fixed image to
+// R·(p − c) + c + t of the moving one, with R = Rz·Rx·Ry.
 type Euler struct {
 	Angles      Vec // about x, y and z, in radians
 	Translation Vec

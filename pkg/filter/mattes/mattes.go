@@ -1,6 +1,6 @@
-// Package mattes registers volumes of different contrast by a rigid transform that maximises their mutual information, as Mattes et al.
-// estimate it ("PET-CT image registration in the chest using free-form deformations", IEEE Transactions on Medical Imaging 22, 2003).
-// [Register] does all of it.
+// Package mattes registers volumes of different contrast by a rigid transform that maximises their mutual information,
+// as Mattes et al. estimate it ("PET-CT image registration in the chest using free-form deformations", IEEE
+// Transactions on Medical Imaging 22, 2003). [Register] does all of it.
 package mattes
 
 import (
@@ -41,7 +41,8 @@ type part struct {
 	turn  Mat // Σ of the gradient times the place
 }
 
-// newMetric takes samples of the fixed image, at most most of them in a regular grid over the box that holds its voxels above 0.
+// newMetric takes samples of the fixed image, at most most of them in a regular grid over the box that holds its voxels
+// above 0.
 func newMetric(fixed, moving *Volume, most int, each func(n int, f func(i int) error) error) (*metric, error) {
 	low, high := fixed.box()
 	step := 1
@@ -140,8 +141,8 @@ func (m *metric) blocks(f func(p *part, from, to int)) error {
 	})
 }
 
-// evaluate returns the mutual information under a transform and its derivatives by the angles and the translation, and the share of the
-// samples that lie in the moving image.
+// evaluate returns the mutual information under a transform and its derivatives by the angles and the translation, and
+// the share of the samples that lie in the moving image.
 func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, share float64, err error) {
 	var joint [bins][bins]float64
 	n, err := m.count(e, &joint)
@@ -165,7 +166,8 @@ func (m *metric) evaluate(e *Euler) (value float64, byAngle, byTranslation Vec, 
 	return value, byAngle, byTranslation, share, err
 }
 
-// count samples the moving image under a transform, fills the joint histogram, and returns how many samples lie in the image.
+// count samples the moving image under a transform, fills the joint histogram, and returns how many samples lie in the
+// image.
 func (m *metric) count(e *Euler, joint *[bins][bins]float64) (n int, err error) {
 	matrix, offset := e.Affine()
 	err = m.blocks(func(p *part, from, to int) {
@@ -204,8 +206,8 @@ func (m *metric) count(e *Euler, joint *[bins][bins]float64) (n int, err error) 
 	return n, err
 }
 
-// slope sums up how the samples that count found change the mutual information: the gradient times the place, and the gradient. logs is the
-// joint histogram as [metric.information] leaves it.
+// slope sums up how the samples that count found change the mutual information: the gradient times the place, and the
+// gradient. logs is the joint histogram as [metric.information] leaves it.
 func (m *metric) slope(e *Euler, logs *[bins][bins]float64) (turn Mat, force Vec, err error) {
 	err = m.blocks(func(p *part, from, to int) {
 		for s := from; s < to; s++ {
@@ -239,7 +241,8 @@ func (m *metric) slope(e *Euler, logs *[bins][bins]float64) (turn Mat, force Vec
 	return turn, force, err
 }
 
-// information returns the mutual information of a joint histogram, whose elements it replaces by ln(p / p of the moving image).
+// information returns the mutual information of a joint histogram, whose elements it replaces by ln(p / p of the moving
+// image).
 func (m *metric) information(joint *[bins][bins]float64, n float64) (value float64) {
 	var fixed, moving [bins]float64
 	for a := range joint {

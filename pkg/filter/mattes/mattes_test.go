@@ -23,7 +23,8 @@ func body(p Vec) float64 {
 	return v * min(1, (1-r)*8)
 }
 
-// scene returns the body in an image, with its voxels mapped to the body by p ↦ R(p − centre) and values changed by contrast.
+// scene returns the body in an image, with its voxels mapped to the body by p ↦ R(p − centre) and values changed by
+// contrast.
 func scene(shape [3]int, spacing Vec, e *Euler, contrast func(v float64) float64) *Volume {
 	v := &Volume{Shape: shape, Spacing: spacing, Voxels: make([]float32, shape[0]*shape[1]*shape[2])}
 	r := rand.New(rand.NewPCG(1, 9))
@@ -46,8 +47,8 @@ func scene(shape [3]int, spacing Vec, e *Euler, contrast func(v float64) float64
 	return v
 }
 
-// A phantom of another contrast, turned and shifted by known amounts, comes back within 0.3° and half a voxel, by any number of workers
-// with the same bits.
+// A phantom of another contrast, turned and shifted by known amounts, comes back within 0.3° and half a voxel, by any
+// number of workers with the same bits.
 func TestRegister(t *testing.T) {
 	fixedCentre := Vec{1.3, 1.1, 0.9}
 	fixed := scene([3]int{45, 55, 65}, Vec{0.04, 0.04, 0.04}, &Euler{Translation: Vec{-fixedCentre[0], -fixedCentre[1], -fixedCentre[2]}}, func(v float64) float64 { return v })
@@ -211,7 +212,8 @@ func TestBadVolumes(t *testing.T) {
 	}
 }
 
-// In volumes of a few voxels coarse levels see next to nothing and may lead astray: the result is never worse than the start.
+// In volumes of a few voxels coarse levels see next to nothing and may lead astray: the result is never worse than the
+// start.
 func TestNeverWorseThanTheStart(t *testing.T) {
 	registered, restarted := 0, 0
 	for seed := range uint64(120) {

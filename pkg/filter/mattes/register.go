@@ -65,10 +65,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Register finds the transform that maps points of the fixed image to those of the moving one. It starts with the centres of the voxels
-// above 0 on each other, turned by o.Rotation, and climbs along the gradient of the mutual information on four levels, from every
-// eighth voxel to all. The result is not worse than the start. Rotations are about the fixed image's centre and scaled
-// so that a step moves voxels by about its length. The result does not depend on how Each calls. Errors say why there is no result.
+// Register finds the transform that maps points of the fixed image to those of the moving one. It starts with the
+// centres of the voxels above 0 on each other, turned by o.Rotation, and climbs along the gradient of the mutual
+// information on four levels, from every eighth voxel to all. The result is not worse than the start. Rotations are
+// about the fixed image's centre and scaled so that a step moves voxels by about its length. The result does not depend
+// on how Each calls. Errors say why there is no result.
 func Register(fixed, moving *Volume, o Options) (*Result, error) {
 	o = o.withDefaults()
 	start, err := Start(fixed, moving, o)
@@ -93,7 +94,8 @@ func Register(fixed, moving *Volume, o Options) (*Result, error) {
 	return r, nil
 }
 
-// Start returns the transform at which [Register] starts: the centres of the voxels above 0 on each other, turned by o.Rotation.
+// Start returns the transform at which [Register] starts: the centres of the voxels above 0 on each other, turned by
+// o.Rotation.
 func Start(fixed, moving *Volume, o Options) (Euler, error) {
 	a, okFixed := fixed.Centroid()
 	b, okMoving := moving.Centroid()
@@ -107,8 +109,8 @@ func Start(fixed, moving *Volume, o Options) (Euler, error) {
 	return e, nil
 }
 
-// Information returns the mutual information of two images under a transform, as [Register] measures it on its finest level, and the share of the
-// fixed image's samples that lie in the moving one.
+// Information returns the mutual information of two images under a transform, as [Register] measures it on its finest
+// level, and the share of the fixed image's samples that lie in the moving one.
 func Information(fixed, moving *Volume, e *Euler, o Options) (value, share float64, err error) {
 	m, _, err := onLevel(fixed, moving, len(pyramid)-1, o.withDefaults())
 	if err != nil {
@@ -132,8 +134,8 @@ func onLevel(fixed, moving *Volume, level int, o Options) (*metric, float64, err
 	return m, max(f.Spacing[0], f.Spacing[1], f.Spacing[2]), err
 }
 
-// restart goes back to the start of the registration where a level shows that it is better than what coarser levels found: in volumes of a few
-// voxels these show little. Levels climb, so the result is never worse than the start.
+// restart goes back to the start of the registration where a level shows that it is better than what coarser levels
+// found: in volumes of a few voxels these show little. Levels climb, so the result is never worse than the start.
 func (r *Result) restart(m *metric, start Euler) (err error) {
 	now, _, _, _, err := m.evaluate(&r.Euler)
 	if err != nil {
@@ -188,8 +190,8 @@ func (s *scaled) at(x [6]float64) (value float64, slope [6]float64, share float6
 	return value, slope, share, err
 }
 
-// climb moves the transform to a maximum of the metric: by regular steps, the first of the length of a voxel and the last of an eighth, then by
-// quasi-Newton steps (BFGS).
+// climb moves the transform to a maximum of the metric: by regular steps, the first of the length of a voxel and the
+// last of an eighth, then by quasi-Newton steps (BFGS).
 func (r *Result) climb(m *metric, voxel float64, iterations int) error {
 	s := newScaled(m, r.Centre)
 	var x, before [6]float64
@@ -239,8 +241,8 @@ func dot(a, b [6]float64) (sum float64) {
 	return sum
 }
 
-// newton climbs by the method of Broyden, Fletcher, Goldfarb and Shanno until a step is shorter than a thousandth of a voxel or nothing is
-// gained along it.
+// newton climbs by the method of Broyden, Fletcher, Goldfarb and Shanno until a step is shorter than a thousandth of a
+// voxel or nothing is gained along it.
 func (s *scaled) newton(x [6]float64, voxel float64, iterations int) (_ [6]float64, n int, converged bool, err error) {
 	value, slope, _, err := s.at(x)
 	if err != nil {

@@ -71,8 +71,8 @@ func (v *Volume) sample(p Vec) (value float64, gradient Vec, ok bool) {
 	return mix(front, back, t[2]), gradient, true
 }
 
-// shrink returns the volume smoothed by a Gaussian of sigma voxels, and every n-th voxel of it, beginning in the middle of the first n. Axes
-// of fewer than 4·n voxels keep theirs.
+// shrink returns the volume smoothed by a Gaussian of sigma voxels, and every n-th voxel of it, beginning in the middle
+// of the first n. Axes of fewer than 4·n voxels keep theirs.
 func (v *Volume) shrink(n int, sigma float64, each func(n int, f func(i int) error) error) (*Volume, error) {
 	if n == 1 && sigma == 0 {
 		return v, nil

@@ -6,10 +6,11 @@ import (
 	"strata/pkg/filter/bspline"
 )
 
-// approximation computes lattices that approximate scattered data on a grid, by the algorithm of Lee, Wolberg and Shin, "Scattered data
-// interpolation with multilevel B-splines", IEEE Transactions on Visualization and Computer Graphics 3, 1997: a sample p of value v asks
-// control point c for φ = w_c·v / Σ w², where w are the weights of its taps, and a control point takes the mean of what is asked, weighted
-// by w_c². A weight is a product over the axes, so that sums over samples are formed along x, then y, then z.
+// approximation computes lattices that approximate scattered data on a grid, by the algorithm of Lee, Wolberg and Shin,
+// "Scattered data interpolation with multilevel B-splines", IEEE Transactions on Visualization and Computer Graphics 3,
+// 1997: a sample p of value v asks control point c for φ = w_c·v / Σ w², where w are the weights of its taps, and a
+// control point takes the mean of what is asked, weighted by w_c². A weight is a product over the axes, so that sums
+// over samples are formed along x, then y, then z.
 type approximation struct {
 	samples, control [3]int
 	taps             [3][]cubes

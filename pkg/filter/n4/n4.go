@@ -1,10 +1,11 @@
-// Package n4 estimates the smooth multiplicative field of a volume by the algorithm N4 (Tustison et al., "N4ITK: improved N3 bias
-// correction", IEEE Transactions on Medical Imaging 29, 2010). [Fit] takes logarithms of intensities and returns the logarithm of the field
-// as a [bspline.Lattice], which can be evaluated anywhere.
+// Package n4 estimates the smooth multiplicative field of a volume by the algorithm N4 (Tustison et al., "N4ITK:
+// improved N3 bias correction", IEEE Transactions on Medical Imaging 29, 2010). [Fit] takes logarithms of intensities
+// and returns the logarithm of the field as a [bspline.Lattice], which can be evaluated anywhere.
 //
-// Each round sharpens the histogram of the corrected intensities, takes the difference between these and the sharpened ones as what is left
-// of the field, and approximates it by a cubic B-spline; the rounds of a level end when the field hardly changes, and the next level has
-// twice as many spans along each axis. Voxels are kept as float32, all sums as float64 in an order that does not depend on the workers.
+// Each round sharpens the histogram of the corrected intensities, takes the difference between these and the sharpened
+// ones as what is left of the field, and approximates it by a cubic B-spline; the rounds of a level end when the field
+// hardly changes, and the next level has twice as many spans along each axis. Voxels are kept as float32, all sums as
+// float64 in an order that does not depend on the workers.
 package n4
 
 import (
@@ -21,8 +22,8 @@ type Options struct {
 	Bins       int     // of the histogram; 0: 200
 	FWHM       float64 // of the blur that is removed from the histogram, of log intensities; 0: 0.15
 	Noise      float64 // of Wiener's deconvolution; 0: 0.01
-	// Converged ends a level when the standard deviation of a round's change of the log field is below it; 0: 0.001. To first order
-	// this is the coefficient of variation of the change of the field.
+	// Converged ends a level when the standard deviation of a round's change of the log field is below it; 0: 0.001. To
+	// first order this is the coefficient of variation of the change of the field.
 	Converged float64
 	// Each calls f for 0 to n−1, possibly at the same time. nil: one after the other.
 	Each func(n int, f func(i int) error) error
@@ -76,9 +77,10 @@ type fit struct {
 	sums    *approximation
 }
 
-// Fit estimates the field of the log intensities in planes of ny × nx voxels, NaN where a voxel does not count. It returns the logarithm of
-// the field and leaves the corrected log intensities in planes. The mean of the field is what the method makes it: the sharpening keeps the
-// mean of the intensities about as it is. Voxels of one intensity, or none, have a field of zeros. An error is one of Each.
+// Fit estimates the field of the log intensities in planes of ny × nx voxels, NaN where a voxel does not count. It
+// returns the logarithm of the field and leaves the corrected log intensities in planes. The mean of the field is what
+// the method makes it: the sharpening keeps the mean of the intensities about as it is. Voxels of one intensity, or
+// none, have a field of zeros. An error is one of Each.
 func Fit(planes [][]float32, ny, nx int, o Options) (*bspline.Lattice, error) {
 	for _, c := range o.Control {
 		if c < 4 {
@@ -124,8 +126,8 @@ func Fit(planes [][]float32, ny, nx int, o Options) (*bspline.Lattice, error) {
 	return f.field, nil
 }
 
-// correct subtracts a field from the planes. It returns the range of what is left and the standard deviation of the field over the voxels
-// that count; a field of nil is zero.
+// correct subtracts a field from the planes. It returns the range of what is left and the standard deviation of the
+// field over the voxels that count; a field of nil is zero.
 func (f *fit) correct(field *bspline.Lattice) (low, high, change float64, err error) {
 	type part struct {
 		low, high     float32

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// histogram counts numbers between low and high in bins whose centres lie step apart, the first at low and the last at high; a number
-// counts for the two bins around it by its distance from them.
+// histogram counts numbers between low and high in bins whose centres lie step apart, the first at low and the last at
+// high; a number counts for the two bins around it by its distance from them.
 type histogram struct {
 	low, step float64
 	counts    []float64
@@ -24,9 +24,9 @@ func (h *histogram) place(v float64) (bin int, t float64) {
 	return bin, c - float64(bin)
 }
 
-// sharpener removes the blur that a field gives to the histogram of log intensities: the distribution is deconvolved by a Gaussian, and each
-// number becomes the one expected of it under the sharper distribution (Sled, Zijdenbos and Evans, IEEE Transactions on Medical Imaging 17,
-// 1998; its parameters are those of Tustison et al. 2010).
+// sharpener removes the blur that a field gives to the histogram of log intensities: the distribution is deconvolved by
+// a Gaussian, and each number becomes the one expected of it under the sharper distribution (Sled, Zijdenbos and Evans,
+// IEEE Transactions on Medical Imaging 17, 1998; its parameters are those of Tustison et al. 2010).
 type sharpener struct {
 	fwhm, noise float64
 	fft         *fourier.CmplxFFT

@@ -17,8 +17,8 @@ type ElasticOptions struct {
 
 // ElasticResult tells how the moving plane is deformed beside the fixed one.
 type ElasticResult struct {
-	// Warp displaces points of the moving plane, on top of the rigid transform: pixel p of the fixed plane shows what the moving one
-	// shows at T(p) + d(T(p)). nil if Refused.
+	// Warp displaces points of the moving plane, on top of the rigid transform: pixel p of the fixed plane shows what
+	// the moving one shows at T(p) + d(T(p)). nil if Refused.
 	Warp *bspline.Warp
 	// Before and After are the correlations of the planes' detail under the rigid transform alone and with the displacements.
 	Before, After float64
@@ -29,13 +29,14 @@ type ElasticResult struct {
 }
 
 const (
-	// bending is the weight of the squared second differences of control points, ridge that of their squares, both in units of the mean
-	// weight that the pixels have on a control point. The first keeps displacements smooth, the second makes them vanish where
-	// nothing is seen.
+	// bending is the weight of the squared second differences of control points, ridge that of their squares, both in
+	// units of the mean weight that the pixels have on a control point. The first keeps displacements smooth, the
+	// second makes them vanish where nothing is seen.
 	bending, ridge = 0.01, 1e-4
 	// heldOut is the least side in pixels of the squares that are held out in turn; for wide spacings it is half of these.
 	heldOut = 16
-	// leastGain is the gain in correlation of the pixels held out, as a share of what is missing to 1, that displacements must have.
+	// leastGain is the gain in correlation of the pixels held out, as a share of what is missing to 1, that
+	// displacements must have.
 	leastGain = 0.002
 	// coarsest is the scale of the level on which the search for displacements begins.
 	coarsest = 4
@@ -43,9 +44,9 @@ const (
 	elasticSteps, enough = 12, 0.01
 )
 
-// Elastic finds the smooth displacements that remain after the rigid transform t, which [Register] found. They are fitted three times: to
-// all pixels, and to those of the light and of the dark squares of a checkerboard. The fit to all counts only if those to either half
-// bring the other half to agree better.
+// Elastic finds the smooth displacements that remain after the rigid transform t, which [Register] found. They are
+// fitted three times: to all pixels, and to those of the light and of the dark squares of a checkerboard. The fit to
+// all counts only if those to either half bring the other half to agree better.
 func Elastic(fixed, moving *Image, t filter.Rigid, o ElasticOptions) (ElasticResult, error) {
 	if r, refused := begin(fixed, moving, t, Options{}); r == nil {
 		return ElasticResult{Refused: refused.Refused}, nil
@@ -113,8 +114,8 @@ func (e *elastic) fit(w *bspline.Warp, h half) {
 	}
 }
 
-// grower improves a warp on one level. It owns memory and serves one goroutine. Its fixed plane has been laid on the moving one, in
-// whose pixels the warp is.
+// grower improves a warp on one level. It owns memory and serves one goroutine. Its fixed plane has been laid on the
+// moving one, in whose pixels the warp is.
 type grower struct {
 	*refiner
 	half  half
@@ -177,7 +178,8 @@ func (g *grower) outside(y, x int) bool {
 	return (int(float64(y)*s/g.side)+int(float64(x)*s/g.side))&1 != int(g.half)-1
 }
 
-// climb improves a warp by Gauss-Newton steps as [refiner.climb] does a transform, on the squared difference per pixel plus penalties.
+// climb improves a warp by Gauss-Newton steps as [refiner.climb] does a transform, on the squared difference per pixel
+// plus penalties.
 func (g *grower) climb(w *bspline.Warp) {
 	g.coeff = newNormal(w.Control)
 	correlation := g.try(w)
@@ -216,7 +218,8 @@ func (g *grower) advance(w, step *bspline.Warp, gain, cost float64) (*bspline.Wa
 	return next, correlation > 0 && g.cost(next, correlation) < cost
 }
 
-// cost returns the value that the steps minimise: the squared difference of the planes per pixel, after the best gain, and the penalties.
+// cost returns the value that the steps minimise: the squared difference of the planes per pixel, after the best gain,
+// and the penalties.
 func (g *grower) cost(w *bspline.Warp, correlation float64) float64 {
 	return g.sum.vf/float64(g.sum.n)*(1-float64(correlation*correlation)) + g.reach*(penalty(w.DX, w.Control)+penalty(w.DY, w.Control))
 }

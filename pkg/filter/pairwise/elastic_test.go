@@ -39,8 +39,8 @@ func deformed(rng *rand.Rand, ny, nx int, t filter.Rigid, d func(x, y float64) (
 	return p
 }
 
-// missed returns the root of the mean square by which displacements miss the truth after a transform, inside the plane: the transform
-// that registration finds takes up a part of them.
+// missed returns the root of the mean square by which displacements miss the truth after a transform, inside the plane:
+// the transform that registration finds takes up a part of them.
 func missed(r ElasticResult, t, truth filter.Rigid, d func(x, y float64) (float64, float64), ny, nx int) (rms, before float64) {
 	n := 0
 	back := t.Inverse()

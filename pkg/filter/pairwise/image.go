@@ -8,8 +8,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// Image is a plane that is prepared for [Register]: brightness from 0 to 1, pixels without data marked, and a pyramid of halved
-// planes. It is safe for concurrent use.
+// Image is a plane that is prepared for [Register]: brightness from 0 to 1, pixels without data marked, and a pyramid
+// of halved planes. It is safe for concurrent use.
 type Image struct {
 	levels []*level // from full size on
 	data   int      // pixels with data
@@ -27,22 +27,22 @@ type level struct {
 }
 
 const (
-	// solid is the side in pixels of the smallest square of one value that counts as no data: canvas around a slice, a missing
-	// tile, saturation. Noise leaves no such squares.
+	// solid is the side in pixels of the smallest square of one value that counts as no data: canvas around a slice, a
+	// missing tile, saturation. Noise leaves no such squares.
 	solid = 7
 	// darkest and brightest are the percentiles of the data that become 0 and 1.
 	darkest, brightest = 1, 99
 	// smallest is the least length of a plane of the pyramid, least that of a plane at all.
 	smallest, least = 24, 16
-	// smoothing and shading are the standard deviations of the Gaussians between which structure is compared, in pixels of a level.
-	// Smoothing keeps linear interpolation from preferring displacements by half pixels, where it removes noise. What is larger
-	// than shading is compared on coarser levels only: on this one it is few independent samples, and in neighbouring planes it
-	// moves the optimum by its own differences. It also is where illumination shows.
+	// smoothing and shading are the standard deviations of the Gaussians between which structure is compared, in pixels
+	// of a level. Smoothing keeps linear interpolation from preferring displacements by half pixels, where it removes
+	// noise. What is larger than shading is compared on coarser levels only: on this one it is few independent samples,
+	// and in neighbouring planes it moves the optimum by its own differences. It also is where illumination shows.
 	smoothing, shading = 1.0, 4.0
 )
 
-// NewImage prepares a plane of ny × nx pixels in C order, which it does not keep. Pixels without data are those that are not finite
-// and those in squares of one value.
+// NewImage prepares a plane of ny × nx pixels in C order, which it does not keep. Pixels without data are those that
+// are not finite and those in squares of one value.
 func NewImage(v []float32, ny, nx int) *Image {
 	im := NewPlane(v, ny, nx)
 	if im.blank != "" {

@@ -11,8 +11,8 @@ type localMean struct {
 	counted bool               // planes[2] belongs to the pixels that counted last
 }
 
-// boxes is the number of box filters in a row that make a local mean, and reach how far each extends on either side: together their
-// deviation is [shading].
+// boxes is the number of box filters in a row that make a local mean, and reach how far each extends on either side:
+// together their deviation is [shading].
 const boxes = 2
 
 var reach = int(math.Round((math.Sqrt(12*shading*shading/boxes+1) - 1) / 2))
@@ -28,8 +28,8 @@ func newLocalMean(ny, nx int, b bands, memory []float32) localMean {
 	return m
 }
 
-// take subtracts from f and w their means over the pixels around that count, which both tells by 1 and 0; same tells that these are as
-// they were. Pixels that do not count are 0 before and NaN after. scratch has the size of a plane.
+// take subtracts from f and w their means over the pixels around that count, which both tells by 1 and 0; same tells
+// that these are as they were. Pixels that do not count are 0 before and NaN after. scratch has the size of a plane.
 func (m *localMean) take(f, w, both, scratch []float32, same bool) error {
 	for i, v := range [][]float32{f, w, both} {
 		if i == 2 && same && m.counted {

@@ -6,8 +6,9 @@ import (
 	"strata/pkg/filter/bspline"
 )
 
-// normal are the normal equations of a step of the displacements. The unknowns are those of the control points along x and y. A control
-// point shares pixels with those up to 3 from it along both axes: the matrix is kept as 7 × 7 numbers for each point.
+// normal are the normal equations of a step of the displacements. The unknowns are those of the control points along x
+// and y. A control point shares pixels with those up to 3 from it along both axes: the matrix is kept as 7 × 7 numbers
+// for each point.
 type normal struct {
 	control [2]int
 	a       [3][]float64    // of x with x, x with y and y with y
@@ -33,8 +34,8 @@ func newNormal(control [2]int) *normal {
 	return n
 }
 
-// assemble makes the equations at the warp that was tried last, per pixel. The gradient is the mean of both planes', as in
-// [refiner.climb].
+// assemble makes the equations at the warp that was tried last, per pixel. The gradient is the mean of both planes', as
+// in [refiner.climb].
 func (g *grower) assemble(w *bspline.Warp) {
 	m, q := g.moving, g.coeff
 	for i := range q.a {

@@ -31,9 +31,9 @@ const (
 
 // refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one caller at a time.
 //
-// Detail is the difference of the smooth planes from their local means. The means are taken over the pixels that both planes have under
-// the transform: at the border of the overlap, means over different pixels would differ although the planes agree, and hold the
-// transform back.
+// Detail is the difference of the smooth planes from their local means. The means are taken over the pixels that both
+// planes have under the transform: at the border of the overlap, means over different pixels would differ although the
+// planes agree, and hold the transform back.
 type refiner struct {
 	fixed, moving *level
 	rotation      bool
@@ -57,7 +57,8 @@ type bands struct {
 }
 
 const (
-	// mostBands is the number of bands of a plane, and leastBand the number of pixels of one from which on sharing them out pays.
+	// mostBands is the number of bands of a plane, and leastBand the number of pixels of one from which on sharing them
+	// out pays.
 	mostBands, leastBand = 16, 1 << 14
 )
 
@@ -118,10 +119,10 @@ func countData(v []float32) (n int) {
 	return n
 }
 
-// climb improves a transform, given in pixels of level 0, by Gauss-Newton steps on the squared difference of the fixed plane and a
-// linear function of the moving one, whose least value lies where the squared correlation is highest. The gradient is the mean of
-// both planes' (Benhimane and Malis 2004), which makes the steps accurate to second order. A step that does not raise the
-// correlation is halved.
+// climb improves a transform, given in pixels of level 0, by Gauss-Newton steps on the squared difference of the fixed
+// plane and a linear function of the moving one, whose least value lies where the squared correlation is highest. The
+// gradient is the mean of both planes' (Benhimane and Malis 2004), which makes the steps accurate to second order. A
+// step that does not raise the correlation is halved.
 func (r *refiner) climb(t filter.Rigid) fit {
 	at := r.try(r.fixed.at(t))
 	for range maxSteps {
@@ -247,7 +248,8 @@ func (m *moments) join(o *moments) {
 	m.f, m.w, m.ff, m.ww, m.fw = m.f+o.f, m.w+o.w, m.ff+o.ff, m.ww+o.ww, m.fw+o.fw
 }
 
-// correlation returns the normalised correlation; −1 if there are fewer than least pixels, and 0 if one plane is flat there.
+// correlation returns the normalised correlation; −1 if there are fewer than least pixels, and 0 if one plane is flat
+// there.
 func (m *moments) correlation(least int) float64 {
 	if m.n < least {
 		return -1
@@ -305,8 +307,8 @@ func linear(v []float32, nx int, x, y, mx, my float64) float32 {
 	return top + float32((bottom-top)*b)
 }
 
-// step solves for the rotation about the centre and the translation (x, y), in the fixed plane's pixels, by which the agreement
-// grows. The moving plane must have been resampled with t.
+// step solves for the rotation about the centre and the translation (x, y), in the fixed plane's pixels, by which the
+// agreement grows. The moving plane must have been resampled with t.
 func (r *refiner) step(t filter.Rigid) (step [3]float64, ok bool) {
 	m := &r.sum
 	if m.n < r.least || !(m.vf > 0 && m.vw > 0 && m.covariance > 0) {
@@ -328,8 +330,8 @@ func (r *refiner) step(t filter.Rigid) (step [3]float64, ok bool) {
 	return e.solve(r.rotation)
 }
 
-// equations are the normal equations of a step. The unknowns are the rotation, the translation along x and y, and the gain and the
-// offset of the brightness.
+// equations are the normal equations of a step. The unknowns are the rotation, the translation along x and y, and the
+// gain and the offset of the brightness.
 type equations struct {
 	f, w, scale float32 // means of the planes, and the ratio of their contrasts
 	cx, cy      float64
@@ -337,7 +339,8 @@ type equations struct {
 	b           [5]float64
 }
 
-// row returns the products of the pixels of row y, given with the rows above and below it: those of a by rows, then those of b.
+// row returns the products of the pixels of row y, given with the rows above and below it: those of a by rows, then
+// those of b.
 func (e *equations) row(fixed, warped []float32, nx, y int) (s [20]float64) {
 	v := float32(float64(y) - e.cy)
 	up, f0, down := fixed[:nx], fixed[nx:][:nx], fixed[2*nx:][:nx]

@@ -1,13 +1,14 @@
-// Package pairwise registers two planes by a rotation and a translation, to a few hundredths of a pixel. [Register] needs no start.
+// Package pairwise registers two planes by a rotation and a translation, to a few hundredths of a pixel. [Register]
+// needs no start.
 //
-// Planes become [Image]s: brightness between two percentiles, pixels without data marked, and a pyramid. On a coarse level, phase
-// correlation at a set of angles gives starting points. Each climbs by Gauss-Newton steps to the highest normalised correlation;
-// the best are followed from level to level. Whether the planes have anything in common is then judged by how far the phase
-// correlation at the result stands out from that at all other displacements ([Result.Peak]): planes of different tissue correlate
-// as well by chance as noisy planes of the same tissue do.
+// Planes become [Image]s: brightness between two percentiles, pixels without data marked, and a pyramid. On a coarse
+// level, phase correlation at a set of angles gives starting points. Each climbs by Gauss-Newton steps to the highest
+// normalised correlation; the best are followed from level to level. Whether the planes have anything in common is then
+// judged by how far the phase correlation at the result stands out from that at all other displacements
+// ([Result.Peak]): planes of different tissue correlate as well by chance as noisy planes of the same tissue do.
 //
-// [Elastic] finds the smooth displacements that a rigid transform leaves: the control points of a [bspline.Warp], by Gauss-Newton steps on
-// the same correlation.
+// [Elastic] finds the smooth displacements that a rigid transform leaves: the control points of a [bspline.Warp], by
+// Gauss-Newton steps on the same correlation.
 package pairwise
 
 import (
@@ -34,16 +35,16 @@ type Options struct {
 
 // Result tells how the moving plane lies on the fixed one.
 type Result struct {
-	// Transform lays the moving plane on the fixed one: the moving plane resampled by it shows what the fixed one does. It is the
-	// identity if the planes are not registered.
+	// Transform lays the moving plane on the fixed one: the moving plane resampled by it shows what the fixed one does.
+	// It is the identity if the planes are not registered.
 	Transform filter.Rigid
-	// Before and After are the normalised correlations of the planes as they are and under the transform that was found, over the
-	// pixels in which both have data; 0 if these are too few.
+	// Before and After are the normalised correlations of the planes as they are and under the transform that was
+	// found, over the pixels in which both have data; 0 if these are too few.
 	Before, After float64
 	// Overlap is the share of the smaller plane's pixels with data that overlap under the transform that was found.
 	Overlap float64
-	// Peak is the phase correlation under the transform that was found, above its mean over all displacements and in units of its
-	// standard deviation. Planes that show nothing in common reach 5.
+	// Peak is the phase correlation under the transform that was found, above its mean over all displacements and in
+	// units of its standard deviation. Planes that show nothing in common reach 5.
 	Peak float64
 	// Limited tells that the transform was cut to the largest rotation or translation.
 	Limited bool
@@ -95,8 +96,8 @@ func Refine(fixed, moving *Image, t filter.Rigid, o Options) (Result, error) {
 	return r.judge(fits[0]), nil
 }
 
-// Agreement returns the normalised correlation of two planes of the same size, smoothed, under a transform; −1 if they hardly
-// overlap or show nothing.
+// Agreement returns the normalised correlation of two planes of the same size, smoothed, under a transform; −1 if they
+// hardly overlap or show nothing.
 func Agreement(fixed, moving *Image, t filter.Rigid) float64 {
 	r, _ := begin(fixed, moving, t, Options{})
 	if r == nil {
@@ -231,8 +232,8 @@ func (r *registration) centres() filter.Rigid {
 	return t
 }
 
-// phases finds displacements by phase correlation at angles so close that the corners of the plane move by a pixel of the level, and
-// returns the best.
+// phases finds displacements by phase correlation at angles so close that the corners of the plane move by a pixel of
+// the level, and returns the best.
 func (r *registration) phases(k int) ([]fit, error) {
 	fixed, moving := r.fixed.levels[k], r.moving.levels[k]
 	turns := 0

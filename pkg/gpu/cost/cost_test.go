@@ -96,7 +96,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestStartIsShared: jobs of one process share the start of a device, and one that uses a device which is open waits for none.
+// TestStartIsShared: jobs of one process share the start of a device, and one that uses a device which is open waits
+// for none.
 func TestStartIsShared(t *testing.T) {
 	d := a100()
 	whole := d.Start(3)

@@ -28,8 +28,8 @@ type FlatField struct {
 	Keep          bool    // what is not finite stays; else it becomes 0
 }
 
-// DivideField queues filter.FlatField.Divide for planes of ny × nx float32 without gaps, whose first voxel is pixel (y, x) of a field,
-// below Height and Width. counts, three uint64, grow by the numbers of the filter.Census.
+// DivideField queues filter.FlatField.Divide for planes of ny × nx float32 without gaps, whose first voxel is pixel (y,
+// x) of a field, below Height and Width. counts, three uint64, grow by the numbers of the filter.Census.
 func DivideField(s *gpu.Stream, v, counts gpu.Span, f FlatField, planes, ny, nx, y, x int) error {
 	keep := bit(f.Keep)
 	return queue(s, "correct", "divide_field", threads(planes, ny, nx),

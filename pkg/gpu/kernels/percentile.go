@@ -206,8 +206,8 @@ func (p *MagnitudePercentile) next(s *gpu.Stream) error {
 	return s.Wait()
 }
 
-// Window starts a pass for [MagnitudePercentile.Counted], in which the magnitudes of bits from…to−1 in float32 have a counter each. The
-// counters' bytes must be 8 for each at least, unless the type is small.
+// Window starts a pass for [MagnitudePercentile.Counted], in which the magnitudes of bits from…to−1 in float32 have a
+// counter each. The counters' bytes must be 8 for each at least, unless the type is small.
 func (p *MagnitudePercentile) Window(s *gpu.Stream, from, to uint32) error {
 	if p.Looks() {
 		p.window(int64(from), int64(to))
@@ -218,9 +218,10 @@ func (p *MagnitudePercentile) Window(s *gpu.Stream, from, to uint32) error {
 // countersAtATime is the number of counters that are brought to the host at a time.
 const countersAtATime = 128 << 10
 
-// Counted passes the magnitudes that the pass of [MagnitudePercentile.Window] has counted to take: their bits in float32, and
-// how many have them. Those below and above the counters are passed as one with the nearest bits below and above.
-// It returns the number of NaN and infinite values. The caller has waited for everything that was added. It waits for s.
+// Counted passes the magnitudes that the pass of [MagnitudePercentile.Window] has counted to take: their bits in
+// float32, and how many have them. Those below and above the counters are passed as one with the nearest bits below and
+// above. It returns the number of NaN and infinite values. The caller has waited for everything that was added. It
+// waits for s.
 func (p *MagnitudePercentile) Counted(s *gpu.Stream, take func(bits uint32, n int64)) (nonFinite int64, err error) {
 	host, err := s.Device().Host(int(max(restBytes, min(p.bins, countersAtATime)*8)))
 	if err != nil {

@@ -74,8 +74,8 @@ func magnitudePercentile[T dtype.Element](t *testing.T) {
 	}
 }
 
-// TestCountedTogether: the host counts a part of the values and the device the others, in the first pass, which may not have the percentile
-// among its counters: the host has the same percentile as if it had counted all.
+// TestCountedTogether: the host counts a part of the values and the device the others, in the first pass, which may not
+// have the percentile among its counters: the host has the same percentile as if it had counted all.
 func TestCountedTogether(t *testing.T) {
 	each(t, countedTogether[uint8], countedTogether[int8], countedTogether[uint16], countedTogether[int16], countedTogether[uint32],
 		countedTogether[int32], countedTogether[uint64], countedTogether[int64], countedTogether[float32], countedTogether[float64])

@@ -15,8 +15,8 @@ func TestRoll(t *testing.T) {
 }
 
 // roll has planes that begin at multiples of four elements and others, depths of which shared memory holds cache lines,
-// parts of them and nothing, blocks with fewer columns, memory that begins elsewhere, and A-lines that begin at planes near each
-// other and anywhere.
+// parts of them and nothing, blocks with fewer columns, memory that begins elsewhere, and A-lines that begin at planes
+// near each other and anywhere.
 func roll[T dtype.Element](t *testing.T) {
 	b := open(t)
 	for _, c := range []struct{ planes, nx, skip int }{

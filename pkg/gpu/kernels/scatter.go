@@ -130,7 +130,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 		onDevice, int32(len(list)), src, dst, binary.LittleEndian.Uint64(value[:]), binary.LittleEndian.Uint64(value[8:]))
 }
 
-// merge checks a box against the bytes on both sides and returns it as the kernel reads it. It merges contiguous dimensions.
+// merge checks a box against the bytes on both sides and returns it as the kernel reads it. It merges contiguous
+// dimensions.
 func (b *Part) merge(size, src, dst int64) (row partRow, err error) {
 	last := len(b.Shape) - 1
 	if last < 0 {

@@ -571,8 +571,8 @@ func TestTried(t *testing.T) {
 	}
 }
 
-// TestWarm: an encoder that encodes to something else, or fails, is said to; bytes of the warm-up are not counted, and there is
-// one for each format.
+// TestWarm: an encoder that encodes to something else, or fails, is said to; bytes of the warm-up are not counted, and
+// there is one for each format.
 func TestWarm(t *testing.T) {
 	for name, c := range map[string]struct{ env, want string }{
 		"right":   {"CUEMU_CHUNK=", ""},

@@ -1,8 +1,9 @@
 // Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces by
 // each.
 //
-// Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the
-// host. Each worker asks the [Trial] of the array, or of all like it, which way its next piece takes, and reports how long it took:
+// Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the host. Each
+// worker asks the [Trial] of the array, or of all like it, which way its next piece takes, and reports how long it
+// took:
 //
 //	piece := t.Next()
 //	…              // by piece.Way

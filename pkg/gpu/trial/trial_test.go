@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTrial: one worker gives each way as many pieces as there are tries, one way after the other; what goes on is the one
-// with the best rate.
+// TestTrial: one worker gives each way as many pieces as there are tries, one way after the other; what goes on is the
+// one with the best rate.
 func TestTrial(t *testing.T) {
 	const mb = 1 << 20
 	for name, c := range map[string]struct {

@@ -35,12 +35,12 @@ var colors = [...]string{"FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF
 // members holds JSON values by name.
 type members = map[string]json.RawMessage
 
-// Attributes returns the attributes of an image's group, completed by a name and display settings. Anything that
-// the image already states stays unchanged. Channels without a window get the percentiles 0.1 and 99.9 of a coarse
-// level, and so do those whose window is the whole range of their type: it says nothing of the image, and shows one
-// that uses a small part of the range as black. Only colours (red, green, blue) keep it. Label images, images without finite voxels, and
-// images with a chunk that needs more memory than their arrays may use, get no settings. If im has no name, Attributes sets it to
-// name.
+// Attributes returns the attributes of an image's group, completed by a name and display settings. Anything that the
+// image already states stays unchanged. Channels without a window get the percentiles 0.1 and 99.9 of a coarse level,
+// and so do those whose window is the whole range of their type: it says nothing of the image, and shows one that uses
+// a small part of the range as black. Only colours (red, green, blue) keep it. Label images, images without finite
+// voxels, and images with a chunk that needs more memory than their arrays may use, get no settings. If im has no name,
+// Attributes sets it to name.
 func Attributes(ctx context.Context, im *ngff.Image, name string) (map[string]any, error) {
 	attrs := im.Group.Attributes()
 	inner := attrs

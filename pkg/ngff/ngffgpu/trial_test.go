@@ -35,8 +35,8 @@ func TestTrial(t *testing.T) {
 	})
 }
 
-// TestWarmUp: while the encoder's kernels are being loaded the host encodes, and no tile is tried; an encoder that fails is
-// not used.
+// TestWarmUp: while the encoder's kernels are being loaded the host encodes, and no tile is tried; an encoder that
+// fails is not used.
 func TestWarmUp(t *testing.T) {
 	d := gputest.Device(t, much)
 	im := imageOf(t, "yx", dtype.Uint16, []int{250, 260}, []int{65, 67}, []int{130, 134}, "zstd")

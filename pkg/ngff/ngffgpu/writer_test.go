@@ -569,8 +569,8 @@ func TestStraightPages(t *testing.T) {
 	}
 }
 
-// TestFirstChunk: an encoder that makes every chunk another never reaches a file, with a trial and without, and also if there
-// is no memory for the host to decode the first chunk (the nth allocation fails, 0: none): the host encodes all.
+// TestFirstChunk: an encoder that makes every chunk another never reaches a file, with a trial and without, and also if
+// there is no memory for the host to decode the first chunk (the nth allocation fails, 0: none): the host encodes all.
 func TestFirstChunk(t *testing.T) {
 	if os.Getenv(gputest.FaultVariable) == "" {
 		gputest.NeedDouble(t)

@@ -1,5 +1,5 @@
-// Package agarose tells the agarose around the tissue of a slice from the tissue: the A-lines whose mean lies below Otsu's threshold
-// of all means. A-lines without data, whose mean is not above 0, are neither.
+// Package agarose tells the agarose around the tissue of a slice from the tissue: the A-lines whose mean lies below
+// Otsu's threshold of all means. A-lines without data, whose mean is not above 0, are neither.
 package agarose
 
 import (
@@ -25,13 +25,14 @@ func (m *Mask) Coverage() float64 { return float64(m.Count) / float64(len(m.Line
 // Few reports whether the means have no two classes, so that there is no threshold.
 func (m *Mask) Few() bool { return math.IsNaN(m.Threshold) }
 
-// Bytes returns the memory that [Means], [Find] and [Mask.Runs] need for the A-lines of a volume: means, their Gaussian, the mask and,
-// where agarose and tissue alternate, as much again for runs as for means.
+// Bytes returns the memory that [Means], [Find] and [Mask.Runs] need for the A-lines of a volume: means, their
+// Gaussian, the mask and, where agarose and tissue alternate, as much again for runs as for means.
 func Bytes(v *blocks.Volume) int64 { return (4 + 4 + 1 + 4) * int64(v.Shape[1]) * int64(v.Shape[2]) }
 
-// Means returns the mean over z of the finite voxels of each A-line, those above clip counted as clip. An A-line without finite voxels
-// has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is called with each block that is read, with
-// the voxels as they are stored, from several goroutines; it may be nil. Without it, voxels in memory are summed where they lie.
+// Means returns the mean over z of the finite voxels of each A-line, those above clip counted as clip. An A-line
+// without finite voxels has the mean 0. The sums run in increasing z in float64, one division, one rounding. see is
+// called with each block that is read, with the voxels as they are stored, from several goroutines; it may be nil.
+// Without it, voxels in memory are summed where they lie.
 func Means(ctx context.Context, v *blocks.Volume, clip float64, res oct.Resources, see func(b *blocks.Block)) ([]float32, error) {
 	if all := v.Held(); all != nil && see == nil {
 		return heldMeans(ctx, v, clip, res)
@@ -122,8 +123,8 @@ func finiteMeans(means, voxels []float32, depth, stride int, clip float64) {
 	}
 }
 
-// Find returns the mask of A-lines with the given means, whose Otsu threshold is taken of a Gaussian of them of sigma pixels along y
-// and x (mirrored at the edges, cut off at 4 sigma), where the mean is above 0.
+// Find returns the mask of A-lines with the given means, whose Otsu threshold is taken of a Gaussian of them of sigma
+// pixels along y and x (mirrored at the edges, cut off at 4 sigma), where the mean is above 0.
 func Find(means []float32, ny, nx int, sigma float64) *Mask {
 	smooth := means
 	if sigma > 0 {
@@ -180,7 +181,8 @@ const (
 	someRuns = 1 << 14 // voxels of short runs that are put together for one
 )
 
-// Parts calls f with all voxels of runs of A-lines of a whole plane, those of short runs put together in buf, which it returns.
+// Parts calls f with all voxels of runs of A-lines of a whole plane, those of short runs put together in buf, which it
+// returns.
 func Parts(buf, plane []float32, runs [][2]int32, f func(voxels []float32)) []float32 {
 	buf = buf[:0]
 	for _, r := range runs {

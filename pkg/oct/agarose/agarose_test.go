@@ -11,7 +11,8 @@ import (
 	"strata/pkg/oct/octtest"
 )
 
-// Means leave out what is not finite and count what is clipped as the limit, whatever the memory and the workers; each voxel is seen once.
+// Means leave out what is not finite and count what is clipped as the limit, whatever the memory and the workers; each
+// voxel is seen once.
 func TestMeans(t *testing.T) {
 	shape := []int{20, 9, 70}
 	v := octtest.Made3(shape, func(i int) float32 { return float32(i * 7919 % 101) })
@@ -75,8 +76,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The memory that is planned holds what is allocated, and half of the default --mem has room for planes of 4000 × 4000 A-lines and for
-// the ranks that normalize counts besides.
+// The memory that is planned holds what is allocated, and half of the default --mem has room for planes of 4000 × 4000
+// A-lines and for the ranks that normalize counts besides.
 func TestBytes(t *testing.T) {
 	const ny, nx = 300, 400
 	means := make([]float32, ny*nx)

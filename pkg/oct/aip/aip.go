@@ -62,8 +62,8 @@ func (p *projection) join(res oct.Resources, mem int64) (side machine.Side[oct.R
 	return machine.Side[oct.Rectangle]{Plan: plan, Do: on.project}, nil
 }
 
-// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same
-// bytes are written.
+// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
+// read. The same bytes are written.
 func Feed(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*machine.Feed, error) {
 	p, err := open(in, out, png, res)
 	if err != nil {

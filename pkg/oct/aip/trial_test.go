@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// TestTrialNeedsNoMoreMemory: where both ways are tried, the host's decoders count under --mem, but the least of it that is enough
-// without a trial is enough with one.
+// TestTrialNeedsNoMoreMemory: where both ways are tried, the host's decoders count under --mem, but the least of it
+// that is enough without a trial is enough with one.
 func TestTrialNeedsNoMoreMemory(t *testing.T) {
 	in := folder(t, []int{16, 512, 1024}, []int{1, 512, 512}, nil, codec.Chain{codec.Zstd(1, false)})
 	d := octtest.Device(t, 256<<20)

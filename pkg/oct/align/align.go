@@ -1,5 +1,5 @@
-// Package align registers a volume to a template by a rigid transform and resamples it on the template's axes. It is the pipeline's align
-// stage; [Run] does all of it.
+// Package align registers a volume to a template by a rigid transform and resamples it on the template's axes. It is
+// the pipeline's align stage; [Run] does all of it.
 package align
 
 import (
@@ -53,7 +53,8 @@ func DefaultOptions() Options {
 // Result holds the image and the registration that [Run] made.
 type Result struct {
 	Image *ngff.Image // nil: only the transform was asked for
-	// Transform maps places of the template to places of the volume in its orientation, both in mm from the centre of the first voxel.
+	// Transform maps places of the template to places of the volume in its orientation, both in mm from the centre of
+	// the first voxel.
 	Transform    *mattes.Result
 	Levels       [2]int // that were registered, of the volume and the template
 	VoxelUM      float64
@@ -80,8 +81,9 @@ func (r *Result) Metrics(in, template, out string) *metrics.Step {
 	return s
 }
 
-// Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level of each in memory, or means
-// of voxels where there is none that fits; the output is resampled from the full resolution in layers of planes.
+// Run registers a volume to a template, and writes it with a pyramid if out is not nil. The registration holds a level
+// of each in memory, or means of voxels where there is none that fits; the output is resampled from the full resolution
+// in layers of planes.
 func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Options, layout oct.Layout, res oct.Resources) (*Result, error) {
 	r, v, t, err := open(in, template, opt)
 	if err != nil {
@@ -106,8 +108,8 @@ func Run(ctx context.Context, in, template *ngff.Image, out store.Writer, opt Op
 	return r, err
 }
 
-// Start draws the picture of [Options.StartPreview], and does not register: the Result's Transform is that at which [Run] would start, with its
-// mutual information.
+// Start draws the picture of [Options.StartPreview], and does not register: the Result's Transform is that at which
+// [Run] would start, with its mutual information.
 func Start(ctx context.Context, in, template *ngff.Image, opt Options, res oct.Resources) (*Result, error) {
 	r, v, t, err := open(in, template, opt)
 	if err != nil {
@@ -140,8 +142,8 @@ func open(in, template *ngff.Image, opt Options) (r *Result, v, t *blocks.Volume
 	return r, v, t, err
 }
 
-// enough returns an error if memory is too small to resample the volume on the template's grid, before the volume is registered: as it
-// lies, because tiles of a volume that is turned need more.
+// enough returns an error if memory is too small to resample the volume on the template's grid, before the volume is
+// registered: as it lies, because tiles of a volume that is turned need more.
 func (r *Result) enough(ctx context.Context, v, t *blocks.Volume, opt Options, layout oct.Layout, res oct.Resources) error {
 	res.Warn, res.Debug = nil, nil // for the run itself
 	still := &Result{orientations: r.orientations, Transform: &mattes.Result{}}
@@ -261,8 +263,8 @@ func (r *Result) images(ctx context.Context, v, t *blocks.Volume, opt Options, r
 
 func voxels(shape [3]int) float64 { return float64(shape[0]) * float64(shape[1]) * float64(shape[2]) }
 
-// choose returns what is registered of the volume and the template: the given levels, or coarser ones if memory does not hold these, or means
-// of the coarsest.
+// choose returns what is registered of the volume and the template: the given levels, or coarser ones if memory does
+// not hold these, or means of the coarsest.
 func choose(all [2]*blocks.Volume, levels [2]int, o mattes.Options, res oct.Resources) ([2]coarse, [2]int, error) {
 	pair := [2]coarse{whole(all[0].Level(levels[0])), whole(all[1].Level(levels[1]))}
 	for {

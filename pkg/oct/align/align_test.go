@@ -112,8 +112,8 @@ func run(t *testing.T, in, to *ngff.Image, o Options, layout oct.Layout, res oct
 	return r
 }
 
-// A specimen that is turned by 7, −5 and 8° and shifted comes back within 0.3° and half a voxel, with the same bits whatever the workers and
-// the memory; it then lies on the template.
+// A specimen that is turned by 7, −5 and 8° and shifted comes back within 0.3° and half a voxel, with the same bits
+// whatever the workers and the memory; it then lies on the template.
 func TestRun(t *testing.T) {
 	in, to := imageOf(t, volumeShape, [3]float64{volumeUM, volumeUM, volumeUM}, 1, specimen), template(t)
 	var first *Result

@@ -7,7 +7,8 @@ import (
 	"strata/pkg/oct/blocks"
 )
 
-// coarse is a volume of which a voxel is the mean of a box of those of a level of the pyramid. It stands for levels that an image lacks.
+// coarse is a volume of which a voxel is the mean of a box of those of a level of the pyramid. It stands for levels
+// that an image lacks.
 type coarse struct {
 	*blocks.Volume
 	factor [3]int // sides of the box; voxels beyond the last whole box are left out
@@ -49,8 +50,8 @@ func (c coarse) coarser() (_ coarse, ok bool) {
 	return c, true
 }
 
-// read computes all voxels, with the volume block by block. NaN and infinite voxels do not count; a box without others is 0. The result does
-// not depend on how blocks are cut.
+// read computes all voxels, with the volume block by block. NaN and infinite voxels do not count; a box without others
+// is 0. The result does not depend on how blocks are cut.
 func (c coarse) read(ctx context.Context, dst []float32, res oct.Resources) error {
 	cut, err := c.cut(res)
 	if err != nil {

@@ -6,14 +6,15 @@ import (
 	"strata/pkg/oct"
 )
 
-// orientation says which axis of an array (z, y, x) lies along each axis of one that is oriented S, A, R, and which of them run the other
-// way.
+// orientation says which axis of an array (z, y, x) lies along each axis of one that is oriented S, A, R, and which of
+// them run the other way.
 type orientation struct {
 	axis [3]int
 	flip [3]bool
 }
 
-// parseOrientation reads three letters: where z, y and x increase to, right or left, anterior or posterior, superior or inferior.
+// parseOrientation reads three letters: where z, y and x increase to, right or left, anterior or posterior, superior or
+// inferior.
 func parseOrientation(flag, code string) (o orientation, err error) {
 	const forward, backward = "SAR", "IPL"
 	seen := [3]bool{}

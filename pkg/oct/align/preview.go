@@ -26,8 +26,8 @@ func (r *Result) WritePreview(w io.Writer) error { return png.Encode(w, r.previe
 // WriteStartPreview writes the picture that [Options.StartPreview] or [Start] asked for as PNG.
 func (r *Result) WriteStartPreview(w io.Writer) error { return png.Encode(w, r.startPreview) }
 
-// draw draws three sections through the middle of the template's box, across z, y and x, in columns: the template, the volume laid on it,
-// and a checkerboard of both.
+// draw draws three sections through the middle of the template's box, across z, y and x, in columns: the template, the
+// volume laid on it, and a checkerboard of both.
 func draw(template, volume *mattes.Volume, e *mattes.Euler) *image.Gray {
 	matrix, offset := e.Affine()
 	var size, middle mattes.Vec // of the box, in mm
@@ -74,7 +74,8 @@ func draw(template, volume *mattes.Volume, e *mattes.Euler) *image.Gray {
 	return out
 }
 
-// shade returns the brightness of values of an image: black is 0 or less, white the percentile 99.5 of its positive values.
+// shade returns the brightness of values of an image: black is 0 or less, white the percentile 99.5 of its positive
+// values.
 func shade(v *mattes.Volume) func(f float64) uint8 {
 	var some []float32
 	for i, step := 0, max(1, len(v.Voxels)/sampled); i < len(v.Voxels); i += step {

@@ -77,8 +77,9 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// The picture of the start shows the volume as it is turned: near the registered one when turned right, far from it when turned wrong, which the
-// mutual information says, too. A run that registers draws the same picture, and frees as much.
+// The picture of the start shows the volume as it is turned: near the registered one when turned right, far from it
+// when turned wrong, which the mutual information says, too. A run that registers draws the same picture, and frees as
+// much.
 func TestStart(t *testing.T) {
 	in, to := imageOf(t, volumeShape, [3]float64{volumeUM, volumeUM, volumeUM}, 1, specimen), template(t)
 	res := oct.Resources{Workers: 2, Mem: 128 << 20}

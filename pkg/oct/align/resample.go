@@ -99,7 +99,8 @@ func boxOf(shape [3]int, size [3]float64, matrix mattes.Mat, offset mattes.Vec) 
 	return low, high
 }
 
-// place computes the output's translation: where the template's says that its first voxel lies, and how far from it the output begins.
+// place computes the output's translation: where the template's says that its first voxel lies, and how far from it the
+// output begins.
 func (g *grid) place(t *blocks.Volume, o orientation) {
 	level := t.Image.Levels[0]
 	for d, i := range o.axis {

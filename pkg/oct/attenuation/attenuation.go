@@ -1,9 +1,9 @@
-// Package attenuation undoes the decay of the signal with depth in a slice whose surface is cropped. It is the pipeline's attenuation
-// stage; [Run] does all of it.
+// Package attenuation undoes the decay of the signal with depth in a slice whose surface is cropped. It is the
+// pipeline's attenuation stage; [Run] does all of it.
 //
-// What a voxel becomes depends on its slice as a whole: on Otsu's threshold, on the noise outside the tissue, on holes in the tissue
-// mask and on minima that are filled to their rims. Columns of A-lines are therefore visited several times, and what is known of each
-// is kept between the passes, in memory or in a temporary file.
+// What a voxel becomes depends on its slice as a whole: on Otsu's threshold, on the noise outside the tissue, on holes
+// in the tissue mask and on minima that are filled to their rims. Columns of A-lines are therefore visited several
+// times, and what is known of each is kept between the passes, in memory or in a temporary file.
 package attenuation
 
 import (
@@ -26,8 +26,8 @@ const (
 	Vermeer = "vermeer" // no light below
 )
 
-// The slopes. One A-line's is uncertain: where its structure brightens with depth there seems to be no light below, and it is
-// corrected much more than its neighbours.
+// The slopes. One A-line's is uncertain: where its structure brightens with depth there seems to be no light below, and
+// it is corrected much more than its neighbours.
 const (
 	TailLine  = "line"  // that of each A-line, as in linumpy
 	TailSlice = "slice" // that of the mean of all A-lines that end in tissue
@@ -119,11 +119,12 @@ func (j *job) prepare(v *blocks.Volume, inFile, unheld bool, res oct.Resources) 
 	return nil, err
 }
 
-// mostColumn is the number of voxels of a column of A-lines from which on it is divided, unless the layout says what the chunks of the
-// output are. A worker needs some 30 bytes for each.
+// mostColumn is the number of voxels of a column of A-lines from which on it is divided, unless the layout says what
+// the chunks of the output are. A worker needs some 30 bytes for each.
 const mostColumn = 4 << 20
 
-// columnSize returns the size of the columns. Along y and x they are the output's chunks, and those of a deep slice are cut into halves.
+// columnSize returns the size of the columns. Along y and x they are the output's chunks, and those of a deep slice are
+// cut into halves.
 func columnSize(v *blocks.Volume, layout oct.Layout) [3]int {
 	size := v.Columns(layout)
 	for d := 1; layout.Chunks == nil && layout.Shard == nil && size[1]*size[2] > max(mostColumn/size[0], 1); d = 3 - d {

@@ -298,7 +298,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Tissue whose light decays evenly, but whose structure brightens with depth in places, is corrected evenly by the slice's decay.
+// Tissue whose light decays evenly, but whose structure brightens with depth in places, is corrected evenly by the
+// slice's decay.
 func TestTailOfTheSlice(t *testing.T) {
 	const nz, n, decay = 40, 48, 0.02
 	shape := []int{nz, n, n}
@@ -369,8 +370,8 @@ func TestNoDecay(t *testing.T) {
 	}
 }
 
-// Columns of a deep slice are smaller than its chunks, unless the layout states these, so that its depth does not decide whether memory
-// holds them; the size does not depend on the memory.
+// Columns of a deep slice are smaller than its chunks, unless the layout states these, so that its depth does not
+// decide whether memory holds them; the size does not depend on the memory.
 func TestDeepColumns(t *testing.T) {
 	v := &blocks.Volume{Shape: [3]int{1000, 2300, 2300}, Chunk: [3]int{250, 230, 200}}
 	for _, c := range []struct {

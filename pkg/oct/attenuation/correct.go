@@ -61,7 +61,8 @@ type gains struct {
 	largest float32   // gain
 }
 
-// apply divides the voxels of a column by exp(−strength·depth), where the depth is the trapezoidal sum of the voxels' from plane 0 on.
+// apply divides the voxels of a column by exp(−strength·depth), where the depth is the trapezoidal sum of the voxels'
+// from plane 0 on.
 func (g *gains) apply(v, depth []float32, set []uint64, shape [3]int, row int, o *Options) {
 	area := shape[1] * shape[2]
 	clear(g.light)

@@ -111,8 +111,8 @@ func (j *job) wide(r [3]int) int64 {
 	return int64(j.size[0]+2*r[0]) * int64(j.size[1]+2*r[1]) * int64(j.size[2]+2*r[2])
 }
 
-// smooth keeps the volume smoothed by a Gaussian of a voxel along z and of MaskSigma along y and x, mirrored at its ends, and finds the
-// range of what is above 0.
+// smooth keeps the volume smoothed by a Gaussian of a voxel along z and of MaskSigma along y and x, mirrored at its
+// ends, and finds the range of what is above 0.
 func (j *job) smooth(ctx context.Context) error {
 	kernels, r := j.kernels()
 	wide, c := j.wide(r), j.smoothing
@@ -157,8 +157,8 @@ func (j *job) smooth(ctx context.Context) error {
 	})
 }
 
-// mirrored copies a block with the samples that a kernel of radius r covers to dst, those outside the volume mirrored. Voxels that are
-// not finite become 0; with missing, they become 1 and all others 0. It reports whether there are any.
+// mirrored copies a block with the samples that a kernel of radius r covers to dst, those outside the volume mirrored.
+// Voxels that are not finite become 0; with missing, they become 1 and all others 0. It reports whether there are any.
 func mirrored(dst []float32, b *blocks.Block, r [3]int, missing bool) (found bool) {
 	o := b.Origin()
 	columns := make([]int, b.Size[2]+2*r[2])
@@ -197,8 +197,8 @@ func mirrored(dst []float32, b *blocks.Block, r [3]int, missing bool) (found boo
 	return found
 }
 
-// mask finds the tissue: where the smoothed volume is above Otsu's threshold of its voxels above 0, or all of it where these are fewer
-// than 100. In each plane holes are filled and gaps are closed.
+// mask finds the tissue: where the smoothed volume is above Otsu's threshold of its voxels above 0, or all of it where
+// these are fewer than 100. In each plane holes are filled and gaps are closed.
 func (j *job) mask(ctx context.Context) error {
 	h := filter.NewOtsuHistogram(float64(j.least), float64(j.most))
 	bytes := 4 * int64(j.voxels())

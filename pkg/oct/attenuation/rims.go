@@ -123,8 +123,8 @@ func (f *filler) fill(j *job, column int) ([]float32, error) {
 	return level, nil
 }
 
-// rims finds the levels of the sides of all columns. A column is filled again as long as a neighbour's levels would let its own fall;
-// neighbours are never filled at the same time. The levels at the end do not depend on the order.
+// rims finds the levels of the sides of all columns. A column is filled again as long as a neighbour's levels would let
+// its own fall; neighbours are never filled at the same time. The levels at the end do not depend on the order.
 func (j *job) rims(ctx context.Context) error {
 	if j.Method == Vermeer || j.columns() == 1 {
 		return nil

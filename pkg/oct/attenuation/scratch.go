@@ -8,8 +8,9 @@ import (
 	"strata/pkg/oct"
 )
 
-// scratch keeps what is computed of each column of A-lines between passes: numbers of 32 bits, the mask as bits, and the outermost
-// voxels, for the neighbours. It lies in memory if it fits into half of that, else in a file without a name.
+// scratch keeps what is computed of each column of A-lines between passes: numbers of 32 bits, the mask as bits, and
+// the outermost voxels, for the neighbours. It lies in memory if it fits into half of that, else in a file without a
+// name.
 type scratch struct {
 	raw     []byte // nil: in the file
 	file    *os.File
@@ -26,8 +27,8 @@ const (
 	parts
 )
 
-// newScratch makes room for n columns of up to size voxels (z, y, x), inFile says in any case in a file. It returns what is left of the
-// resources.
+// newScratch makes room for n columns of up to size voxels (z, y, x), inFile says in any case in a file. It returns
+// what is left of the resources.
 func newScratch(n int, size [3]int, folder string, inFile bool, res oct.Resources) (*scratch, oct.Resources, error) {
 	s := &scratch{}
 	sides := mem.Product(4, 4, size[0], max(size[1], size[2]))

@@ -48,8 +48,8 @@ func (j *job) median(ctx context.Context) error {
 	})
 }
 
-// spread copies plane z of a block with k pixels around it to dst, the edges of the volume repeated. Voxels that are not finite become
-// NaN.
+// spread copies plane z of a block with k pixels around it to dst, the edges of the volume repeated. Voxels that are
+// not finite become NaN.
 func spread(dst []float32, b *blocks.Block, z, k int) {
 	nan := float32(math.NaN())
 	i := 0
@@ -66,7 +66,8 @@ func spread(dst []float32, b *blocks.Block, z, k int) {
 	}
 }
 
-// noise collects what shows the noise: the medians outside the mask, or those of the last planes if there are at most 100 outside.
+// noise collects what shows the noise: the medians outside the mask, or those of the last planes if there are at most
+// 100 outside.
 type noise struct {
 	set   []uint64
 	plane []float32
@@ -135,7 +136,8 @@ func (j *job) noise(ctx context.Context) error {
 // together is the number of A-lines that are brought into order at a time: those of a cache line.
 const together = 16
 
-// depths keeps the optical depth of each voxel in place of its median, ends the mask of A-lines at the noise, and counts it.
+// depths keeps the optical depth of each voxel in place of its median, ends the mask of A-lines at the noise, and
+// counts it.
 func (j *job) depths(ctx context.Context) error {
 	row := words(j.size)
 	model := filter.DepthDecay{Tail: j.Method != Vermeer, Slope: j.result.Decay, Noise: j.Method == Li, Floor: float32(j.result.Floor),
@@ -181,8 +183,8 @@ func newLines(planes int) *lines {
 	return &lines{make([]float32, together*planes), make([]float32, together*planes), make([]bool, together*planes)}
 }
 
-// column replaces the medians of a column by optical depths, those outside the mask by 0 if masked, ends the mask, and returns how
-// many voxels it has.
+// column replaces the medians of a column by optical depths, those outside the mask by 0 if masked, ends the mask, and
+// returns how many voxels it has.
 func (l *lines) column(model *filter.DepthDecay, v []float32, set []uint64, shape [3]int, row int, masked bool) (inside int64) {
 	nz, area := shape[0], shape[1]*shape[2]
 	for y := range shape[1] {

@@ -1,5 +1,5 @@
-// Package beamprofile divides the A-lines of a slice by the axial profile of the beam, as the agarose around the tissue shows it. It is
-// the pipeline's beam-profile stage; [Run] does all of it.
+// Package beamprofile divides the A-lines of a slice by the axial profile of the beam, as the agarose around the tissue
+// shows it. It is the pipeline's beam-profile stage; [Run] does all of it.
 package beamprofile
 
 import (
@@ -25,8 +25,9 @@ type Options struct {
 	PercentileMax float64 // of all voxels: brighter ones are clipped for the estimate; 100: none
 	FitGaussian   bool    // replaces the profile by a Gaussian through its peak
 	Below         int     // first plane of the estimate; planes above it are not corrected
-	// Subtract takes the signal of the water above the surface, which is the detector's and not the beam's, from slice and profile. Without
-	// it tissue darkens with depth relative to agarose, of whose faint signal the detector's is the larger part.
+	// Subtract takes the signal of the water above the surface, which is the detector's and not the beam's, from slice
+	// and profile. Without it tissue darkens with depth relative to agarose, of whose faint signal the detector's is
+	// the larger part.
 	Subtract bool
 }
 
@@ -41,18 +42,20 @@ func (o *Options) Passes() int64 {
 // Result holds what was found.
 type Result struct {
 	Agarose *agarose.Mask
-	// Profile is the mean of the agarose in each plane, with the smallest positive value in place of lower ones; nil: none was found.
+	// Profile is the mean of the agarose in each plane, with the smallest positive value in place of lower ones; nil:
+	// none was found.
 	Profile []float64
 	// PSF is the profile above its smallest value, relative to that; a plane is divided by 1 + PSF.
 	PSF  []float64
 	Peak int // plane of the largest PSF
-	// Floor is the detector's signal, which was subtracted; then Divisors are relative to the brightest plane, and else 1 + PSF.
+	// Floor is the detector's signal, which was subtracted; then Divisors are relative to the brightest plane, and else
+	// 1 + PSF.
 	Floor    float64
 	Divisors []float64
 }
 
-// Run corrects the image in. The output has its type; integers are rounded half to even. It computes in float32, with the mean profile
-// in float64. NaN is left out of the estimate and stays.
+// Run corrects the image in. The output has its type; integers are rounded half to even. It computes in float32, with
+// the mean profile in float64. NaN is left out of the estimate and stays.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
 	v, err := blocks.Open(in)
 	if err != nil {
@@ -162,8 +165,8 @@ const mostWater = 0.5
 // leastSignal is the smallest divisor below the surface, of deep planes that show next to nothing.
 const leastSignal = 0.05
 
-// subtract finds the floor and the divisors without it; ok is false if there is no water. Planes are divided as the surface is, from where the
-// signal is half of its largest, up to the first.
+// subtract finds the floor and the divisors without it; ok is false if there is no water. Planes are divided as the
+// surface is, from where the signal is half of its largest, up to the first.
 func (r *Result) subtract(from int) (ok bool) {
 	water := from
 	for z := from; z < len(r.Profile); z++ {
@@ -316,7 +319,8 @@ func (r *Result) conclude(sums []filter.ExactSum, o Options) bool {
 	return true
 }
 
-// fit replaces the PSF by a Gaussian with its peak and its width on the far side, unless it does not fall to half of the peak there.
+// fit replaces the PSF by a Gaussian with its peak and its width on the far side, unless it does not fall to half of
+// the peak there.
 func (r *Result) fit(from int) {
 	m, right := r.Peak, r.Peak
 	top := r.PSF[m]

@@ -145,8 +145,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Without the water's signal, tissue and agarose have the same ratio at all depths, whatever the detector adds to both; planes above --below
-// stay, and those of the water remain dark.
+// Without the water's signal, tissue and agarose have the same ratio at all depths, whatever the detector adds to both;
+// planes above --below stay, and those of the water remain dark.
 func TestSubtract(t *testing.T) {
 	beam := []float32{0, 0, 4, 8, 6, 4, 0.25}
 	add := func(v []float32) {

@@ -1,4 +1,5 @@
-// Package bias removes the smooth multiplicative field of a stacked volume. It is the pipeline's bias-field stage; [Run] does all of it.
+// Package bias removes the smooth multiplicative field of a stacked volume. It is the pipeline's bias-field stage;
+// [Run] does all of it.
 package bias
 
 import (
@@ -28,8 +29,9 @@ const (
 // Modes lists the modes.
 var Modes = []string{string(PerSection), string(Global), string(TwoPass)}
 
-// mostSamples is the number of voxels that fields are fitted to if Options leave the choice. Fields vary over millimetres, and the
-// memory of the fit is that of all of its voxels. The number follows from the volume alone, so memory does not change what is found.
+// mostSamples is the number of voxels that fields are fitted to if Options leave the choice. Fields vary over
+// millimetres, and the memory of the fit is that of all of its voxels. The number follows from the volume alone, so
+// memory does not change what is found.
 const mostSamples = 12e6
 
 // Options are the parameters of [Run].
@@ -106,9 +108,9 @@ type plan struct {
 	fields     fields
 }
 
-// Run corrects a volume and writes it with its pyramid. It reads the volume three times, in whole planes: for the thresholds of the mask,
-// for the mask with histograms and the voxels that fields are fitted to, and for the output. A volume that fits into half of the memory is
-// read once.
+// Run corrects a volume and writes it with its pyramid. It reads the volume three times, in whole planes: for the
+// thresholds of the mask, for the mask with histograms and the voxels that fields are fitted to, and for the output. A
+// volume that fits into half of the memory is read once.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, opt Options, layout oct.Layout, res oct.Resources) (*Result, error) {
 	v, err := blocks.Open(in)
 	if err != nil {

@@ -23,8 +23,8 @@ func newAxis(length, step int) axis {
 
 func (a axis) at(i int) int { return a.first + i*a.step }
 
-// samples are voxels of the volume that fields are fitted to: those of the grids along y and x in all planes that a field needs. They
-// become logarithms of intensities, NaN outside the mask.
+// samples are voxels of the volume that fields are fitted to: those of the grids along y and x in all planes that a
+// field needs. They become logarithms of intensities, NaN outside the mask.
 type samples struct {
 	y, x     axis
 	sections []axis // along z, each from the first plane of its section
@@ -240,7 +240,8 @@ func meanOf(planes [][]float32) float64 {
 	return sum / float64(n)
 }
 
-// between returns the samples around a voxel of the volume, and the weight of the second; beyond the grid both are its edge.
+// between returns the samples around a voxel of the volume, and the weight of the second; beyond the grid both are its
+// edge.
 func (a axis) between(voxel int) (i, j int, t float64) {
 	at := min(max(float64(voxel-a.first)/float64(a.step), 0), float64(a.n-1))
 	i = int(at)
@@ -260,8 +261,8 @@ func mix(a, b []float64, t float64) {
 	}
 }
 
-// evaluator returns a function for rows of a log field in plane z of its section or volume: at voxel y, and the voxels of across. Between
-// samples the field is linear: a lattice may be finer than these.
+// evaluator returns a function for rows of a log field in plane z of its section or volume: at voxel y, and the voxels
+// of across. Between samples the field is linear: a lattice may be finer than these.
 func (p *plan) evaluator(l *bspline.Lattice, z int, along, across axis) func(y int) []float64 {
 	g := &p.samples
 	var plane [2][]float64

@@ -49,7 +49,8 @@ func (c *goldenCase) options() Options {
 }
 
 // The coefficient of variation against the phantom's truth is at most 1.1 times that of the reference; with one section
-// the volume is the reference's within the tolerance. (Fields of sections keep the brightness of these here, and the reference's do not.)
+// the volume is the reference's within the tolerance. (Fields of sections keep the brightness of these here, and the
+// reference's do not.)
 func TestGolden(t *testing.T) {
 	for _, g := range golden.Cases(t, "bias_field") {
 		t.Run(g.Name, func(t *testing.T) {

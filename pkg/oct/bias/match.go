@@ -7,7 +7,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// profile counts the tissue of a plane. Bins are halved, so that both sums over bins and sums between the centres of bins can be formed.
+// profile counts the tissue of a plane. Bins are halved, so that both sums over bins and sums between the centres of
+// bins can be formed.
 type profile struct {
 	n    []int64   // voxels of each half bin
 	sums []float64 // of their values

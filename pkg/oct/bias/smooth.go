@@ -12,15 +12,15 @@ import (
 // reach is how far the Gaussian along z reaches, whose sigma is one plane.
 const reach = 4
 
-// visitor gets the planes of a volume as they are and smoothed, from several goroutines: each plane once, planes of a kind in increasing z
-// from layer to layer.
+// visitor gets the planes of a volume as they are and smoothed, from several goroutines: each plane once, planes of a
+// kind in increasing z from layer to layer.
 type visitor struct {
 	raw    func(worker, z int, plane []float32)
 	smooth func(worker, z int, plane []float32) error
 }
 
-// visit reads the volume and smooths it by a Gaussian of (1, sigma, sigma) voxels, section by section. Voxels that are no finite numbers
-// count as 0 there.
+// visit reads the volume and smooths it by a Gaussian of (1, sigma, sigma) voxels, section by section. Voxels that are
+// no finite numbers count as 0 there.
 func (p *plan) visit(ctx context.Context, v visitor) error {
 	size := p.layer + 2*reach
 	b, err := mem.Alloc(4 * p.area * (size + p.workers))

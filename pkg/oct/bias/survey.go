@@ -10,7 +10,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// survey makes two passes over the volume: for the thresholds of the mask, then for the mask, the histograms and the samples.
+// survey makes two passes over the volume: for the thresholds of the mask, then for the mask, the histograms and the
+// samples.
 func (p *plan) survey(ctx context.Context) error {
 	var mu sync.Mutex
 	sketches := make([]*filter.OtsuSketch, len(p.sections))

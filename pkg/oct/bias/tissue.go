@@ -8,7 +8,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// runs is the mask of a plane: the pixels, counted in C order, at which it changes, the first time from outside to tissue.
+// runs is the mask of a plane: the pixels, counted in C order, at which it changes, the first time from outside to
+// tissue.
 type runs []uint32
 
 // expand writes the mask.
@@ -77,7 +78,8 @@ func (m *tissueMask) put(z int, r runs) bool {
 	return m.used.Add(4*int64(cap(r))) <= m.most
 }
 
-// closeAlongZ closes gaps along z over 5 planes. Planes beyond the volume count as its first and last: no tissue is lost there.
+// closeAlongZ closes gaps along z over 5 planes. Planes beyond the volume count as its first and last: no tissue is
+// lost there.
 func (m *tissueMask) closeAlongZ() {
 	const side = 2
 	over := func(from []runs, both bool) []runs {

@@ -257,7 +257,8 @@ func TestReadBoxes(t *testing.T) {
 	}
 }
 
-// Planes come in their order with the voxels of the volume, however many at a time, in memory that is as large as was said.
+// Planes come in their order with the voxels of the volume, however many at a time, in memory that is as large as was
+// said.
 func TestLayers(t *testing.T) {
 	v := ramp[int16](t, []int{11, 9, 14}, []int{4, 4, 5})
 	for _, n := range []int{1, 4, 7, 20} {
@@ -297,7 +298,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// A pyramid of chunks that need more than its share of the memory is made all the same, if the blocks leave room for it, and gives the same levels.
+// A pyramid of chunks that need more than its share of the memory is made all the same, if the blocks leave room for
+// it, and gives the same levels.
 func TestPyramidOfLargeChunks(t *testing.T) {
 	in, _ := octtest.Made(t, []int{24, 64, 64}, []int{24, 64, 32}, nil, nil, func(i int) float32 { return float32(i * 7919 % 1009) })
 	v, err := Open(in)

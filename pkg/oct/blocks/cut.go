@@ -18,20 +18,22 @@ import (
 type Plan struct {
 	Size [3]int // of a block; 0: the whole axis
 	Halo [3]int // voxels around a block that are read too, where the volume has them
-	// PerVoxel is the memory in bytes that the computation needs for each voxel of a block with its halo, beside the voxels themselves;
-	// Fixed is the memory in bytes that it needs for blocks of any size.
+	// PerVoxel is the memory in bytes that the computation needs for each voxel of a block with its halo, beside the
+	// voxels themselves; Fixed is the memory in bytes that it needs for blocks of any size.
 	PerVoxel, Fixed int64
 	Work            string // names the work in messages: "correcting blocks"
-	// Down lets a worker visit the blocks of a column along z from the first plane to the last, for sums in a fixed order. Otherwise
-	// blocks are visited in any order.
+	// Down lets a worker visit the blocks of a column along z from the first plane to the last, for sums in a fixed
+	// order. Otherwise blocks are visited in any order.
 	Down bool
-	// Shrink allows smaller blocks where one of Size does not fit into memory. A computation whose result depends on Size may not.
+	// Shrink allows smaller blocks where one of Size does not fit into memory. A computation whose result depends on
+	// Size may not.
 	Shrink bool
 
 	pyramid int64 // memory that the pyramid of the output needs at least
 }
 
-// A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be smaller.
+// A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be
+// smaller.
 type Cut struct {
 	*Volume
 	Plan
@@ -105,7 +107,8 @@ func (c *Cut) units() (n, each int) {
 	return c.Blocks(), 1
 }
 
-// spare returns the bytes besides the voxels that serve for reading a block, and then for writing it with outBytes per voxel.
+// spare returns the bytes besides the voxels that serve for reading a block, and then for writing it with outBytes per
+// voxel.
 func (c *Cut) spare(outBytes int) int {
 	return max(c.Scratch(c.box), mem.Product(c.most, outBytes))
 }
@@ -203,8 +206,9 @@ func (c *Cut) ForMap(layout oct.Layout, spec ngff.ImageSpec) error {
 	return err
 }
 
-// Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the same place,
-// rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks divide blocks.
+// Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the
+// same place, rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks
+// divide blocks.
 func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
 	if err := c.ForMap(layout, spec); err != nil {
 		return nil, err
@@ -231,7 +235,8 @@ func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec
 	return ngff.Open(ctx, out, "", zarr.Workers(c.res.Workers), zarr.Meter(c.res.Meter))
 }
 
-// LeastPyramid returns the memory that the pyramid of an output needs at least: that of a few chunks, which may be more than its share.
+// LeastPyramid returns the memory that the pyramid of an output needs at least: that of a few chunks, which may be more
+// than its share.
 func LeastPyramid(spec ngff.ImageSpec, layout oct.Layout) int64 {
 	if layout.Chunks != nil {
 		spec.Chunks = layout.Chunks
@@ -244,8 +249,8 @@ func LeastPyramid(spec ngff.ImageSpec, layout oct.Layout) int64 {
 	return n
 }
 
-// Piece returns the shape that is written at a time, in blocks of a size, for the check of the layout. An axis in a single block may have
-// any chunks.
+// Piece returns the shape that is written at a time, in blocks of a size, for the check of the layout. An axis in a
+// single block may have any chunks.
 func Piece(size, shape [3]int, layout oct.Layout) []int {
 	piece := size
 	for d, n := range layout.Chunks {

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// A Holding is a volume and where its voxels will be when they are needed. It is planned before they are read, so that whoever has too
-// little memory for a later pass learns it first.
+// A Holding is a volume and where its voxels will be when they are needed. It is planned before they are read, so that
+// whoever has too little memory for a later pass learns it first.
 type Holding struct {
 	Volume *Volume       // reads from memory if there is room for it
 	Left   oct.Resources // what there is besides
@@ -18,8 +18,9 @@ type Holding struct {
 	memory []byte
 }
 
-// Reserve returns the volume with room for its voxels in memory as float32 if they fit into half of what res grants for that ([oct.Resources.Spare]). A stage that reads a
-// small volume several times decodes it once that way. Otherwise it is like [Volume.Unheld]. The caller calls Load, and Release in the end.
+// Reserve returns the volume with room for its voxels in memory as float32 if they fit into half of what res grants for
+// that ([oct.Resources.Spare]). A stage that reads a small volume several times decodes it once that way. Otherwise it
+// is like [Volume.Unheld]. The caller calls Load, and Release in the end.
 func (v *Volume) Reserve(res oct.Resources) (*Holding, error) {
 	bytes := v.heldBytes()
 	if bytes > res.Spare()/2 {
@@ -61,8 +62,8 @@ func (h *Holding) Release() {
 	}
 }
 
-// HoldIn returns the volume with its voxels in memory of 4 bytes for each, which the caller provides. As they are read, see gets all of
-// them, from several goroutines, in parts that it does not keep or change; it may be nil.
+// HoldIn returns the volume with its voxels in memory of 4 bytes for each, which the caller provides. As they are read,
+// see gets all of them, from several goroutines, in parts that it does not keep or change; it may be nil.
 func (v *Volume) HoldIn(ctx context.Context, memory []byte, res oct.Resources, see func(voxels []float32)) (*Volume, error) {
 	all := dtype.Slice[float32](memory)
 	quiet := res

@@ -8,16 +8,16 @@ import (
 	"strata/pkg/oct"
 )
 
-// A Source computes the voxels of a volume that is not stored, such as one volume moved onto the canvas of several. It is safe for
-// concurrent use.
+// A Source computes the voxels of a volume that is not stored, such as one volume moved onto the canvas of several. It
+// is safe for concurrent use.
 type Source interface {
 	// Read writes a box of voxels (z, y, x) to dst. scratch has the bytes that Scratch returns for a box at least as large.
 	Read(ctx context.Context, dst []float32, scratch []byte, start, shape [3]int) error
 	Scratch(shape [3]int) int
 }
 
-// From returns a volume of the given shape with the voxels of a source. All else is that of v, with the chunks that v has before its
-// edges clip them.
+// From returns a volume of the given shape with the voxels of a source. All else is that of v, with the chunks that v
+// has before its edges clip them.
 func (v *Volume) From(s Source, shape [3]int) *Volume {
 	out := *v
 	out.Shape, out.source, out.held = shape, s, nil
@@ -56,8 +56,9 @@ func (v *Volume) Scratch(shape [3]int) int {
 	return mem.Product(shape[0], shape[1], shape[2], stored(v.DType))
 }
 
-// Fit divides the volume into the largest blocks that all workers can hold: planes as deep as the chunks of an output stored by layout,
-// or strips of chunk rows, or parts of a strip. Fewer workers hold blocks of one chunk if memory is short. It sets p.Size.
+// Fit divides the volume into the largest blocks that all workers can hold: planes as deep as the chunks of an output
+// stored by layout, or strips of chunk rows, or parts of a strip. Fewer workers hold blocks of one chunk if memory is
+// short. It sets p.Size.
 func (v *Volume) Fit(p Plan, layout oct.Layout, res oct.Resources) (*Cut, error) {
 	chunk := v.Chunks(layout)
 	p.Size = chunk

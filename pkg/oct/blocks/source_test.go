@@ -27,7 +27,8 @@ func (p places) Read(_ context.Context, dst []float32, scratch []byte, start, sh
 	return nil
 }
 
-// A volume from a source has its voxels, in blocks as large as memory allows, and the chunks of the volume that it takes the rest from.
+// A volume from a source has its voxels, in blocks as large as memory allows, and the chunks of the volume that it
+// takes the rest from.
 func TestFrom(t *testing.T) {
 	v := ramp[int16](t, []int{3, 9, 9}, []int{3, 8, 5})
 	shape := [3]int{5, 33, 41}

@@ -63,8 +63,8 @@ func (v *Volume) Bytes() int64 {
 	return int64(v.Shape[0]) * int64(v.Shape[1]) * int64(v.Shape[2]) * int64(v.DType.Size())
 }
 
-// Read reads a box of voxels (z, y, x) into dst as float32. raw is memory for the time of the call, of as many bytes as [Volume.Scratch]
-// returns; it may be nil for a stored volume of float32.
+// Read reads a box of voxels (z, y, x) into dst as float32. raw is memory for the time of the call, of as many bytes as
+// [Volume.Scratch] returns; it may be nil for a stored volume of float32.
 func (v *Volume) Read(ctx context.Context, dst []float32, raw []byte, start, shape [3]int) error {
 	if v.held != nil {
 		return v.readHeld(ctx, dst, start, shape)
@@ -90,8 +90,8 @@ func (v *Volume) InBlocks() bool {
 	return v.held != nil || v.source == nil && v.Array.InBlocks()
 }
 
-// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is decoded once for all
-// of them. raw holds all boxes.
+// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is
+// decoded once for all of them. raw holds all boxes.
 func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {
 	n := shape[0] * shape[1] * shape[2]
 	if v.Array.InBlocks() {

@@ -1,5 +1,5 @@
-// Package commonspace puts the slices of a specimen onto one canvas, so that a voxel has the same place in each of them. [New] finds where
-// each slice lies and how large the canvas is; [Plan.Run] moves the slices there.
+// Package commonspace puts the slices of a specimen onto one canvas, so that a voxel has the same place in each of
+// them. [New] finds where each slice lies and how large the canvas is; [Plan.Run] moves the slices there.
 package commonspace
 
 import (
@@ -19,8 +19,8 @@ type Options struct {
 	Excluded Mode
 	Window   int
 
-	// Refine replaces unreliable shifts by those that pictures of both slices show, if they differ by at most MaxDiscrepancy pixels and
-	// the pictures correlate by at least MinCorrelation. 0 accepts any.
+	// Refine replaces unreliable shifts by those that pictures of both slices show, if they differ by at most
+	// MaxDiscrepancy pixels and the pictures correlate by at least MinCorrelation. 0 accepts any.
 	Refine         bool
 	MaxDiscrepancy float64
 	MinCorrelation float64

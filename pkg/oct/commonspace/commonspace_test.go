@@ -192,7 +192,8 @@ func sliceAt(t *testing.T, id int, shape [3]int, y, x int) Slice {
 	return Slice{id, fmt.Sprintf("slice_z%02d", id), im}
 }
 
-// table returns a table of the given shifts in mm between slices of consecutive numbers, the first of them reliable or not.
+// table returns a table of the given shifts in mm between slices of consecutive numbers, the first of them reliable or
+// not.
 func table(t *testing.T, text string) *registration.ShiftTable {
 	t.Helper()
 	s, err := registration.ReadShiftTable(strings.NewReader("fixed_id,moving_id,x_shift_mm,y_shift_mm,reliable\n"+text), "shifts.csv")

@@ -32,8 +32,8 @@ func (p *Plan) place(table *registration.ShiftTable, res oct.Resources) {
 	}
 }
 
-// between returns the position of slice id among those named, in increasing order: in proportion to the numbers between its two
-// neighbours, or that of the nearest beyond the ends.
+// between returns the position of slice id among those named, in increasing order: in proportion to the numbers between
+// its two neighbours, or that of the nearest beyond the ends.
 func between(named []int, at map[int][2]float64, id int) [2]float64 {
 	i, ok := slices.BinarySearch(named, id)
 	switch {

@@ -15,8 +15,8 @@ import (
 // steps is the number of steps to a pixel at which shifts of pictures are searched.
 const steps = 10
 
-// pictureBytes is the memory that a shift's search needs for each pixel of the two pictures: pictures as they are and padded, two half
-// spectra, their magnitudes and the surface.
+// pictureBytes is the memory that a shift's search needs for each pixel of the two pictures: pictures as they are and
+// padded, two half spectra, their magnitudes and the surface.
 const pictureBytes = 2*4 + 2*4 + 2*8 + 8 + 8
 
 // refine replaces unreliable shifts by those that pictures show.

@@ -18,7 +18,8 @@ import (
 // fillPercentile is that of the positive voxels of a slice which lies around it.
 const fillPercentile = 1
 
-// Run writes each slice on the canvas, into the store that out returns for it, and returns the images in the order of the slices.
+// Run writes each slice on the canvas, into the store that out returns for it, and returns the images in the order of
+// the slices.
 func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout oct.Layout, res oct.Resources) ([]*ngff.Image, error) {
 	together, each, err := p.share(layout, res)
 	if err != nil {
@@ -46,8 +47,8 @@ func (p *Plan) Run(ctx context.Context, out func(s Slice) store.Writer, layout o
 	return images, err
 }
 
-// hold keeps a slice in memory if it is held, and returns what is left then of res and the value around the slice. Otherwise the slice
-// is read up to three times.
+// hold keeps a slice in memory if it is held, and returns what is left then of res and the value around the slice.
+// Otherwise the slice is read up to three times.
 func (p *Plan) hold(ctx context.Context, pool *mem.Pool, s placed, layout oct.Layout, res oct.Resources) (held placed, fill float32, left oct.Resources, release func(), err error) {
 	left, release = res, func() {}
 	if p.opt.ZeroFill {
@@ -81,13 +82,15 @@ func heldBytes(s placed) int {
 	return mem.Product(4, s.volume.Shape[0], s.volume.Shape[1], s.volume.Shape[2])
 }
 
-// held reports whether a slice is kept in memory: it would be read more than once, and enough is left of res for the rest.
+// held reports whether a slice is kept in memory: it would be read more than once, and enough is left of res for the
+// rest.
 func (p *Plan) held(s placed, layout oct.Layout, res oct.Resources) bool {
 	left := res.Less(mem.Pooled(int64(heldBytes(s))))
 	return !p.opt.ZeroFill && res.Mem-left.Mem <= res.Spare()/2 && p.fits(s, layout, left) == nil
 }
 
-// share returns how many slices are moved at a time, and what each of them has of the resources: as many as can be held, or else as fit.
+// share returns how many slices are moved at a time, and what each of them has of the resources: as many as can be
+// held, or else as fit.
 func (p *Plan) share(layout oct.Layout, res oct.Resources) (together int, each oct.Resources, err error) {
 	most := min(res.Workers, len(p.slices))
 	part := func(n int) oct.Resources {

@@ -182,7 +182,8 @@ func (p *cropper) enough() error {
 	return surface.Check(p.Mosaic, s, p.res, int64(depths)*8*1024, true)
 }
 
-// search returns the search without the magnitude at which it clips, and the number of depths of gradients that it may find.
+// search returns the search without the magnitude at which it clips, and the number of depths of gradients that it may
+// find.
 func (p *cropper) search() (s filter.InterfaceSearch, depths int) {
 	s = filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log, Planes: p.metrics.SearchPlanes}
 	return s, s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
@@ -271,7 +272,8 @@ func (p *cropper) chunks(planes int) []int {
 	return []int{min(m.Chunk[0], planes), m.Chunk[1], m.Chunk[2]}
 }
 
-// output returns the bytes of a buffer for a tile of so many planes from the first on, of all that a worker needs, and of the pyramid.
+// output returns the bytes of a buffer for a tile of so many planes from the first on, of all that a worker needs, and
+// of the pyramid.
 func (p *cropper) output(first, planes int) (buffer, each, pyramid int64) {
 	m := p.Mosaic
 	area := int64(m.Chunk[1]) * int64(m.Chunk[2]) * int64(m.DType.Size())

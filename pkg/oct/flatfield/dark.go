@@ -27,8 +27,8 @@ func (f *fitting) survey(ctx context.Context, clipped bool) error {
 	return nil
 }
 
-// surveyPlanes is survey for planes first … end−1: in the first of two passes it locates the limits, in the second it takes their
-// values. With one pass there are no limits.
+// surveyPlanes is survey for planes first … end−1: in the first of two passes it locates the limits, in the second it
+// takes their values. With one pass there are no limits.
 func (f *fitting) surveyPlanes(ctx context.Context, first, end, passes int) error {
 	r, err := f.read(f.planes[first:end], f.skip, f.height-f.skip, f.res.Mem/2, 0, &f.res)
 	if err != nil {

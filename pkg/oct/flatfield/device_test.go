@@ -13,8 +13,8 @@ import (
 	"strata/tests/race"
 )
 
-// The voxels and the findings of the CPU, with one field or one a plane, with and without a dark-field, for tiles that are chunks and
-// others. The device gets each voxel once, and the fields; the output and 24 bytes a division come back.
+// The voxels and the findings of the CPU, with one field or one a plane, with and without a dark-field, for tiles that
+// are chunks and others. The device gets each voxel once, and the fields; the output and 24 bytes a division come back.
 func TestOnDevice(t *testing.T) { onDevice[uint16](t) }
 
 func TestTypesOnDevice(t *testing.T) {

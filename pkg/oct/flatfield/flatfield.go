@@ -74,9 +74,9 @@ type Result struct {
 // 3. Compute (v − dark)/F for each voxel in float32, at least 0; integers are rounded half to even and clamped. Partial
 // tiles at the far edges are divided by the leading part of F.
 //
-// The flat-field has mean 1 over the tile, approximately with BasicPy. NaN and infinite voxels count as 0 in the estimate.
-// BasicPy makes them 0 in the output, LinumBasic keeps them; a warning counts them. Volumes that are almost empty are
-// refused, as are flat-fields that are not positive.
+// The flat-field has mean 1 over the tile, approximately with BasicPy. NaN and infinite voxels count as 0 in the
+// estimate. BasicPy makes them 0 in the output, LinumBasic keeps them; a warning counts them. Volumes that are almost
+// empty are refused, as are flat-fields that are not positive.
 //
 // Run reads the tiles of the chosen planes up to four times, and then the mosaic once, block by block. The estimate
 // takes 192 KiB a tile.
@@ -153,8 +153,8 @@ func (a *apply) run(ctx context.Context, out store.Writer) (*ngff.Image, error) 
 	return im, nil
 }
 
-// share shares the fields with the workers, and returns what these do with each part: planes that have a field in common are divided
-// together.
+// share shares the fields with the workers, and returns what these do with each part: planes that have a field in
+// common are divided together.
 func (a *apply) share(res *oct.Resources) (func(w machine.Worker, p machine.Part), func(), error) {
 	f := a.fields
 	shared := map[*float32]*machine.FlatField{} // by their first pixels

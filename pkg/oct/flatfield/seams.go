@@ -202,8 +202,8 @@ func (c *comparison) mean(after int) Seams {
 	return s
 }
 
-// Curvature says how far the flat-field of a tile is from the shape that illumination through a lens has: the
-// root mean square distance of its mean profile along x or y, whichever is larger, from a Gaussian plus a constant, in the
+// Curvature says how far the flat-field of a tile is from the shape that illumination through a lens has: the root mean
+// square distance of its mean profile along x or y, whichever is larger, from a Gaussian plus a constant, in the
 // overlaps with neighbours, relative to the profile's mean there.
 func Curvature(field []float32, height, width int) float64 {
 	worst := 0.0

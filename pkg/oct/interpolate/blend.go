@@ -86,8 +86,8 @@ func (m *morphed) Read(ctx context.Context, dst []float32, scratch []byte, start
 	return nil
 }
 
-// mix mixes two whole planes into the first. A pixel above 0 in both is weighted by its smoothed distance from the pixels that are not;
-// above 0 in one only, it counts with that plane's part, so that the rim fades.
+// mix mixes two whole planes into the first. A pixel above 0 in both is weighted by its smoothed distance from the
+// pixels that are not; above 0 in one only, it counts with that plane's part, so that the rim fades.
 func (m *morphed) mix(b, a []float32, t float64, spare []float32) {
 	ny, nx := m.p.Shape[1], m.p.Shape[2]
 	n := ny * nx

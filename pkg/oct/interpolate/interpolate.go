@@ -1,5 +1,6 @@
-// Package interpolate makes a plausible volume for a slice that is missing between two others on a common canvas, so that a stack has no
-// hole. [Decide] reads the planes next to the gap and finds out how to fill it, or why it should stay; [Plan.Run] writes the volume.
+// Package interpolate makes a plausible volume for a slice that is missing between two others on a common canvas, so
+// that a stack has no hole. [Decide] reads the planes next to the gap and finds out how to fill it, or why it should
+// stay; [Plan.Run] writes the volume.
 package interpolate
 
 import (
@@ -147,7 +148,8 @@ func (p *Plan) Run(ctx context.Context, out store.Writer, layout oct.Layout, res
 // weightedSigma is the standard deviation of the Gaussian of Weighted along z, in planes.
 const weightedSigma = 2
 
-// smooth filters the voxels of a block without halo along z. Beyond the volume, planes are mirrored with their edge repeated.
+// smooth filters the voxels of a block without halo along z. Beyond the volume, planes are mirrored with their edge
+// repeated.
 func smooth(b *blocks.Block, taps []float64) {
 	weights := make([]float32, len(taps))
 	for i, t := range taps {
@@ -166,8 +168,8 @@ func smooth(b *blocks.Block, taps []float64) {
 	}
 }
 
-// mean is the mean of two volumes plane by plane from the first, because both begin at the surface that was cut. Beyond the far edges of
-// the smaller there are zeros.
+// mean is the mean of two volumes plane by plane from the first, because both begin at the surface that was cut. Beyond
+// the far edges of the smaller there are zeros.
 type mean struct {
 	before, after *blocks.Volume
 	content       *[2]oct.Content // of what is read of each
@@ -208,8 +210,8 @@ func (m mean) Read(ctx context.Context, dst []float32, scratch []byte, start, sh
 	return nil
 }
 
-// padded reads a box that may reach beyond the far edges of a volume, where it is 0. box has as many elements as dst. content notes what is
-// read, if it is not nil.
+// padded reads a box that may reach beyond the far edges of a volume, where it is 0. box has as many elements as dst.
+// content notes what is read, if it is not nil.
 func padded(ctx context.Context, v *blocks.Volume, dst, box []float32, raw []byte, start, shape [3]int, content *oct.Content) error {
 	dst = dst[:shape[0]*shape[1]*shape[2]]
 	clear(dst)

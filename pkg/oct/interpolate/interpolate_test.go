@@ -219,7 +219,8 @@ func TestSameVoxels(t *testing.T) {
 	}
 }
 
-// A disc that lies 4 and 6 pixels further after the gap is in between half-way, at full brightness; the ends are the neighbours' planes.
+// A disc that lies 4 and 6 pixels further after the gap is in between half-way, at full brightness; the ends are the
+// neighbours' planes.
 func TestTruth(t *testing.T) {
 	before, after := disc(t, [3]int{5, 64, 72}, 0, 0), disc(t, [3]int{5, 64, 72}, 4, 6)
 	half := octtest.Read(t, disc(t, [3]int{1, 64, 72}, 2, 3).Levels[0].Array)

@@ -88,7 +88,8 @@ func (p *Plan) morph(ctx context.Context, res oct.Resources) error {
 	return nil
 }
 
-// mostCompared is the maximum number of planes that are looked at at a time, with the memory that the registration needs later.
+// mostCompared is the maximum number of planes that are looked at at a time, with the memory that the registration
+// needs later.
 const mostCompared = 4
 
 // reference finds the most similar pair of planes of enough foreground, and its correlation; −1 if there is none.
@@ -140,8 +141,8 @@ func positive(v []float32) []float32 {
 	return out
 }
 
-// centre returns the middle of a plane without a quarter of its shorter side all round, with the 5th percentile of its positive pixels
-// as 0 and the 95th as 1, clipped.
+// centre returns the middle of a plane without a quarter of its shorter side all round, with the 5th percentile of its
+// positive pixels as 0 and the 95th as 1, clipped.
 func centre(v []float32, ny, nx int) []float32 {
 	cut := min(ny, nx) / 4
 	out := make([]float32, 0, max(ny-2*cut, 0)*max(nx-2*cut, 0))

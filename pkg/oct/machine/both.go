@@ -20,13 +20,13 @@ type Side[T any] struct {
 	Free func()           // releases what the side holds, after the work; nil: nothing
 }
 
-// RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]). The
-// device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is free. join
-// returns the device's side: resources that have the device, and the bytes of host memory that the host's workers leave. next and
-// the side's Next are not called concurrently.
+// RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]).
+// The device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is
+// free. join returns the device's side: resources that have the device, and the bytes of host memory that the host's
+// workers leave. next and the side's Next are not called concurrently.
 //
-// A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that the
-// host would have done before, and it leaves if both together do less than the host did alone.
+// A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that
+// the host would have done before, and it leaves if both together do less than the host did alone.
 func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (T, bool), join func(res oct.Resources, mem int64) (Side[T], error)) error {
 	res := host.Plan.Source.res
 	if res.Coming == nil {
@@ -173,8 +173,8 @@ func (q *sharedWork[T]) withoutDevice() time.Duration {
 	return time.Duration(float64(q.left) / float64(done) * float64(took))
 }
 
-// latency returns how long a piece of work takes on the device from when it is taken until it is written: as long as the one that was
-// done last, or as expected before any was done.
+// latency returns how long a piece of work takes on the device from when it is taken until it is written: as long as
+// the one that was done last, or as expected before any was done.
 func (q *sharedWork[T]) latency() time.Duration {
 	if d := q.device; d.pieces < len(q.took) {
 		return q.coming.First + time.Duration(d.pieces/d.workers+1)*q.coming.Piece
@@ -182,8 +182,8 @@ func (q *sharedWork[T]) latency() time.Duration {
 	return time.Since(q.took[q.device.pieces%len(q.took)])
 }
 
-// inTheWay reports whether both together do less than the host did alone: what a device leaves to the host's processors may cost
-// them more than the pieces that it does. It takes as many pieces as the device has in hand to tell.
+// inTheWay reports whether both together do less than the host did alone: what a device leaves to the host's processors
+// may cost them more than the pieces that it does. It takes as many pieces as the device has in hand to tell.
 func (q *sharedWork[T]) inTheWay() bool {
 	both := q.host.pieces + q.device.pieces
 	switch {

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// TestDeviceLeaves: a device takes pieces as long as the host would need longer for what is left than the device for one of them,
-// and both do more than the host alone.
+// TestDeviceLeaves: a device takes pieces as long as the host would need longer for what is left than the device for
+// one of them, and both do more than the host alone.
 func TestDeviceLeaves(t *testing.T) {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	ago := func(s float64) time.Time { return time.Now().Add(-seconds(s)) }

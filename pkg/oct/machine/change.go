@@ -9,7 +9,8 @@ import (
 	"strata/pkg/oct/blocks"
 )
 
-// changer changes the voxels of boxes, each on its own, with the same bits on every machine. The boxes are those of the plan's [Changing].
+// changer changes the voxels of boxes, each on its own, with the same bits on every machine. The boxes are those of the
+// plan's [Changing].
 type changer interface {
 	// Take reads a box of voxels (z, y, x) as float32. They are valid until the next Take.
 	Take(start, shape [3]int) Part
@@ -17,8 +18,8 @@ type changer interface {
 	Put(p Part)
 	// DividePlanes divides the voxels of each plane by the float64 that by holds for it, of all planes of the volume.
 	DividePlanes(p Part, by Block)
-	// ScalePlanes clips the voxels of each plane, subtracts its lower limit and divides by divisor. limits holds two float32 for each plane of
-	// the volume, the lower one first.
+	// ScalePlanes clips the voxels of each plane, subtracts its lower limit and divides by divisor. limits holds two
+	// float32 for each plane of the volume, the lower one first.
 	ScalePlanes(p Part, limits Block, divisor float32)
 	// DivideField divides by a field and tells of the voxels before. A piece of work may call it once for each plane.
 	DivideField(p Part, f *FlatField, tell func(c filter.Census))

@@ -14,15 +14,15 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// InHand returns a source for the float32 tiles that another stage has in hand as it makes the mosaic: nothing is read. Its plan is for
-// a [Feed], on the host.
+// InHand returns a source for the float32 tiles that another stage has in hand as it makes the mosaic: nothing is read.
+// Its plan is for a [Feed], on the host.
 func InHand(m *oct.Mosaic, res *oct.Resources) *Source {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	return &Source{mosaic: m, res: res, piece: plane * min(m.Shape[0], max(1, transfer.PlanesPiece/plane))}
 }
 
-// A Feed is a stage that computes on tiles in hand: the same operations in the same order as by [Run], on planes that it is given
-// instead of planes that it reads.
+// A Feed is a stage that computes on tiles in hand: the same operations in the same order as by [Run], on planes that
+// it is given instead of planes that it reads.
 type Feed struct {
 	plan  *Plan
 	do    func(w Worker, tile oct.Rectangle)
@@ -30,8 +30,8 @@ type Feed struct {
 	begin sync.Once
 }
 
-// NewFeed returns the feed of a stage: do computes and writes one tile, and end completes the output once all tiles are done.
-// The plan's source is that of [InHand].
+// NewFeed returns the feed of a stage: do computes and writes one tile, and end completes the output once all tiles are
+// done. The plan's source is that of [InHand].
 func NewFeed(p *Plan, do func(w Worker, tile oct.Rectangle), end func(ctx context.Context) (*ngff.Image, error)) *Feed {
 	return &Feed{plan: p, do: do, end: end}
 }
@@ -93,8 +93,8 @@ type fed struct {
 // errUnfed ends the work on a tile whose planes do not come.
 var errUnfed = errors.New("the tile was given up")
 
-// Worker returns a worker for boxes of that height and width, made of whole tiles of the feed's mosaic. The caller must call its Close,
-// also after an error.
+// Worker returns a worker for boxes of that height and width, made of whole tiles of the feed's mosaic. The caller must
+// call its Close, also after an error.
 func (f *Feed) Worker(ctx context.Context, height, width int) (x *Fed, err error) {
 	f.begin.Do(f.plan.Resize.begin)
 	x = &Fed{feed: f}

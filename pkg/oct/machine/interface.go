@@ -172,8 +172,8 @@ var searchSpaces = sync.Pool{New: func() any { return new(filter.Workspace) }}
 // searchSpace is about how many bytes a workspace has.
 const searchSpace = 2 << 20
 
-// search finds interfaces as [filter.Interfaces] does, in bands of rows if processors are idle. Neighbouring bands filter the rows of a
-// window twice, so that they are not narrower than windows.
+// search finds interfaces as [filter.Interfaces] does, in bands of rows if processors are idle. Neighbouring bands
+// filter the rows of a window twice, so that they are not narrower than windows.
 func (w *host) search(kind dtype.Type, depth []int32, gradient []float32, slab filter.Slab[byte], rows, columns []int) error {
 	s, beyond := &w.plan.Search.InterfaceSearch, w.plan.Search.Window()-1
 	ny, nx := len(rows)-beyond, len(columns)-beyond

@@ -12,8 +12,8 @@ import (
 // mergedAtATime is about how many bytes of a seam come from a device at a time.
 const mergedAtATime = 1 << 20
 
-// Merge copies parts of a seam from a device to a seam of the same box on the host. from is the device's side of the search. No
-// worker may be gathering either. It returns false if there is no page-locked memory for a plane.
+// Merge copies parts of a seam from a device to a seam of the same box on the host. from is the device's side of the
+// search. No worker may be gathering either. It returns false if there is no page-locked memory for a plane.
 func (p *Search) Merge(to Voxels, from *Search, seam Voxels, parts []oct.Rectangle) (merged bool, err error) {
 	d, kind, start := from.source.res.Device, p.source.mosaic.DType, time.Now()
 	plane := int64(seam.Box.Area()) * int64(kind.Size())

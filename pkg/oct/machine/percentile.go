@@ -29,8 +29,8 @@ type Percentile struct {
 	bad     atomic.Int64
 }
 
-// mostCounters is the most memory that counters take on the host. A device that joins has twice the counters' bytes, rounded up to a
-// power of two: of these, 64 MiB.
+// mostCounters is the most memory that counters take on the host. A device that joins has twice the counters' bytes,
+// rounded up to a power of two: of these, 64 MiB.
 const mostCounters = 65 << 19
 
 // NewPercentile returns a search for a percentile, 0…100, of the source's magnitudes. Close releases its memory.
@@ -62,8 +62,8 @@ func (p *Percentile) begin(d *gpu.Device, percent float64) (err error) {
 	return nil
 }
 
-// Join returns counters on a device, for plans that share the first pass with the host's. s has the same mosaic on the device. The
-// counts are those of p after [Percentile.Merge]; Close releases the memory.
+// Join returns counters on a device, for plans that share the first pass with the host's. s has the same mosaic on the
+// device. The counts are those of p after [Percentile.Merge]; Close releases the memory.
 func (p *Percentile) Join(s *Source) (*Percentile, error) {
 	from, to := p.host.Window()
 	q := &Percentile{kind: p.kind, bytes: 1 << bits.Len32(8*(to-from)-1)}

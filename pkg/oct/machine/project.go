@@ -38,7 +38,8 @@ func (w *host) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
 	w.compute(func() {
 		kind := w.plan.Source.mosaic.DType
 		acc := dtype.Slice[float64](sums.host)[:pixels]
-		// Each sum is one processor's, which adds to it in order. Planes are summed fastest in whole, so there are no more parts than hands.
+		// Each sum is one processor's, which adds to it in order. Planes are summed fastest in whole, so there are no
+		// more parts than hands.
 		parts := max(1, min(1+work.Idle(w.ctx), n*pixels/addAtATime))
 		part := ((pixels+parts-1)/parts + 15) &^ 15 // of whole vectors
 		w.err = work.Split(w.ctx, (pixels+part-1)/part, 0, func(i int) error {

@@ -143,8 +143,8 @@ type resizeSpace struct {
 // resizeSpaces holds the memory of those who help.
 var resizeSpaces = sync.Pool{New: func() any { return &resizeSpace{scratch: new(filter.ResizeScratch)} }}
 
-// addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one pass to the next. Idle
-// processors filter some of them along y and x; all are added in their order.
+// addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one pass
+// to the next. Idle processors filter some of them along y and x; all are added in their order.
 func (w *host) addResized(v []byte, area int) {
 	s := w.plan.Source
 	plane := area * s.mosaic.DType.Size()

@@ -62,8 +62,8 @@ func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients b
 	return p, err
 }
 
-// Join plans a device's side of the search, within the Spare memory but for reserved bytes of it. s has the mosaic on the device. Its
-// pieces of work are tiles, as on the host.
+// Join plans a device's side of the search, within the Spare memory but for reserved bytes of it. s has the mosaic on
+// the device. Its pieces of work are tiles, as on the host.
 func (p *Search) Join(s *Source, reserved int64) (*Search, error) {
 	d, err := s.planSearch(p.InterfaceSearch, p.Spare-reserved, p.gradients, true)
 	if err == nil {

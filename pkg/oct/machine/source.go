@@ -8,7 +8,8 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// A Source streams the tiles of a mosaic grid to the host or to a device. That of [InHand] streams nothing: a [Feed] is given tiles.
+// A Source streams the tiles of a mosaic grid to the host or to a device. That of [InHand] streams nothing: a [Feed] is
+// given tiles.
 type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources

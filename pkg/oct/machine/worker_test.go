@@ -109,8 +109,8 @@ func TestNoPieces(t *testing.T) {
 	})
 }
 
-// After an error a worker does nothing any more, not even for pieces that are on their way, and Run returns that error: also where
-// it shows while the worker waits for a place for the next piece.
+// After an error a worker does nothing any more, not even for pieces that are on their way, and Run returns that error:
+// also where it shows while the worker waits for a place for the next piece.
 func TestErrorsStick(t *testing.T) {
 	onMachines(t, func(t *testing.T, res *oct.Resources) {
 		for _, reads := range []bool{true, false} {
@@ -183,7 +183,8 @@ func TestErrorsEndOtherWorkers(t *testing.T) {
 	})
 }
 
-// A panic, in a piece of work or in what it hands over, becomes an error; the worker's memory goes back, whatever it is for.
+// A panic, in a piece of work or in what it hands over, becomes an error; the worker's memory goes back, whatever it is
+// for.
 func TestPanics(t *testing.T) {
 	tile := func(p *Plan) oct.Rectangle { return p.Source.mosaic.Extent(0, 0) }
 	for name, c := range map[string]struct {

@@ -1,5 +1,6 @@
-// Package mask tells the specimen from what lies around it, the agarose, as a mask of a volume: voxels whose surroundings are brighter than
-// Otsu's threshold, as the mask of bias-field has it, then the largest component without its holes.
+// Package mask tells the specimen from what lies around it, the agarose, as a mask of a volume: voxels whose
+// surroundings are brighter than Otsu's threshold, as the mask of bias-field has it, then the largest component without
+// its holes.
 package mask
 
 import (
@@ -40,8 +41,8 @@ type Result struct {
 	Components int   // that there were, if only the largest was kept
 }
 
-// Find returns the mask of a volume. It reads the volume twice, in whole planes, and once with a threshold that is given. A voxel that is not
-// finite counts as 0. Errors wrap [oct.ErrInput] where there is no mask.
+// Find returns the mask of a volume. It reads the volume twice, in whole planes, and once with a threshold that is
+// given. A voxel that is not finite counts as 0. Errors wrap [oct.ErrInput] where there is no mask.
 func Find(ctx context.Context, v *blocks.Volume, o Options, res oct.Resources) (*Result, error) {
 	r := &Result{Mask: filter.Mask{Shape: v.Shape}, Threshold: o.Threshold}
 	voxels := mem.Product(v.Shape[0], v.Shape[1], v.Shape[2])

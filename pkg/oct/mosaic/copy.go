@@ -26,9 +26,9 @@ type copying struct {
 	crew  *oct.Crew
 }
 
-// Copy writes a mosaic grid of tiles that another format holds, as package tilestore shows it: the same voxels, axes and
-// attributes, in chunks that are those of in, channel by channel, unless the layout says otherwise. sharding is the number
-// of tiles along y and x in a shard; up to 1: no shards. Places without a tile are not stored.
+// Copy writes a mosaic grid of tiles that another format holds, as package tilestore shows it: the same voxels, axes
+// and attributes, in chunks that are those of in, channel by channel, unless the layout says otherwise. sharding is the
+// number of tiles along y and x in a shard; up to 1: no shards. Places without a tile are not stored.
 func Copy(ctx context.Context, in *ngff.Image, out store.Writer, sharding int, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	c := &copying{in: in, res: res}
 	layout, err := c.plan(layout, sharding)
@@ -96,7 +96,8 @@ func (c *copying) plan(layout oct.Layout, sharding int) (oct.Layout, error) {
 	return layout, c.fit(layout)
 }
 
-// fit chooses as many workers as memory allows: each holds a piece, what its file is decoded to, and chunks that are encoded.
+// fit chooses as many workers as memory allows: each holds a piece, what its file is decoded to, and chunks that are
+// encoded.
 func (c *copying) fit(layout oct.Layout) error {
 	if layout.Levels > 0 || layout.Shard != nil {
 		c.spec.Budget = c.res.Mem / 4

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// A Product is an image that is made of the tiles of a mosaic while they are in memory, as packages aip and resample make it of the
-// written mosaic: with the same bytes.
+// A Product is an image that is made of the tiles of a mosaic while they are in memory, as packages aip and resample
+// make it of the written mosaic: with the same bytes.
 type Product struct {
 	Out store.Writer
 	// Feed begins the image in out. in describes the mosaic, and has no voxels.

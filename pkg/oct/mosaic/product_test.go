@@ -80,7 +80,8 @@ func (p *products) list(layout [2]oct.Layout, to resample.Options) []Product {
 	}
 }
 
-// random returns tiles of which one is missing, with a NaN in each; the mirror's way back lies 7 A-lines before their ends.
+// random returns tiles of which one is missing, with a NaN in each; the mirror's way back lies 7 A-lines before their
+// ends.
 func random(t *testing.T, depth int) rawtiles.Slice {
 	t.Helper()
 	r := &raw{nx: 60, ny: 40, extra: 12, repeat: 1, depth: depth, places: [][2]int{{4, 2}, {4, 3}, {5, 3}, {6, 2}, {6, 3}}}
@@ -99,7 +100,8 @@ func random(t *testing.T, depth int) rawtiles.Slice {
 	return s
 }
 
-// leaves returns the bytes of buffers that each call of run leaves: the least of a few calls, since codecs keep what a first one takes.
+// leaves returns the bytes of buffers that each call of run leaves: the least of a few calls, since codecs keep what a
+// first one takes.
 func leaves(run func()) int64 {
 	least := int64(math.MaxInt64)
 	for range 4 {
@@ -110,8 +112,9 @@ func leaves(run func()) int64 {
 	return least
 }
 
-// What is made of tiles in hand is byte for byte what aip and resample make of the written mosaic, and so is the mosaic: with a missing
-// tile, a galvo shift, NaN, chunks smaller than tiles, shards, pyramids, both formats, and memory for a part of a tile only.
+// What is made of tiles in hand is byte for byte what aip and resample make of the written mosaic, and so is the
+// mosaic: with a missing tile, a galvo shift, NaN, chunks smaller than tiles, shards, pyramids, both formats, and
+// memory for a part of a tile only.
 func TestProducts(t *testing.T) {
 	to := resample.Options{Resolution: [3]float64{9, 5, 7}}
 	whole, parts, fewer := oct.Resources{Workers: 2, Mem: 64 << 20}, oct.Resources{Workers: 3, Mem: 9 << 20}, oct.Resources{Workers: 1, Mem: 6 << 20}
@@ -207,8 +210,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// A run that fails in the midst of a tile leaves no buffers, and says what is wrong with a product before it reads: by the names of its
-// flags.
+// A run that fails in the midst of a tile leaves no buffers, and says what is wrong with a product before it reads: by
+// the names of its flags.
 func TestProductFails(t *testing.T) {
 	s := random(t, 300)
 	m, err := Open(octtest.Ctx, s, Options{})

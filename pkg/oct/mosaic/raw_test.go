@@ -80,8 +80,9 @@ func written(t *testing.T, s rawtiles.Slice, how Options, layout oct.Layout, res
 	return m, out, octtest.Read(t, out.Image.Levels[0].Array)
 }
 
-// Frames that repeat a place are averaged, surplus ones left out or kept, places without a tile are 0, and A-lines lie where the
-// specification says, in legacy data too: compared with it voxel by voxel, for chunks of any kind and little memory.
+// Frames that repeat a place are averaged, surplus ones left out or kept, places without a tile are 0, and A-lines lie
+// where the specification says, in legacy data too: compared with it voxel by voxel, for chunks of any kind and little
+// memory.
 func TestAgainstDefinition(t *testing.T) {
 	r := &raw{nx: 21, ny: 19, extra: 5, repeat: 2, depth: 13, surplus: 2, places: [][2]int{{4, 2}, {4, 3}, {5, 3}, {6, 2}, {6, 3}}}
 	s := r.make(t)

@@ -46,8 +46,8 @@ const (
 // resized reports whether voxels change.
 func (w *writing) resized() bool { return w.before != w.after }
 
-// plan chooses chunks, begins the products, and chooses pieces of work that fit into memory. It returns the image to write. keep tells
-// whether the mosaic itself is written; with trial nothing is stored.
+// plan chooses chunks, begins the products, and chooses pieces of work that fit into memory. It returns the image to
+// write. keep tells whether the mosaic itself is written; with trial nothing is stored.
 func (w *writing) plan(ctx context.Context, layout oct.Layout, keep bool, products []Product, trial bool) (spec ngff.ImageSpec, _ oct.Layout, err error) {
 	plane := int64(mem.Product(4, w.Tile[1], w.Tile[2]))
 	parts := 1
@@ -102,8 +102,9 @@ func batch(n int, frame int64) int {
 	return int(min(int64(n), max(1, min(8, 4*blockBytes/frame))))
 }
 
-// fit chooses as many workers as memory allows, each with whole tiles or, if these are too large, a part of the planes of
-// one, a multiple of unit. A worker holds fixed bytes, its planes, and a chunk of them encoded. What is made of the tiles takes its own.
+// fit chooses as many workers as memory allows, each with whole tiles or, if these are too large, a part of the planes
+// of one, a multiple of unit. A worker holds fixed bytes, its planes, and a chunk of them encoded. What is made of the
+// tiles takes its own.
 func (w *writing) fit(plane, fixed int64, unit int) error {
 	pyramids := w.pyramid
 	for _, f := range w.feeds {
@@ -125,7 +126,8 @@ func (w *writing) fit(plane, fixed int64, unit int) error {
 	tiles := len(w.Grid.Tiles)
 	w.each = need(least)
 	w.workers = int(min(int64(w.res.Workers), budget/w.each))
-	// Whole tiles are read once: take fewer planes only where there would be idle workers. With products one read comes first.
+	// Whole tiles are read once: take fewer planes only where there would be idle workers. With products one read comes
+	// first.
 	if whole := int(min(int64(w.workers), budget/need(depth))); whole >= w.workers || whole > 0 && w.feeds != nil {
 		least, w.workers = depth, whole
 	}
@@ -242,7 +244,8 @@ func (x *maker) close() {
 	}
 }
 
-// pieces makes a number of planes of a tile that begin at start in the mosaic grid: as many at a time as it has memory for.
+// pieces makes a number of planes of a tile that begin at start in the mosaic grid: as many at a time as it has memory
+// for.
 func (x *maker) pieces(ctx context.Context, start []int, planes int) error {
 	tile := oct.Rect(start[1], start[1]+x.Tile[1], start[2], start[2]+x.Tile[2])
 	for _, f := range x.fed {

@@ -31,7 +31,8 @@ type Result struct {
 // (n/m−1)/2 voxels where it shrinks, and sampled linearly at (i+½)·n/m − ½ or, with Corner, at i·(n−1)/(m−1). Voxels that
 // are NaN or infinite are counted, and stay so.
 //
-// Products are made of the tiles as they are in memory, in the same pass. out may be nil if there are any: the mosaic is not kept then.
+// Products are made of the tiles as they are in memory, in the same pass. out may be nil if there are any: the mosaic
+// is not kept then.
 //
 // Tiles are read a few frames at a time. A worker holds the result, or a part of its planes, for which frames are read
 // again. The voxels do not depend on workers or memory.

@@ -1,5 +1,5 @@
-// Package normalize brings the intensities of a slice to a common scale: agarose to 0, bright tissue to about 1. It is the pipeline's
-// normalize stage; [Run] does all of it.
+// Package normalize brings the intensities of a slice to a common scale: agarose to 0, bright tissue to about 1. It is
+// the pipeline's normalize stage; [Run] does all of it.
 package normalize
 
 import (
@@ -39,8 +39,9 @@ type Result struct {
 	OnGPU      bool      // a device changed the voxels
 }
 
-// Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are divided by one number, a
-// percentile of what lies between. The output is of float32. NaN is left out of the statistics and stays.
+// Run normalises the image in. Each plane is clipped at a percentile, its background becomes 0, and all planes are
+// divided by one number, a percentile of what lies between. The output is of float32. NaN is left out of the statistics
+// and stays.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
 	v, err := blocks.Open(in)
 	if err != nil {
@@ -143,7 +144,8 @@ const (
 	heldLeast = 1 << 11 // of these, where there are as many
 )
 
-// heldWorkers returns how many workers can find percentiles of planes in memory at a time. Each may have to keep all voxels of a plane.
+// heldWorkers returns how many workers can find percentiles of planes in memory at a time. Each may have to keep all
+// voxels of a plane.
 func heldWorkers(v *blocks.Volume, res oct.Resources) int {
 	return int(min(int64(res.Workers), res.Mem/int64(mem.Product(10, v.Shape[1], v.Shape[2]))))
 }
@@ -241,8 +243,8 @@ func (r *Result) divide(percent float64) {
 	r.Divisor = max(r.Divisor, 0)
 }
 
-// Step returns the metrics of a run with input and output of the given names. The spread of the background is judged relative to the
-// divisor, because that is the size which it has in the output.
+// Step returns the metrics of a run with input and output of the given names. The spread of the background is judged
+// relative to the divisor, because that is the size which it has in the output.
 func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s := metrics.New("normalize_intensities")
 	s.Note("input_volume", in, "path of the input")

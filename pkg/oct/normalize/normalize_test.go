@@ -100,7 +100,8 @@ func TestNormalizeGolden(t *testing.T) {
 	}
 }
 
-// With 100 the largest span becomes 1: the golden volume, divided by its largest voxel. The brightest plane of the golden slice is above 1.
+// With 100 the largest span becomes 1: the golden volume, divided by its largest voxel. The brightest plane of the
+// golden slice is above 1.
 func TestLargestSpanGolden(t *testing.T) {
 	for _, c := range golden.Cases(t, "normalize") {
 		if c.Name != "f32" {

@@ -17,8 +17,8 @@ type Traffic struct {
 	Up, Down int64 // bytes to the device and from it
 }
 
-// OnBoth runs a stage on the host and on a device, to which chunks come as the backend says, and compares all that comes of it: the
-// image, what was found, progress and warnings.
+// OnBoth runs a stage on the host and on a device, to which chunks come as the backend says, and compares all that
+// comes of it: the image, what was found, progress and warnings.
 func OnBoth(t *testing.T, d *gpu.Device, backend string, run func(res oct.Resources) (*ngff.Image, any, error)) (c Traffic) {
 	t.Helper()
 	var images [2]*ngff.Image

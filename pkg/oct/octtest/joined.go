@@ -30,10 +30,10 @@ func JoinedOf[T dtype.Element](t *testing.T, run func(in *ngff.Image, res oct.Re
 	JoinedAfter(t, Small(), []int{1}, func(res oct.Resources) (*ngff.Image, any, error) { return run(in, res) })
 }
 
-// JoinedAfter runs a stage with some resources, on the host, while a device is on its way: one that is there at once, ones that come
-// when a stage has reported progress so many times, one that never comes, one of which nothing is heard before the work ends, and one with
-// too little memory. It compares what comes of it with what the host makes alone: the image, what was found, progress, voxels that are not
-// finite, and warnings.
+// JoinedAfter runs a stage with some resources, on the host, while a device is on its way: one that is there at once,
+// ones that come when a stage has reported progress so many times, one that never comes, one of which nothing is heard
+// before the work ends, and one with too little memory. It compares what comes of it with what the host makes alone:
+// the image, what was found, progress, voxels that are not finite, and warnings.
 func JoinedAfter(t *testing.T, small oct.Resources, after []int, run func(res oct.Resources) (*ngff.Image, any, error)) {
 	t.Helper()
 	d, little := Device(t, 64<<20), Device(t, 4<<10)

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/oct/surface"
 )
 
-// blame refuses a pair of little confidence of which a slice shows nothing, and names that slice: what such planes have in
-// common is chance.
+// blame refuses a pair of little confidence of which a slice shows nothing, and names that slice: what such planes have
+// in common is chance.
 func (p *pairPlan) blame(ctx context.Context) error {
 	if p.result().Confidence >= metrics.Limits["registration_confidence"].Error {
 		return nil

@@ -10,13 +10,15 @@ import (
 	"strata/pkg/metrics"
 )
 
-// mostControl is the number of control points along an axis, at most, and closest their least distance in pixels of planes.
+// mostControl is the number of control points along an axis, at most, and closest their least distance in pixels of
+// planes.
 const (
 	mostControl = 100
 	closest     = 8
 )
 
-// deform finds the displacements that are left under the transform. Slices that were made from others have none of their own.
+// deform finds the displacements that are left under the transform. Slices that were made from others have none of
+// their own.
 func (p *pairPlan) deform(ctx context.Context) error {
 	if !p.o.Elastic || p.found.Refused != "" || p.fixed.interpolated() || p.moving.interpolated() {
 		return nil

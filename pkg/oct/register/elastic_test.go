@@ -14,8 +14,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// A slice of the phantom, with its own speckle, that is displaced by a few pixels, beside its turn, is laid on the one before it; what is written does not depend
-// on workers and memory, and large planes are averaged first.
+// A slice of the phantom, with its own speckle, that is displaced by a few pixels, beside its turn, is laid on the one
+// before it; what is written does not depend on workers and memory, and large planes are averaged first.
 func TestElastic(t *testing.T) {
 	const size, ny, nx = 2.5, 160, 180
 	deform := bspline.NewWarp(ny, nx, 50).Like(func(x, y float64) (float64, float64) {
@@ -109,8 +109,8 @@ func written(t *testing.T, r *Result) {
 	}
 }
 
-// stale changes files of a pair one by one, as another registration in the same folder would: readers say so, and do not apply
-// displacements of another registration.
+// stale changes files of a pair one by one, as another registration in the same folder would: readers say so, and do
+// not apply displacements of another registration.
 func stale(t *testing.T, dir string) {
 	t.Helper()
 	for name, want := range map[string]string{

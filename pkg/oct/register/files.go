@@ -23,8 +23,8 @@ type File struct {
 	Content []byte // what Fill writes; see [WithMetrics]
 }
 
-// WithMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their digests, last: a
-// file that an earlier registration left in the folder is not taken for one of this.
+// WithMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their
+// digests, last: a file that an earlier registration left in the folder is not taken for one of this.
 func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
 	digests := map[string]string{}
 	for i := range files {
@@ -40,8 +40,8 @@ func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
 	return append(files, File{Name: MetricsName, Content: text}), err
 }
 
-// Placed returns the files of a pair that somebody placed by hand: its transform, its two planes, and metrics that say so, with a
-// confidence of 1.
+// Placed returns the files of a pair that somebody placed by hand: its transform, its two planes, and metrics that say
+// so, with a confidence of 1.
 func Placed(p *registration.Placement) ([]File, error) {
 	s := metrics.New("pairwise_registration")
 	s.Note("fixed_volume", p.Fixed, "Fixed slice")

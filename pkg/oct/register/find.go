@@ -19,8 +19,8 @@ const (
 	maxPasses = 4
 	// others is the number of planes of each window that are tried if the first one is refused.
 	others = 3
-	// planesAlong is the number of the moving slice's planes, from the registered one on, that tell neighbouring planes of the fixed slice apart:
-	// by one plane alone, speckle decides.
+	// planesAlong is the number of the moving slice's planes, from the registered one on, that tell neighbouring planes
+	// of the fixed slice apart: by one plane alone, speckle decides.
 	planesAlong = 8
 	// aside is how many planes on either side of the one that was found they are compared with.
 	aside = 2
@@ -74,8 +74,8 @@ func (p *pairPlan) find(ctx context.Context) error {
 	return p.correlateAligned(ctx)
 }
 
-// correlateAligned computes the correlation of the centres under the transform, for a plane that was not found by their correlation
-// as they lie.
+// correlateAligned computes the correlation of the centres under the transform, for a plane that was not found by their
+// correlation as they lie.
 func (p *pairPlan) correlateAligned(ctx context.Context) error {
 	o, err := p.plane(ctx, p.best)
 	if err != nil {
@@ -201,8 +201,8 @@ func (p *pairPlan) move(ctx context.Context, target *pairwise.Image, z int) (boo
 	return true, nil
 }
 
-// along returns the plane near the best one from which on the planes of both slices agree best under the transform. The images are those of
-// the planes zs.
+// along returns the plane near the best one from which on the planes of both slices agree best under the transform. The
+// images are those of the planes zs.
 func (p *pairPlan) along(ctx context.Context, zs []int, images []*pairwise.Image, k int) (int, error) {
 	of := map[int]*pairwise.Image{}
 	for i, z := range zs {
@@ -268,8 +268,8 @@ func (p *pairPlan) probed(k int) filter.Rigid {
 	return filter.Rigid{Angle: t.Angle, TX: t.TX / float64(k), TY: t.TY / float64(k), CX: (t.CX - o) / float64(k), CY: (t.CY - o) / float64(k)}
 }
 
-// agree returns the plane that agrees best with the moving one under the transform, the nearest to where it is expected if several
-// do.
+// agree returns the plane that agrees best with the moving one under the transform, the nearest to where it is expected
+// if several do.
 func (p *pairPlan) agree(ctx context.Context, zs []int, images []*pairwise.Image, small *pairwise.Image, k int) (int, error) {
 	t := p.probed(k)
 	scores := make([]float64, len(zs))

@@ -64,8 +64,8 @@ func (r *Result) parameters() *metrics.Step {
 
 // transform adds the metrics of the transform.
 func (r *Result) transform(s *metrics.Step) {
-	// The limits of the reference's registration_error, 0.05 and 0.15, would refuse every pair with speckle; whether the planes
-	// are registered is judged by their peak.
+	// The limits of the reference's registration_error, 0.05 and 0.15, would refuse every pair with speckle; whether
+	// the planes are registered is judged by their peak.
 	status := metrics.OK
 	if r.Refused != "" {
 		status = metrics.Error
@@ -84,15 +84,15 @@ func (r *Result) transform(s *metrics.Step) {
 	s.Mark("rotation", degrees(r.Transform.Angle), "degrees", "Rotation angle", turned)
 }
 
-// Failed returns the result of a pair that could not be read: the identity with confidence 0 and without offsets, which adds nothing
-// to a stack.
+// Failed returns the result of a pair that could not be read: the identity with confidence 0 and without offsets, which
+// adds nothing to a stack.
 func Failed(fixed, moving Slice, o Options, reason error) *Result {
 	none := math.NaN()
 	return &Result{Fixed: fixed, Moving: moving, Options: o, Unread: true, Refused: reason.Error(), ZCorrelation: none, Before: none, After: none, Overlap: none, Peak: none}
 }
 
-// Files returns the files of the pair's folder in the order in which they should appear there: the transform, the displacements if
-// there are any, the offsets, unless the pair could not be read, then others, and the metrics.
+// Files returns the files of the pair's folder in the order in which they should appear there: the transform, the
+// displacements if there are any, the offsets, unless the pair could not be read, then others, and the metrics.
 func (r *Result) Files(transform, offsets string, others ...File) ([]File, error) {
 	files := []File{{Name: transform, Fill: func(w io.Writer) error { return registration.WriteTransform(w, r.Transform) }}}
 	if r.Elastic != nil {

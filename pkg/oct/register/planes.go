@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// plane is a plane of a slice, in the part that both slices have, averaged over squares of pixels. Squares at the far edges that
-// are not whole are left out.
+// plane is a plane of a slice, in the part that both slices have, averaged over squares of pixels. Squares at the far
+// edges that are not whole are left out.
 type plane struct {
 	ny, nx int
 	v      []float32
@@ -62,8 +62,8 @@ func (p *pairPlan) read(ctx context.Context, v *blocks.Volume, z0, n int) ([]*pl
 	return out, nil
 }
 
-// shrink averages a plane of ny × nx pixels over squares of k × k, of which it leaves out those that are not whole. A square with a
-// pixel that is no number is none.
+// shrink averages a plane of ny × nx pixels over squares of k × k, of which it leaves out those that are not whole. A
+// square with a pixel that is no number is none.
 func shrink(dst, src []float32, ny, nx, k int) {
 	if k == 1 {
 		copy(dst, src[:ny*nx])
@@ -97,8 +97,8 @@ func (o *plane) smaller(k int) *plane {
 // centre is the middle of a plane with mean 0 and deviation 1 (workflow specification, register, 2).
 type centre []float32
 
-// newCentre standardises the middle of a plane: brightness from the 5th to the 95th percentile of the positive values, cut off
-// beyond.
+// newCentre standardises the middle of a plane: brightness from the 5th to the 95th percentile of the positive values,
+// cut off beyond.
 func newCentre(o *plane) *centre {
 	margin := min(o.ny, o.nx) / 4
 	h, w := o.ny-2*margin, o.nx-2*margin

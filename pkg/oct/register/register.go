@@ -1,5 +1,5 @@
-// Package register lays a slice on the slice before it: [Run] finds the plane of the fixed slice that a plane of the moving one
-// shows, and the rotation and translation between the two.
+// Package register lays a slice on the slice before it: [Run] finds the plane of the fixed slice that a plane of the
+// moving one shows, and the rotation and translation between the two.
 package register
 
 import (
@@ -102,12 +102,13 @@ type Result struct {
 	Options       Options
 	// Transform, in pixels of the slices, lays the moving slice on the fixed one. The identity if Refused.
 	Transform filter.Rigid
-	// Elastic holds the displacements that are left, in pixels of the slices: see [pairwise.ElasticResult]. nil: there are none.
+	// Elastic holds the displacements that are left, in pixels of the slices: see [pairwise.ElasticResult]. nil: there
+	// are none.
 	Elastic *bspline.Warp
 	Offsets registration.Offsets
 	Drift   int // planes between Offsets.FixedZ and the expected plane
-	// ZCorrelation is that of the centres of the planes: as they lie, or under the transform if the plane of the fixed slice was
-	// found under it.
+	// ZCorrelation is that of the centres of the planes: as they lie, or under the transform if the plane of the fixed
+	// slice was found under it.
 	ZCorrelation float64
 	// Before, After, Overlap and Peak are those of the planes: see [pairwise.Result].
 	Before, After, Overlap, Peak float64
@@ -175,8 +176,8 @@ const (
 	besides = 8 << 20
 )
 
-// mostPixels is the size of planes that are registered as they are. Larger ones are averaged over squares of pixels: the accuracy, a
-// few hundredths of a pixel of those, suffices.
+// mostPixels is the size of planes that are registered as they are. Larger ones are averaged over squares of pixels:
+// the accuracy, a few hundredths of a pixel of those, suffices.
 var mostPixels = 1 << 22
 
 // plan checks a pair and fixes what is to be read.
@@ -304,8 +305,8 @@ func (p *pairPlan) result() *Result {
 	return r
 }
 
-// confidence judges a transform by how much it moves and by the correlation of the unaligned planes (workflow specification,
-// register, 7).
+// confidence judges a transform by how much it moves and by the correlation of the unaligned planes (workflow
+// specification, register, 7).
 func (p *pairPlan) confidence(r *Result) float64 {
 	if p.fixed.interpolated() || p.moving.interpolated() {
 		return 0

@@ -130,14 +130,15 @@ func sliceOf(t *testing.T, name string, v []float32, shape, chunks [3]int) Slice
 	return Slice{Path: name, Image: octtest.Open(t, st)}
 }
 
-// sections returns two neighbouring slices of a phantom with speckle, noise, vignette and attenuation, the second turned, and how it
-// lies on the first.
+// sections returns two neighbouring slices of a phantom with speckle, noise, vignette and attenuation, the second
+// turned, and how it lies on the first.
 func sections(t *testing.T, seed uint64, angle float64) (fixed, moving Slice, truth filter.Rigid) {
 	t.Helper()
 	return cuts(t, seed, angle, 1, 150, nil)
 }
 
-// cuts is [sections] for the first slice and the one that comes some cuts of um µm after it, which deform deforms if it is not nil.
+// cuts is [sections] for the first slice and the one that comes some cuts of um µm after it, which deform deforms if it
+// is not nil.
 func cuts(t *testing.T, seed uint64, angle float64, apart int, um float64, deform *bspline.Warp) (fixed, moving Slice, truth filter.Rigid) {
 	t.Helper()
 	c := phantom.Default()
@@ -157,7 +158,8 @@ func cuts(t *testing.T, seed uint64, angle float64, apart int, um float64, defor
 	}
 	a, b := s.TilePosition(0, 0, 0), s.TilePosition(apart, 0, 0)
 	truth = filter.Rigid{Angle: angle, TX: a[1] - b[1], TY: a[0] - b[0], CX: 90, CY: 80}
-	// turned about its centre, the slice shows at q what it showed at R⁻¹(q − c) + c; then T(p) = R(p − c) + c + R·d for the shift d
+	// turned about its centre, the slice shows at q what it showed at R⁻¹(q − c) + c; then T(p) = R(p − c) + c + R·d
+	// for the shift d
 	sin, cos := math.Sincos(angle)
 	truth.TX, truth.TY = cos*(a[1]-b[1])-sin*(a[0]-b[0]), sin*(a[1]-b[1])+cos*(a[0]-b[0])
 	turned := make([]float32, len(both[1]))
@@ -176,7 +178,8 @@ func cuts(t *testing.T, seed uint64, angle float64, apart int, um float64, defor
 	return sliceOf(t, "slice_z00", both[0], shape, [3]int{16, 64, 64}), sliceOf(t, fmt.Sprintf("slice_z%02d", apart), turned, shape, [3]int{16, 64, 64}), truth
 }
 
-// Slices of the phantom, as the microscope takes them, are found where they were cut: one slicing interval below, displaced and turned.
+// Slices of the phantom, as the microscope takes them, are found where they were cut: one slicing interval below,
+// displaced and turned.
 func TestPhantom(t *testing.T) {
 	for seed, angle := range []float64{0, 0.8, -2.5, 4} {
 		fixed, moving, truth := sections(t, uint64(seed+1), angle*math.Pi/180)
@@ -197,8 +200,8 @@ func TestPhantom(t *testing.T) {
 	}
 }
 
-// Where slices are missing between two, the plane is expected as many slicing intervals below as there are cuts: by the numbers in their
-// names, or as they are given.
+// Where slices are missing between two, the plane is expected as many slicing intervals below as there are cuts: by the
+// numbers in their names, or as they are given.
 func TestGap(t *testing.T) {
 	for seed, apart := range []int{2, 3} {
 		fixed, moving, truth := cuts(t, uint64(seed+21), 1.7*math.Pi/180, apart, 80, nil)

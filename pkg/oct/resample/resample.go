@@ -102,8 +102,8 @@ func (p *resampler) join(res oct.Resources, mem int64, host *machine.Plan) (side
 	return machine.Side[[]int]{Plan: plan, Do: on.resample}, nil
 }
 
-// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not read. The same
-// bytes are written. Options.Prefetch has no effect.
+// Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
+// read. The same bytes are written. Options.Prefetch has no effect.
 func Feed(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*machine.Feed, error) {
 	p, err := open(in, out, to, layout, res)
 	if err != nil {
@@ -169,7 +169,8 @@ type resampler struct {
 // processor's cache.
 const slowStorage = 1 << 30
 
-// plan returns the workers' plan without its output. The pyramid gets the given bytes of memory, or more if a chunk needs it.
+// plan returns the workers' plan without its output. The pyramid gets the given bytes of memory, or more if a chunk
+// needs it.
 func (p *resampler) plan(pyramid int64) *machine.Plan {
 	m, g := p.mosaic, p.grid
 	result := int64(m.DType.Size()) // bytes

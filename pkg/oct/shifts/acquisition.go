@@ -40,8 +40,9 @@ type Acquisition struct {
 	Depth     Fact // of an A-line, µm
 }
 
-// ReadState learns what a JSON document of the microscope says: state.json, or the metadata.json of a slice, with slice_thickness (mm),
-// overlap_fraction, tile_size_um and tile_n_samples. Other members and values of other kinds do not count.
+// ReadState learns what a JSON document of the microscope says: state.json, or the metadata.json of a slice, with
+// slice_thickness (mm), overlap_fraction, tile_size_um and tile_n_samples. Other members and values of other kinds do
+// not count.
 func (a *Acquisition) ReadState(r io.Reader, name string) error {
 	b, err := smallfile.All(r, name)
 	if err != nil {
@@ -64,8 +65,8 @@ func (a *Acquisition) ReadState(r io.Reader, name string) error {
 	return nil
 }
 
-// ReadTiles learns what info.txt of raw tiles say: of all tiles of the slice in the middle, and of the first tile of every slice, by whose
-// heights of the stage slices lie apart.
+// ReadTiles learns what info.txt of raw tiles say: of all tiles of the slice in the middle, and of the first tile of
+// every slice, by whose heights of the stage slices lie apart.
 func (a *Acquisition) ReadTiles(ctx context.Context, all []rawtiles.Slice) error {
 	if len(all) == 0 {
 		return nil

@@ -71,8 +71,8 @@ func quantile(sorted []float64, percent float64) float64 {
 	return sorted[lo] + float64((sorted[hi]-sorted[lo])*t)
 }
 
-// Track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the first
-// slice at (0, 0).
+// Track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the
+// first slice at (0, 0).
 func Track(rows []registration.ShiftRow) (at [][2]float64) {
 	var x, y float64
 	for _, r := range rows {

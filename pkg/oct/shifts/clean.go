@@ -51,10 +51,11 @@ type Cleaned struct {
 // Clean corrects the rows of a table, which it sorts, and fills the column "reliable".
 //
 // Multiples of a tile come first: a component within the tolerance of n tiles, n ≠ 0, loses them. Then a step longer
-// than the limit is a spike if it and a neighbour cancel, as when the stage went astray and came back; so is that neighbour. A spike
-// becomes the median, for x and y apart, of the other rows up to two away that are within the limit, or of all of these. Which
-// rows are spikes, and what replaces them, is decided before any is replaced: otherwise the way back would be
-// compared with a way out that is repaired already, and would stay. A row is reliable if it is within the limit then.
+// than the limit is a spike if it and a neighbour cancel, as when the stage went astray and came back; so is that
+// neighbour. A spike becomes the median, for x and y apart, of the other rows up to two away that are within the limit,
+// or of all of these. Which rows are spikes, and what replaces them, is decided before any is replaced: otherwise the
+// way back would be compared with a way out that is repaired already, and would stay. A row is reliable if it is within
+// the limit then.
 func Clean(t *registration.ShiftTable, o CleanOptions) *Cleaned {
 	t.Sort()
 	t.Judged = true
@@ -117,8 +118,8 @@ func withoutTiles(r *registration.ShiftRow, o CleanOptions) (changed bool) {
 	return changed
 }
 
-// spikes returns which rows are too long and cancelled by the one before or after them, and the rows that cancel them: of a round trip
-// both halves, however long, or else what is left of it would move all later slices.
+// spikes returns which rows are too long and cancelled by the one before or after them, and the rows that cancel them:
+// of a round trip both halves, however long, or else what is left of it would move all later slices.
 func spikes(rows []registration.ShiftRow, o CleanOptions) []bool {
 	out := make([]bool, len(rows))
 	for i, r := range rows {
@@ -142,7 +143,8 @@ func spikes(rows []registration.ShiftRow, o CleanOptions) []bool {
 	return out
 }
 
-// calm returns the medians of the rows up to two away that are within the limit and no spikes, else of all of these, else nil.
+// calm returns the medians of the rows up to two away that are within the limit and no spikes, else of all of these,
+// else nil.
 func calm(rows []registration.ShiftRow, astray []bool, i int, limit float64) *registration.ShiftRow {
 	var near, all []registration.ShiftRow
 	for k, r := range rows {
@@ -163,7 +165,8 @@ func calm(rows []registration.ShiftRow, astray []bool, i int, limit float64) *re
 	return medianRow(near)
 }
 
-// medianRow returns the medians of rows, of which there is at least one: of the shifts in pixels over the rows that have any.
+// medianRow returns the medians of rows, of which there is at least one: of the shifts in pixels over the rows that
+// have any.
 func medianRow(rows []registration.ShiftRow) *registration.ShiftRow {
 	var out registration.ShiftRow
 	median := func(of func(*registration.ShiftRow) float64) float64 {

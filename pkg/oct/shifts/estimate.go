@@ -28,8 +28,8 @@ type area struct {
 	recorded  bool       // by the stage, or else assumed from the names
 }
 
-// Estimate makes the table of shifts between each two slices that follow each other, from the positions that the
-// stage recorded for their tiles. The area that a slice covers may have grown on one side, so that along x and along y the
+// Estimate makes the table of shifts between each two slices that follow each other, from the positions that the stage
+// recorded for their tiles. The area that a slice covers may have grown on one side, so that along x and along y the
 // edge that moved less shows the shift: the position in the fixed slice minus that in the moving one. A row is reliable
 // if the two slices have as many columns and rows of tiles. Slices without recorded positions are taken to have tiles
 // every 0.8 widths; with some of them, and recorded positions for the others, there is no answer.

@@ -24,8 +24,8 @@ type RotationOptions struct {
 // DefaultRotationOptions returns the defaults of the flags.
 func DefaultRotationOptions() RotationOptions { return RotationOptions{Resolution: 10, Window: 5} }
 
-// Rotation tells whether slices were imaged turned against the axes of the motor, by the directions of their shifts and by
-// registrations. Angles are in degrees, from x to y.
+// Rotation tells whether slices were imaged turned against the axes of the motor, by the directions of their shifts and
+// by registrations. Angles are in degrees, from x to y.
 type Rotation struct {
 	Shifts    int            `json:"n_shifts"`
 	Direction Direction      `json:"direction"`
@@ -62,8 +62,8 @@ type Turning struct {
 	Jumps []int   `json:"jumps"`     // slices whose shift has another direction, by more than a right angle, than those before and after
 }
 
-// AgainstMotor compares the shifts with the translations that registrations add to them: the axes of the image are turned by
-// Angle against those of the motor if a shift s really was Scale · R(Angle) · s.
+// AgainstMotor compares the shifts with the translations that registrations add to them: the axes of the image are
+// turned by Angle against those of the motor if a shift s really was Scale · R(Angle) · s.
 type AgainstMotor struct {
 	Pairs    int      `json:"pairs"`
 	LeftOut  []int    `json:"left_out_slices"` // whose registration is far from the fit
@@ -75,7 +75,8 @@ type AgainstMotor struct {
 	Alike    *float64 `json:"rotation_correlation"` // of the running sums of shifts' directions and of registered rotations; nil: not defined
 }
 
-// AnalyzeRotation describes the rotation of an acquisition by its shifts, which it sorts, and registrations, which may be nil.
+// AnalyzeRotation describes the rotation of an acquisition by its shifts, which it sorts, and registrations, which may
+// be nil.
 func AnalyzeRotation(t *registration.ShiftTable, found []motions.Motion, o RotationOptions) (*Rotation, error) {
 	if len(t.Rows) == 0 {
 		return nil, errors.New("no shifts in the table")

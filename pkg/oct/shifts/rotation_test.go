@@ -12,8 +12,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// acquisition makes shifts whose content really was shifted by a turned and scaled vector, and registrations that say so, with an error in px
-// of 10 µm.
+// acquisition makes shifts whose content really was shifted by a turned and scaled vector, and registrations that say
+// so, with an error in px of 10 µm.
 func acquisition(angle, scale, err float64) (*registration.ShiftTable, []motions.Motion) {
 	random := rand.New(rand.NewPCG(7, 8))
 	t := &registration.ShiftTable{Name: "shifts.csv"}
@@ -75,7 +75,8 @@ func TestRotationWithStray(t *testing.T) {
 	}
 }
 
-// Directions wrap around 180°; a stage that goes to and fro has an axis and no mean; shifts of no length have no direction.
+// Directions wrap around 180°; a stage that goes to and fro has an axis and no mean; shifts of no length have no
+// direction.
 func TestDirections(t *testing.T) {
 	table := func(angles ...float64) *registration.ShiftTable {
 		out := &registration.ShiftTable{Name: "shifts.csv"}

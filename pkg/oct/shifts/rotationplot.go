@@ -11,8 +11,8 @@ import (
 	"strata/pkg/webpage"
 )
 
-// WriteTable writes a row for each shift, as CSV: its direction, the change of direction and the running sum of changes, and the shift
-// as registered.
+// WriteTable writes a row for each shift, as CSV: its direction, the change of direction and the running sum of
+// changes, and the shift as registered.
 func (a *Rotation) WriteTable(w io.Writer) error {
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm", "shift_angle", "angular_velocity", "cumulative_rotation", "registered_x_shift_mm", "registered_y_shift_mm"}}
 	for i, r := range a.rows {
@@ -30,7 +30,8 @@ func (a *Rotation) WriteTable(w io.Writer) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// WritePlot draws, as SVG, the shifts in the plane, their directions, how these turn, and the turn that registrations show.
+// WritePlot draws, as SVG, the shifts in the plane, their directions, how these turn, and the turn that registrations
+// show.
 func (a *Rotation) WritePlot(w io.Writer) error {
 	recorded, found := webpage.Series{Name: "recorded"}, webpage.Series{Name: "registered"}
 	angles, running := webpage.Series{Name: "direction"}, webpage.Series{Name: "direction of shifts", Joined: true}

@@ -260,8 +260,8 @@ func TestAnalyzeRules(t *testing.T) {
 
 func itoa(i int) string { return string(rune('0'+i/10)) + string(rune('0'+i%10)) }
 
-// A stage that loses its place by millimetres for single slices, and finds it again, moves no other slice: after the repair all
-// slices lie within the scatter of the true steps.
+// A stage that loses its place by millimetres for single slices, and finds it again, moves no other slice: after the
+// repair all slices lie within the scatter of the true steps.
 func TestCleanTruth(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 7))
 	worst := 0.0

@@ -19,15 +19,16 @@ type Suggestion struct {
 	Why   string
 }
 
-// glitchSpread is how many robust standard deviations above the median the length of a shift is a glitch's; leastSpread is the smallest
-// deviation, in mm, that is assumed.
+// glitchSpread is how many robust standard deviations above the median the length of a shift is a glitch's; leastSpread
+// is the smallest deviation, in mm, that is assumed.
 const glitchSpread, leastSpread = 3, 0.005
 
 // fewShifts is the number of shifts below which their distribution says nothing.
 const fewShifts = 4
 
-// Suggest returns parameters of the workflow for the slices of a table of shifts, as far as the shifts and what is known of the acquisition
-// say. resolution is the voxel size in µm to work with; 0: the smallest usual one that is no finer than the pixels.
+// Suggest returns parameters of the workflow for the slices of a table of shifts, as far as the shifts and what is
+// known of the acquisition say. resolution is the voxel size in µm to work with; 0: the smallest usual one that is no
+// finer than the pixels.
 func Suggest(t *registration.ShiftTable, a Acquisition, resolution float64) (out []Suggestion) {
 	t.Sort()
 	say := func(name, value, format string, args ...any) {
@@ -123,7 +124,8 @@ func glitches(t *registration.ShiftTable, a Acquisition) (out []Suggestion) {
 	return out
 }
 
-// wholeTiles reports whether a component of a shift is about a whole number of tiles, at least one, as [Clean] asks by default.
+// wholeTiles reports whether a component of a shift is about a whole number of tiles, at least one, as [Clean] asks by
+// default.
 func wholeTiles(mm, tile float64) bool {
 	n := math.Round(mm / tile)
 	return n != 0 && math.Abs(mm/tile-n) <= DefaultCleanOptions().TileFOVTolerance
@@ -150,7 +152,8 @@ func gaps(t *registration.ShiftTable) Suggestion {
 	return s
 }
 
-// WriteParams writes suggestions as a parameter file of the workflow, YAML, with a comment behind each. What is not known is a comment.
+// WriteParams writes suggestions as a parameter file of the workflow, YAML, with a comment behind each. What is not
+// known is a comment.
 func WriteParams(w io.Writer, all []Suggestion, from string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Parameters suggested from %s, for: nextflow run … -params-file FILE\n", strings.ReplaceAll(from, "\n", " "))

@@ -65,7 +65,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// Every parameter is one of the workflow's, with a value of its type within its limits, and what is written is YAML of one line each.
+// Every parameter is one of the workflow's, with a value of its type within its limits, and what is written is YAML of
+// one line each.
 func TestSuggestedParameters(t *testing.T) {
 	b, err := os.ReadFile("../../../nextflow/nextflow_schema.json")
 	if err != nil {

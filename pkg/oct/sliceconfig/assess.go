@@ -41,7 +41,8 @@ type Score struct {
 	SSIM, Edge, Variance, Quality float64
 }
 
-// Assess compares slices, which are in order, with the nearest slice with data before and after each. It reads single planes.
+// Assess compares slices, which are in order, with the nearest slice with data before and after each. It reads single
+// planes.
 func Assess(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources) ([]Score, error) {
 	a, err := newAssessor(in, o, res, 0)
 	if err != nil {
@@ -161,7 +162,8 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources, more int64) (*a
 	need := func(planes int) int64 {
 		return int64(mem.Sum(int(scratch), int(more), mem.Product(planes, a.area, 4+a.element)))
 	}
-	// All planes of two slices at once: a chunk is decoded once for all. If memory is short, fewer of them, then fewer workers.
+	// All planes of two slices at once: a chunk is decoded once for all. If memory is short, fewer of them, then fewer
+	// workers.
 	for a.planes = 2 * min(max(o.Depth, 2), 64); a.planes > fewest+1 && need(a.planes) > res.Mem/int64(max(res.Workers, 1)); {
 		a.planes -= 2
 	}
@@ -172,7 +174,8 @@ func newAssessor(in []Slice, o AssessOptions, res oct.Resources, more int64) (*a
 	return a, nil
 }
 
-// share divides memory between workers and planes that are kept until both neighbours of their slice have been compared with it.
+// share divides memory between workers and planes that are kept until both neighbours of their slice have been compared
+// with it.
 func (a *assessor) share() {
 	a.workers = max(1, min(a.res.Workers, int(a.res.Mem/max(a.bytes, 1))))
 	left := max(0, a.res.Mem-int64(a.workers)*a.bytes)

@@ -261,8 +261,8 @@ func (a *assessor) similarities(ctx context.Context, all []int) ([]float64, erro
 	return out, nil
 }
 
-// similarity computes the structural similarity of planes of two slices. Unless all are kept, they are at most half of a worker's, which
-// are read together.
+// similarity computes the structural similarity of planes of two slices. Unless all are kept, they are at most half of
+// a worker's, which are read together.
 func (a *assessor) similarity(ctx context.Context, b *buffers, i, k int, zs []int, out []float64) error {
 	size := a.common(i, k)
 	var planes [2][][]float32

@@ -37,8 +37,9 @@ type Verdict struct {
 	Fault  string // "" if nothing is wrong with the slice
 }
 
-// Decide excludes slices in a table: calibration slices, slices with a fault, slices of low quality, the first ones, and those that the
-// table excluded already. It writes the quality and the fault of every slice, and keeps what else the table says.
+// Decide excludes slices in a table: calibration slices, slices with a fault, slices of low quality, the first ones,
+// and those that the table excluded already. It writes the quality and the fault of every slice, and keeps what else
+// the table says.
 func Decide(t *registration.SliceTable, scores []Score, o DecideOptions) []Verdict {
 	var depths []float64
 	for _, s := range scores {
@@ -82,7 +83,8 @@ func Decide(t *registration.SliceTable, scores []Score, o DecideOptions) []Verdi
 	return out
 }
 
-// AssessMetrics returns the metrics of the step. output is the path of the table. Slices without data count only as slices.
+// AssessMetrics returns the metrics of the step. output is the path of the table. Slices without data count only as
+// slices.
 func AssessMetrics(output string, verdicts []Verdict, o DecideOptions) *metrics.Step {
 	excluded := []int{}
 	below, n := 0, 0

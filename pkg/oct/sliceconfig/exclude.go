@@ -37,8 +37,9 @@ const (
 
 var registered = pattern.Lazy(`slice_z(\d+)`)
 
-// ReadCorrelations reads the metrics of all pairwise registrations below a folder, by the number in the name of the folder
-// that they lie in (slice_z<NN>…), ordered by slice. It follows links. Of two for one slice the first by path counts, with a warning.
+// ReadCorrelations reads the metrics of all pairwise registrations below a folder, by the number in the name of the
+// folder that they lie in (slice_z<NN>…), ordered by slice. It follows links. Of two for one slice the first by path
+// counts, with a warning.
 func ReadCorrelations(ctx context.Context, dir string) (out []Correlation, warnings []string, err error) {
 	paths, err := findAll(ctx, dir, pairMetrics)
 	if err != nil {
@@ -134,9 +135,9 @@ func DefaultExcludeOptions() ExcludeOptions { return ExcludeOptions{Consecutive:
 // lowRun is the reason for an exclusion.
 const lowRun = "consecutive_low_z_corr"
 
-// Exclude marks the runs of slices whose correlation is low: maximal runs of slices with consecutive numbers, each with a
-// value below the threshold, that are long enough. A number that is missing and a registration without a value end a run. A slice that
-// the table lacks is added, not used. It returns the runs.
+// Exclude marks the runs of slices whose correlation is low: maximal runs of slices with consecutive numbers, each with
+// a value below the threshold, that are long enough. A number that is missing and a registration without a value end a
+// run. A slice that the table lacks is added, not used. It returns the runs.
 func Exclude(t *registration.SliceTable, all []Correlation, o ExcludeOptions) (runs [][]int) {
 	var run []int
 	end := func() {

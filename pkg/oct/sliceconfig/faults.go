@@ -32,31 +32,37 @@ type Fault struct {
 
 // Thresholds of faults. docs/stages/slices.md has the reasons.
 const (
-	// plateau is the part of a plane's voxels that have its highest value, from which on the plane is saturated. Specular reflections and
-	// the percentiles that normalize clips are less than 0.02.
+	// plateau is the part of a plane's voxels that have its highest value, from which on the plane is saturated.
+	// Specular reflections and the percentiles that normalize clips are less than 0.02.
 	plateau = 0.1
-	// fewLevels is the number of levels of brightness below which a plane that is not at its type's limit is coarse rather than saturated.
+	// fewLevels is the number of levels of brightness below which a plane that is not at its type's limit is coarse
+	// rather than saturated.
 	fewLevels = 16
-	// plain is the part of the contrast of the series' upper quarter, and of slices beside it that show the same, under which a slice shows
-	// no structure: agarose has at most the tiles' illumination.
+	// plain is the part of the contrast of the series' upper quarter, and of slices beside it that show the same, under
+	// which a slice shows no structure: agarose has at most the tiles' illumination.
 	plain = 1. / 3
-	// distinct is the contrast from which on slices show tissue beside agarose. Under it tissue itself may be as plain as agarose, and
-	// slices are told apart only by plainest, a contrast under which a slice shows no structure, whatever others have.
+	// distinct is the contrast from which on slices show tissue beside agarose. Under it tissue itself may be as plain
+	// as agarose, and slices are told apart only by plainest, a contrast under which a slice shows no structure,
+	// whatever others have.
 	distinct, plainest = 0.75, 0.05
 	// sameStructure is the correlation of blocks with a neighbour from which on a slice shows what it shows, however faint.
 	sameStructure = 0.5
-	// flat is the relative range of the planes' means up to which brightness does not depend on depth. Light decays by more, in any medium.
+	// flat is the relative range of the planes' means up to which brightness does not depend on depth. Light decays by
+	// more, in any medium.
 	flat = 0.05
-	// sameDetail is the least correlation of details of a slice that was scanned twice. It must also lie nearer to 1 than to that of most
-	// neighbours, and than to that of the first slice with itself a quarter of its depth deeper: what was cut off is seldom less.
+	// sameDetail is the least correlation of details of a slice that was scanned twice. It must also lie nearer to 1
+	// than to that of most neighbours, and than to that of the first slice with itself a quarter of its depth deeper:
+	// what was cut off is seldom less.
 	sameDetail = 0.5
-	// fewPairs is the number of pairs under which nothing is known about most neighbours; then details must correlate by sameAlone.
+	// fewPairs is the number of pairs under which nothing is known about most neighbours; then details must correlate
+	// by sameAlone.
 	fewPairs, sameAlone = 3, 0.8
 )
 
-// FindFaults looks for slices, which are in order, that are empty, show no tissue, only noise, or mostly the highest value, or show what the
-// slice before them shows at the same depth, not one slicing interval deeper. It reads five planes of each, in the part of the planes that
-// [Assess] compares. There is at most one fault for a slice, and they are in order.
+// FindFaults looks for slices, which are in order, that are empty, show no tissue, only noise, or mostly the highest
+// value, or show what the slice before them shows at the same depth, not one slicing interval deeper. It reads five
+// planes of each, in the part of the planes that [Assess] compares. There is at most one fault for a slice, and they
+// are in order.
 func FindFaults(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources) ([]Fault, error) {
 	o.Depth = max(o.Depth, faultPlanes)
 	a, err := newAssessor(in, o, res, detailBytes)
@@ -99,8 +105,8 @@ func (l *look) fault(structureless bool) (f Fault) {
 	return f
 }
 
-// plainSlices reports which slices show no structure beyond that of noise: their contrast is far lower than that of most others, and what
-// little they show is not what a slice next to them shows that has some.
+// plainSlices reports which slices show no structure beyond that of noise: their contrast is far lower than that of
+// most others, and what little they show is not what a slice next to them shows that has some.
 func plainSlices(looks []look) []bool {
 	var all []float64
 	for i := range looks {
@@ -184,7 +190,8 @@ func (a *assessor) duplicates(ctx context.Context, names []Fault) error {
 	return nil
 }
 
-// details returns how well details of two slices correlate at the same depth, and those of the first with its own a few planes deeper.
+// details returns how well details of two slices correlate at the same depth, and those of the first with its own a few
+// planes deeper.
 func (a *assessor) details(ctx context.Context, b *buffers, i, k int) (across, along float64, err error) {
 	size := a.common(i, k)
 	n := min(a.views[i].Shape[0], a.views[k].Shape[0])

@@ -26,7 +26,8 @@ func acquisition() phantom.Config {
 	return c
 }
 
-// scanned returns a slice as a microscope with these settings records it, one of those that there are if it has been scanned before.
+// scanned returns a slice as a microscope with these settings records it, one of those that there are if it has been
+// scanned before.
 func scanned(t *testing.T, known map[string]*ngff.Image, id, slice int, change func(c *phantom.Config)) Slice {
 	t.Helper()
 	c := acquisition()

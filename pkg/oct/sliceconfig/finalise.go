@@ -14,8 +14,8 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// ReadManifests reads the interpolation manifests (*.csv) of a folder, in the order of their names, with a row per slice: of
-// several for one slice the last counts, with a warning.
+// ReadManifests reads the interpolation manifests (*.csv) of a folder, in the order of their names, with a row per
+// slice: of several for one slice the last counts, with a warning.
 func ReadManifests(ctx context.Context, dir string) (out []registration.Filled, warnings []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

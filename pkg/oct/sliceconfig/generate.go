@@ -21,7 +21,8 @@ type GenerateOptions struct {
 // calibration is the note of slices at the beginning.
 const calibration = "calibration_slice"
 
-// Generate makes a configuration of slices, given in increasing order. It returns the slices of o.Exclude that are not among them.
+// Generate makes a configuration of slices, given in increasing order. It returns the slices of o.Exclude that are not
+// among them.
 func Generate(ids []int, o GenerateOptions) (t *registration.SliceTable, unknown []int) {
 	t = &registration.SliceTable{}
 	for i, id := range ids {
@@ -42,8 +43,8 @@ func Generate(ids []int, o GenerateOptions) (t *registration.SliceTable, unknown
 }
 
 // StampGalvo notes for every slice of a table how sure it is that the A-lines of its raw tiles are shifted, and whether
-// that is to be repaired: from the threshold on. A slice without tiles, or whose tiles have no A-lines of the mirror's way
-// back, has a note of it.
+// that is to be repaired: from the threshold on. A slice without tiles, or whose tiles have no A-lines of the mirror's
+// way back, has a note of it.
 func StampGalvo(ctx context.Context, t *registration.SliceTable, slices []rawtiles.Slice, threshold float64, o rawtiles.GalvoOptions) error {
 	tiles := map[int]rawtiles.Slice{}
 	for _, s := range slices {

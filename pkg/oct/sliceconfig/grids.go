@@ -50,9 +50,10 @@ func (g *Grid) differs(o *Grid) string {
 	return fmt.Sprintf("voxels of %.6g × %.6g × %.6g µm, where those of most slices are %.6g × %.6g × %.6g µm", g.Voxel[0], g.Voxel[1], g.Voxel[2], o.Voxel[0], o.Voxel[1], o.Voxel[2])
 }
 
-// CompareGrids finds slices whose grid differs from that of most slices; of two that as many have, the one of the earlier slices counts.
-// Where only the number of tiles differs, from one slice to the last or from the first on, and in more than one slice, the operator followed
-// the size of the specimen: such a fault is Lasting. Faults are in the order of the grids.
+// CompareGrids finds slices whose grid differs from that of most slices; of two that as many have, the one of the
+// earlier slices counts. Where only the number of tiles differs, from one slice to the last or from the first on, and
+// in more than one slice, the operator followed the size of the specimen: such a fault is Lasting. Faults are in the
+// order of the grids.
 func CompareGrids(grids []Grid) (out []Fault) {
 	var usual *Grid
 	most := 0

@@ -24,7 +24,8 @@ type look struct {
 	size      [2]int    // blocks along y and x
 }
 
-// look looks at planes of a slice, spread evenly, none of which is at its ends: there may be water above, and only noise below.
+// look looks at planes of a slice, spread evenly, none of which is at its ends: there may be water above, and only
+// noise below.
 func (a *assessor) look(ctx context.Context, b *buffers, i int) (look, error) {
 	v := a.views[i]
 	n := v.Shape[0]
@@ -76,8 +77,9 @@ func (a *assessor) look(ctx context.Context, b *buffers, i int) (look, error) {
 // mostBlocks is the number of blocks along the longer side of a plane.
 const mostBlocks = 48
 
-// blockContrast averages a plane over square blocks, and returns their means and contrast: the difference of their 98th and 2nd percentiles,
-// less what the spread within blocks leads to expect of noise, relative to the mean. It is 0 for noise without correlation.
+// blockContrast averages a plane over square blocks, and returns their means and contrast: the difference of their 98th
+// and 2nd percentiles, less what the spread within blocks leads to expect of noise, relative to the mean. It is 0 for
+// noise without correlation.
 func blockContrast(plane []float32, of [2]int) (blocks []float32, size [2]int, contrast float64) {
 	side := max(min(4, of[0]/8, of[1]/8), (max(of[0], of[1])+mostBlocks-1)/mostBlocks, 1)
 	size = [2]int{of[0] / side, of[1] / side}
@@ -128,8 +130,8 @@ func (l *look) resembles(other *look) bool {
 // sampledPixels is the number of pixels of a plane that its percentiles are taken from.
 const sampledPixels = 1 << 14
 
-// topPlateau returns the part of a plane's pixels that have its highest value, single brighter ones aside, and that value. It is 0 where
-// brightness has too few levels to tell, unless they reach the limit of the type.
+// topPlateau returns the part of a plane's pixels that have its highest value, single brighter ones aside, and that
+// value. It is 0 where brightness has too few levels to tell, unless they reach the limit of the type.
 func topPlateau(plane []float32, kind dtype.Type) (part, top float64) {
 	step := max(1, len(plane)/sampledPixels)
 	var some []float32
@@ -176,8 +178,8 @@ const (
 	detailBytes   = 16 * 4 * detailSide * detailSide // of a worker, with those of the Fourier transform
 )
 
-// detail averages a plane over blocks, and returns what differs from the mean of the window around each, which is neither shading nor the
-// whole shape of the tissue.
+// detail averages a plane over blocks, and returns what differs from the mean of the window around each, which is
+// neither shading nor the whole shape of the tissue.
 func detail(plane []float32, of [2]int) ([]float32, [2]int) {
 	longer := max(of[0], of[1])
 	side := max(1, (longer+detailSide-1)/detailSide, min(leastAveraged, longer/32))

@@ -36,8 +36,8 @@ func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, er
 	return find(ctx, dir, sliceName(), "*", "slice_z<NN>*.ome.zarr", opts)
 }
 
-// FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics, that matches glob, a pattern of [filepath.Match]. Of several
-// z with digits the last counts.
+// FindAny is [Find] for slices of any name *z<NN>*.ome.zarr, such as mosaics, that matches glob, a pattern of
+// [filepath.Match]. Of several z with digits the last counts.
 func FindAny(ctx context.Context, dir, glob string, opts ...store.HTTPOption) ([]File, error) {
 	want := "*z<NN>*.ome.zarr"
 	if glob != "*" {
@@ -58,7 +58,8 @@ func Number(path string) (id int, ok bool) {
 	return id, err == nil && id <= 1e9
 }
 
-// find lists the files whose name matches both patterns, with their number as the first group of name; want names them in errors.
+// find lists the files whose name matches both patterns, with their number as the first group of name; want names them
+// in errors.
 func find(ctx context.Context, dir string, name *regexp.Regexp, glob, want string, opts []store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)
 	if err != nil {

@@ -14,9 +14,9 @@ func (m *movingSlice) motion() *bspline.Motion {
 	return &bspline.Motion{Rigid: m.rigid, Warp: m.elastic()}
 }
 
-// displace determines the displacements of the slices. A registration tells those of a slice beside the one before it as it was imaged:
-// to lay it on that one as it is corrected, the displacements add up along the stack. A slice without a transform of its own keeps those
-// of the slice before it.
+// displace determines the displacements of the slices. A registration tells those of a slice beside the one before it
+// as it was imaged: to lay it on that one as it is corrected, the displacements add up along the stack. A slice without
+// a transform of its own keeps those of the slice before it.
 func (p *stackPlan) displace(res *oct.Resources) {
 	var before *bspline.Warp
 	for _, m := range p.moving {

@@ -23,7 +23,8 @@ import (
 
 const bentDepth, bentNY, bentNX = 6, 170, 190
 
-// bent returns three slices that show one picture in all planes, the second of them bent by a few pixels, and the picture.
+// bent returns three slices that show one picture in all planes, the second of them bent by a few pixels, and the
+// picture.
 func bent(t *testing.T) (in []Slice, picture []float32) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(4, 9))
@@ -101,8 +102,8 @@ func registered(t *testing.T, in []Slice) string {
 	return dir
 }
 
-// A slice that is bent is laid on the others by the displacements that register finds, and so is the slice after it, whose displacements
-// are beside the bent one. The volume does not depend on workers and memory.
+// A slice that is bent is laid on the others by the displacements that register finds, and so is the slice after it,
+// whose displacements are beside the bent one. The volume does not depend on workers and memory.
 func TestStackDisplaces(t *testing.T) {
 	in, picture := bent(t)
 	dir := registered(t, in)
@@ -162,7 +163,8 @@ func TestStackDisplaces(t *testing.T) {
 	}
 }
 
-// Displacements that fold the plane are left out with a word; those of a slice whose transform is skipped are not its own.
+// Displacements that fold the plane are left out with a word; those of a slice whose transform is skipped are not its
+// own.
 func TestDisplace(t *testing.T) {
 	bend := bspline.NewWarp(40, 40, 10).Like(func(x, y float64) (float64, float64) { return 2 * math.Sin(x/10), 0 })
 	fold := bspline.NewWarp(40, 40, 10).Like(func(x, y float64) (float64, float64) { return -2 * x, 0 })

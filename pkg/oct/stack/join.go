@@ -29,9 +29,9 @@ func newPlace(ctx context.Context, p *stackPlan, res *oct.Resources) (m *place, 
 	return m, err
 }
 
-// join moves the assembly to the device if it has come by now, before plane z of the canvas is placed. It returns the window of
-// planes there. A device with too little memory does not join, with a warning, nor does one that comes when the host is about
-// to end.
+// join moves the assembly to the device if it has come by now, before plane z of the canvas is placed. It returns the
+// window of planes there. A device with too little memory does not join, with a warning, nor does one that comes when
+// the host is about to end.
 func (m *place) join(z, depth int, window []volume.Plane) ([]volume.Plane, error) {
 	coming := m.res.Coming
 	select {

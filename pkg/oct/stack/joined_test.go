@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// A device goes on where the host is, or does not: the same volume, decisions and warnings, with slices that are turned, matched and
-// refined.
+// A device goes on where the host is, or does not: the same volume, decisions and warnings, with slices that are
+// turned, matched and refined.
 func TestDeviceJoins(t *testing.T) {
 	trials := []int{40, 115, 132}
 	if testing.Short() {
@@ -29,8 +29,8 @@ func TestDeviceJoins(t *testing.T) {
 	}
 }
 
-// It does so in the middle of a slice, where little memory holds only some planes, and where level 0 is coarser than the slices, which is
-// made on the device if none of it has been written.
+// It does so in the middle of a slice, where little memory holds only some planes, and where level 0 is coarser than
+// the slices, which is made on the device if none of it has been written.
 func TestDeviceJoinsInSlice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	var in Input

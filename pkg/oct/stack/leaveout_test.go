@@ -85,7 +85,8 @@ func TestStackLeftOut(t *testing.T) {
 	}
 }
 
-// A slice in whose place the blade cut nothing lies on the one before it; transforms onto slices that are left out do not count.
+// A slice in whose place the blade cut nothing lies on the one before it; transforms onto slices that are left out do
+// not count.
 func TestStackCuts(t *testing.T) {
 	o := referenceOptions()
 	o.SlicingIntervalMM, o.MovingZFirstIndex = 0.035, 1
@@ -111,8 +112,8 @@ func TestStackCuts(t *testing.T) {
 	}
 }
 
-// Neither the overlap of an interpolated slice with the one before it is searched for, nor that of the one behind it, nor are they changed
-// to those of others; nor do they change others.
+// Neither the overlap of an interpolated slice with the one before it is searched for, nor that of the one behind it,
+// nor are they changed to those of others; nor do they change others.
 func TestStackInterpolated(t *testing.T) {
 	o := referenceOptions()
 	o.SlicingIntervalMM, o.MovingZFirstIndex, o.ZOverlapMinCorr = 0.035, 1, 0

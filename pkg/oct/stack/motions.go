@@ -9,8 +9,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// checkMotions returns an error for a transform that moves a slice by more than its own size, which no registration of slices finds: by itself,
-// together with those before it, or as what it adds to the slice's position.
+// checkMotions returns an error for a transform that moves a slice by more than its own size, which no registration of
+// slices finds: by itself, together with those before it, or as what it adds to the slice's position.
 func (p *stackPlan) checkMotions() error {
 	if p.opt.AllowLargeMotion {
 		return nil
@@ -38,8 +38,8 @@ func (p *stackPlan) checkMotions() error {
 	return nil
 }
 
-// within reports how far a motion takes the corners of a slice, and whether that is no more than the slice's longer side, and no more than its
-// height and width as far as it is a translation.
+// within reports how far a motion takes the corners of a slice, and whether that is no more than the slice's longer
+// side, and no more than its height and width as far as it is a translation.
 func within(t filter.Rigid, warp *bspline.Warp, s *stackSlice) (px float64, ok bool) {
 	ny, nx, bent := float64(s.shape[1]), float64(s.shape[2]), 0.0
 	if warp != nil {
@@ -53,8 +53,8 @@ func within(t filter.Rigid, warp *bspline.Warp, s *stackSlice) (px float64, ok b
 // leastShown is the share of a slice's part of the canvas from which on no warning says how little of the slice is shown.
 const leastShown = 0.1
 
-// show warns of a slice that its transform moves off the canvas, wholly or nearly. A slice that is not shown at all has no part of the canvas:
-// what would lie around it is no data.
+// show warns of a slice that its transform moves off the canvas, wholly or nearly. A slice that is not shown at all has
+// no part of the canvas: what would lie around it is no data.
 func (p *stackPlan) show(m *movingSlice, res *oct.Resources) {
 	if r := m.place; m.resampled && !r.Empty() {
 		t, file := bspline.Motion{Rigid: m.laid, Warp: m.warp}, cmp.Or(m.transform.file, m.slice.path)

@@ -37,8 +37,8 @@ func threeSlices(t *testing.T, transform *oracleTransform) Input {
 	return in
 }
 
-// A slice that is moved off the canvas leaves its planes empty: nothing is smeared over them, and where it would overwrite or be blended with
-// the slices beside it, these stay as they are.
+// A slice that is moved off the canvas leaves its planes empty: nothing is smeared over them, and where it would
+// overwrite or be blended with the slices beside it, these stay as they are.
 func TestStackOffCanvas(t *testing.T) {
 	off := &oracleTransform{angle: 0.01, tx: 1e12, ty: -3, cx: 12, cy: 10}
 	for _, blend := range []bool{false, true} {

@@ -43,8 +43,8 @@ func motorSlices(t *testing.T) (in Input, value func(slice, z, y, x int) float32
 	}
 }
 
-// Slices that overlap by a given number of planes, by the motor alone, whatever a registration says: put there, averaged, and with
-// the voxels that they have.
+// Slices that overlap by a given number of planes, by the motor alone, whatever a registration says: put there,
+// averaged, and with the voxels that they have.
 func TestMotorOnly(t *testing.T) {
 	in, value := motorSlices(t)
 	for _, c := range []struct {

@@ -114,7 +114,8 @@ func (s *surveyor) compare(ctx context.Context) error {
 	return nil
 }
 
-// picture returns the mean of n planes of a slice, reduced in size, resampled by its transform and relative to its local mean.
+// picture returns the mean of n planes of a slice, reduced in size, resampled by its transform and relative to its
+// local mean.
 func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *bspline.Motion) (filter.Picture, error) {
 	p := filter.Picture{NY: of.shape[1] / bin[0], NX: of.shape[2] / bin[1]}
 	if p.NY == 0 || p.NX == 0 {

@@ -250,7 +250,8 @@ func TestStackActions(t *testing.T) {
 	}
 }
 
-// Each transform lays a slice on the one before it, which the others have moved: a point of the volume goes through all of them.
+// Each transform lays a slice on the one before it, which the others have moved: a point of the volume goes through all
+// of them.
 func TestStackCompose(t *testing.T) {
 	opt := DefaultStackOptions()
 	opt.NoXYShift = true

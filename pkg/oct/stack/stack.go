@@ -120,9 +120,9 @@ type Input struct {
 	Manual     *registration.Folder             // transforms that take precedence over Transforms; nil: none
 	Config     map[int]registration.SliceConfig // nil: all slices are trusted
 	LeftOut    []int                            // IDs that Shifts may contain although they are not among Slices
-	// Cuts holds, by the ID of a moving slice, how often the blade cut between it and the slice before it, where that is not once: because
-	// slices between them are left out, or because it cut nothing. The slicing interval places such a slice,
-	// unless its registration does.
+	// Cuts holds, by the ID of a moving slice, how often the blade cut between it and the slice before it, where that
+	// is not once: because slices between them are left out, or because it cut nothing. The slicing interval places
+	// such a slice, unless its registration does.
 	Cuts map[int]int
 	// Apart holds the IDs of moving slices whose transforms in Transforms lay them on a slice that is left out.
 	Apart []int

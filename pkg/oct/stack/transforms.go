@@ -190,7 +190,8 @@ func (p *stackPlan) rotate() {
 }
 
 // compose decides how each slice is resampled in the volume. A transform lays a slice on the one before it as that was
-// imaged. In a common frame that one is itself moved by its transform, and so on up to the first, so that the slice is moved by all of them.
+// imaged. In a common frame that one is itself moved by its transform, and so on up to the first, so that the slice is
+// moved by all of them.
 func (p *stackPlan) compose() {
 	together := p.opt.ComposeTransforms && p.opt.NoXYShift && !p.opt.AccumulateTranslations
 	var sum filter.Rigid

@@ -7,7 +7,8 @@ import (
 	"strata/pkg/oct/stitch/consensus"
 )
 
-// ofGrid returns an estimator of so many mosaics of side × side tiles, expected 100 px apart, with the neighbours of each.
+// ofGrid returns an estimator of so many mosaics of side × side tiles, expected 100 px apart, with the neighbours of
+// each.
 func ofGrid(mosaics, side int) (e *estimator, pairs []pair) {
 	e = &estimator{grid: &consensus.Grid{Expected: consensus.Steps{{100, 0}, {0, 100}}}, step: [2]int{2, 2}, chance: [2]consensus.Chance{{Half: 3, Most: 4}, {Half: 3, Most: 4}}}
 	g := grid{ny: side, nx: side}

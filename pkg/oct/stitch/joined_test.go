@@ -29,8 +29,9 @@ func joined(in *ngff.Image, layout oct.Layout, opt Options, res oct.Resources) (
 	return im, report.String(), nil
 }
 
-// A device makes what the host has not begun when it comes, or nothing: the slice, the seams, the empty tiles, progress, NaN and
-// warnings are the same. The host has one pass, or several of little memory, and the device begins beside it or after it.
+// A device makes what the host has not begun when it comes, or nothing: the slice, the seams, the empty tiles,
+// progress, NaN and warnings are the same. The host has one pass, or several of little memory, and the device begins
+// beside it or after it.
 func TestDeviceJoins(t *testing.T) {
 	const ny, nx = 110, 150
 	in, _ := octtest.Made(t, []int{13, ny, nx}, []int{4, 20, 32}, nil, nil, func(i int) float32 {

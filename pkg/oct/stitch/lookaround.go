@@ -27,8 +27,8 @@ type search struct {
 	stranger bool
 }
 
-// lookAround looks for all pairs of a mosaic wherever they may overlap if expected around some displacement. Strangers are
-// looked for around those of the axes.
+// lookAround looks for all pairs of a mosaic wherever they may overlap if expected around some displacement. Strangers
+// are looked for around those of the axes.
 func (a *aligner) lookAround(ctx context.Context, expects expectation, steps consensus.Steps, budget int64) (*found, error) {
 	tasks := a.searches()
 	s := newSpectra(a, budget)

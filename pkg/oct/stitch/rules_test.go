@@ -16,8 +16,9 @@ import (
 	"strata/tests/golden"
 )
 
-// stepped is a mosaic of 4 × 4 tiles of one or three planes of 100 × 100 pixels, cut from a random texture at these steps (y, x) in whole pixels. Only the
-// middle plane shows it: the others are the same in all tiles, and would put them on top of each other. A sparse tile has other content, in a corner.
+// stepped is a mosaic of 4 × 4 tiles of one or three planes of 100 × 100 pixels, cut from a random texture at these
+// steps (y, x) in whole pixels. Only the middle plane shows it: the others are the same in all tiles, and would put
+// them on top of each other. A sparse tile has other content, in a corner.
 func stepped(t *testing.T, planes int, down, right [2]int, sparse int) *ngff.Image {
 	t.Helper()
 	const tiles, side = 4, 100
@@ -127,7 +128,8 @@ func TestReferenceRulesPlaceTiles(t *testing.T) {
 	}
 }
 
-// Where the stated overlap has nothing of the true one in the middle, the highest peak means nothing. The consensus finds it.
+// Where the stated overlap has nothing of the true one in the middle, the highest peak means nothing. The consensus
+// finds it.
 func TestReferenceRulesNeedTheStatedOverlap(t *testing.T) {
 	in := stepped(t, 1, [2]int{92, 0}, [2]int{0, 92}, -1)
 	for _, rules := range []affine.Rules{affine.RulesConsensus, affine.RulesReference} {
@@ -160,7 +162,8 @@ func TestReferenceRulesFindNothing(t *testing.T) {
 	}
 }
 
-// The steps are those that scikit-image's phase correlation of the same overlaps finds; its medians are of whole projections.
+// The steps are those that scikit-image's phase correlation of the same overlaps finds; its medians are of whole
+// projections.
 func TestReferenceRulesFindWhatSkimageFinds(t *testing.T) {
 	cases := 0
 	for _, c := range golden.Cases(t, "stitch") {

@@ -170,9 +170,9 @@ func WriteStitching(w io.Writer, s *Result) error {
 // small for that, parts of them are read again (package canvas). Estimate and refinement read the mosaic once more
 // beforehand.
 //
-// With a device, tiles are assembled in its memory, in the same order: voxels, positions and seams have the same
-// bits as on the CPU, except for the payload of NaN. The device also projects tiles; the CPU compares them. A device that is being
-// taken into use makes what the CPU has not begun when it is there.
+// With a device, tiles are assembled in its memory, in the same order: voxels, positions and seams have the same bits
+// as on the CPU, except for the payload of NaN. The device also projects tiles; the CPU compares them. A device that is
+// being taken into use makes what the CPU has not begun when it is there.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
 	if err := opt.check(); err != nil {
 		return nil, nil, err

@@ -13,7 +13,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// What shows nothing is told from surfaces and from structure, also where the surface was cut off and tiles were blended and normalised.
+// What shows nothing is told from surfaces and from structure, also where the surface was cut off and tiles were
+// blended and normalised.
 func TestBlank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	speckle := func() float64 { return rng.ExpFloat64() }

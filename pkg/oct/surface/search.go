@@ -16,9 +16,10 @@ import (
 // concurrently. It must not keep the slices.
 type Found = func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
-// FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1),
-// reading each tile once. It leaves reserved bytes of res.Mem to other uses, and as many to a device that joins. found gets
-// gradients if gradients is set. Unless nonFinite is nil, the NaN and infinite voxels in the searched planes are added to it.
+// FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1), reading
+// each tile once. It leaves reserved bytes of res.Mem to other uses, and as many to a device that joins. found gets
+// gradients if gradients is set. Unless nonFinite is nil, the NaN and infinite voxels in the searched planes are added
+// to it.
 func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool, found Found, nonFinite *atomic.Int64) error {
 	p, err := plan(m, search, &res, reserved, gradients)
 	if err != nil {
@@ -37,10 +38,10 @@ func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, rese
 	return source.CheckSearch(search, res.Mem-reserved, gradients)
 }
 
-// interfaceMap is a running search on the host or on a device. The mosaic is loaded piece by piece, but the mean filter reaches
-// across their borders by half its window. A-lines whose windows lie in one piece are searched when it is loaded. Along a
-// border, the pieces on both sides copy what the windows cover into a seam, and the worker with the last of them
-// searches it. Seams that do not fit in memory are read again at the end.
+// interfaceMap is a running search on the host or on a device. The mosaic is loaded piece by piece, but the mean filter
+// reaches across their borders by half its window. A-lines whose windows lie in one piece are searched when it is
+// loaded. Along a border, the pieces on both sides copy what the windows cover into a seam, and the worker with the
+// last of them searches it. Seams that do not fit in memory are read again at the end.
 //
 // Of a device that joins the host there is a second interfaceMap, with seams of its own ([interfaceMap.share]).
 type interfaceMap struct {
@@ -94,8 +95,8 @@ func (p *interfaceMap) plan(tiles int) *machine.Plan {
 	return plan
 }
 
-// finish searches the seams that are left once all pieces are loaded: those between the host's tiles and those of a device, which
-// may be nil, and those for which there was no memory.
+// finish searches the seams that are left once all pieces are loaded: those between the host's tiles and those of a
+// device, which may be nil, and those for which there was no memory.
 func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tiles) error {
 	if device != nil {
 		if err := p.merge(ctx, device, t); err != nil {

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// search finds all interfaces of a mosaic in tiles of 8×10 A-lines; room, unless it is negative, is the memory of seams. It returns how
-// many of them found none.
+// search finds all interfaces of a mosaic in tiles of 8×10 A-lines; room, unless it is negative, is the memory of
+// seams. It returns how many of them found none.
 func search(t *testing.T, codecs codec.Chain, sigma float64, planes int, res oct.Resources, room int64) ([]int32, int, error) {
 	t.Helper()
 	in, _ := octtest.Made(t, []int{11, 29, 41}, []int{4, 8, 10}, nil, codecs, octtest.Uneven[uint16])

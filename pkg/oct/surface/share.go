@@ -9,8 +9,8 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams wait: to the host
-// from the first on, to a device from the last on, so that one line lies between what is whose.
+// tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams
+// wait: to the host from the first on, to a device from the last on, so that one line lies between what is whose.
 type tiles struct {
 	ny, nx      int // tiles; of a device alone, its pieces
 	first, last int // the first that nobody has taken, and the first of those that a device has taken
@@ -59,8 +59,8 @@ func (t *tiles) byDevice(i, j int) bool {
 	return i*t.nx+j >= t.last
 }
 
-// share searches all tiles, and the seams between tiles of one machine: on the machine of p and, from the other end, on a device that
-// joins, whose search it returns; nil if none did.
+// share searches all tiles, and the seams between tiles of one machine: on the machine of p and, from the other end, on
+// a device that joins, whose search it returns; nil if none did.
 func (p *interfaceMap) share(ctx context.Context, t *tiles) (device *interfaceMap, err error) {
 	n := t.left()
 	err = machine.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side machine.Side[int], err error) {
@@ -98,8 +98,8 @@ func (p *interfaceMap) side(n int, t *tiles) machine.Side[int] {
 	}}
 }
 
-// merge searches the seams between the host's tiles and a device's: what the device has gathered of one comes to the host. Where one
-// of them had no memory for a seam, or their pieces make it another one, it is late.
+// merge searches the seams between the host's tiles and a device's: what the device has gathered of one comes to the
+// host. Where one of them had no memory for a seam, or their pieces make it another one, it is late.
 func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles) error {
 	theirs := map[oct.Rectangle]*seam{}
 	for key, s := range device.seams {

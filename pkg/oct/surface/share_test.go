@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
@@ -29,12 +31,11 @@ type shared struct {
 }
 
 // run searches a mosaic, of which the host takes k tiles and a device the others, in the order that both take them.
-func (s *shared) run(t *testing.T, m *oct.Mosaic, d *gpu.Device, k int) {
-	t.Helper()
+func (s *shared) run(m *oct.Mosaic, d *gpu.Device, k int) error {
 	res := oct.Resources{Workers: 2, Mem: 32 << 20, Coming: oct.NewComing(0, 0, 0)}
 	p, err := plan(m, filter.InterfaceSearch{SigmaXY: s.sigma, SigmaZ: 1, Planes: 6}, &res, 0, false)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer p.Close()
 	if s.mine >= 0 {
@@ -58,7 +59,7 @@ func (s *shared) run(t *testing.T, m *oct.Mosaic, d *gpu.Device, k int) {
 	on.Device, on.Coming = d, nil
 	device, err := p.join(&on)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer device.Close()
 	if s.theirs >= 0 {
@@ -88,14 +89,16 @@ func (s *shared) run(t *testing.T, m *oct.Mosaic, d *gpu.Device, k int) {
 		err = p.finish(octtest.Ctx, device, order)
 	}
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	s.late, s.remote = len(p.late), len(device.alone())
 	s.merged = together - (s.late - before)
+	return nil
 }
 
-// TestShared: each A-line is found once and where the host finds it, however many tiles the host has taken before a device comes, whatever
-// the windows reach, whether one of them has memory for seams or not, and whether the device holds tiles or bands of them.
+// TestShared: each A-line is found once and where the host finds it, however many tiles the host has taken before a
+// device comes, whatever the windows reach, whether one of them has memory for seams or not, and whether the device
+// holds tiles or bands of them.
 func TestShared(t *testing.T) {
 	const plenty = -1
 	for name, c := range map[string]struct {
@@ -124,7 +127,9 @@ func TestShared(t *testing.T) {
 			for _, s := range c.all {
 				var want []int32
 				for _, k := range []int{ny * nx, 0, 1, ny * nx / 2, ny*nx - 1} {
-					s.run(t, m, d, k)
+					if err := s.run(m, d, k); err != nil {
+						t.Fatal(err)
+					}
 					what := fmt.Sprintf("%s: %v, sigma %v, %d and %d bytes, %d of %d tiles by the host", name, shape, s.sigma, s.mine, s.theirs, k, ny*nx)
 					if i := slices.IndexFunc(s.times, func(n int) bool { return n != 1 }); i >= 0 {
 						t.Fatalf("%s: A-line %d was found %d times", what, i, s.times[i])
@@ -144,5 +149,42 @@ func TestShared(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSharedWithLittleMemory: where memory is enough for the host alone, it is where a device may join, whether it does
+// or not, also if the mean filter reaches across several tiles.
+func TestSharedWithLittleMemory(t *testing.T) {
+	in, _ := octtest.Made(t, []int{200, 60, 80}, []int{200, 20, 20}, nil, codec.Chain{codec.Zstd(1, false)}, octtest.Uneven[uint16])
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := octtest.Device(t, 16<<20)
+	find := func(mem int64, c *oct.Coming) (found int64, err error) {
+		var lines atomic.Int64
+		res := oct.Resources{Workers: 4, Mem: mem, Coming: c}
+		err = FindInterfaces(octtest.Ctx, m, filter.InterfaceSearch{SigmaXY: 21, SigmaZ: 1}, res, 0, true, func(_ context.Context, r oct.Rectangle, _ []int32, _ []float32) error {
+			lines.Add(int64(r.Area()))
+			return nil
+		}, nil)
+		return lines.Load(), err
+	}
+	enough := 0
+	for mem := int64(1 << 20); mem < 16<<20; mem += mem / 3 {
+		if _, err := find(mem, nil); err != nil {
+			continue
+		}
+		enough++
+		for _, add := range []func(*oct.Resources){nil, func(r *oct.Resources) { r.Device = d }} {
+			c := oct.NewComing(0, 0, time.Minute)
+			c.Settle(add)
+			if n, err := find(mem, c); err != nil || n != 60*80 {
+				t.Errorf("%d KiB, a device comes: %v: %d A-lines, %v", mem>>10, add != nil, n, err)
+			}
+		}
+	}
+	if enough < 3 {
+		t.Errorf("the host had enough memory %d times", enough)
 	}
 }

@@ -1,4 +1,5 @@
-// Package transform moves the slices of a specimen in their plane by transforms that were found before, each slice on its own grid.
+// Package transform moves the slices of a specimen in their plane by transforms that were found before, each slice on
+// its own grid.
 package transform
 
 import (
@@ -32,8 +33,9 @@ func (m *Motion) places(xs, ys []float64, y, x0 int) {
 	}
 }
 
-// Run writes the slice in, moved, with its pyramid. Pixels between others are linear between them, in every plane; those that lie outside of
-// the slice become fill. The output has the slice's grid, type and voxel size. Errors wrap [oct.ErrInput] where the slice is the cause.
+// Run writes the slice in, moved, with its pyramid. Pixels between others are linear between them, in every plane;
+// those that lie outside of the slice become fill. The output has the slice's grid, type and voxel size. Errors wrap
+// [oct.ErrInput] where the slice is the cause.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, m Motion, fill float32, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	v, err := blocks.Open(in)
 	if err != nil {
@@ -66,7 +68,8 @@ func (s *source) reach(ny, nx int) (rows, columns int) {
 	return most(cos*float64(ny)+sin*float64(nx), s.v.Shape[1]), most(cos*float64(nx)+sin*float64(ny), s.v.Shape[2])
 }
 
-// Scratch returns the bytes for the places of the pixels of a box, and for the box of the slice, as float32 and as stored.
+// Scratch returns the bytes for the places of the pixels of a box, and for the box of the slice, as float32 and as
+// stored.
 func (s *source) Scratch(shape [3]int) int {
 	rows, columns := s.reach(shape[1], shape[2])
 	box := [3]int{shape[0], rows, columns}

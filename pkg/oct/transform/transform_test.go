@@ -86,7 +86,8 @@ func TestRigid(t *testing.T) {
 	}
 }
 
-// Displacements are applied on top, as filter/bspline applies them to a whole plane; a slice that is moved away is the fill.
+// Displacements are applied on top, as filter/bspline applies them to a whole plane; a slice that is moved away is the
+// fill.
 func TestWarpAndAway(t *testing.T) {
 	const ny, nx = 40, 50
 	plane := make([]float32, ny*nx)

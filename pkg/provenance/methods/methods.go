@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"strata/pkg/address"
 	"strata/pkg/pattern"
 	"strata/pkg/record"
 )
@@ -47,6 +50,9 @@ func (t Text) String() string {
 // workFolder matches the folder in which Nextflow runs a task.
 var workFolder = pattern.Lazy(`/[0-9a-f]{2}/[0-9a-f]{30}$`)
 
+// name returns the program and its sub-command.
+func (r *Run) name() string { return strings.TrimSpace(r.Program + " " + r.Sub) }
+
 // FromRecord returns what a paper says of a recorded run.
 func FromRecord(r *record.Record) Run {
 	return Run{Program: r.Tool, Sub: r.Command, Version: r.Version, Settings: r.Settings, Noted: r.Settings != nil, Workflow: workFolder().MatchString(r.Folder)}
@@ -59,7 +65,7 @@ var storage = []string{"codec", "checksum", "chunks", "shard", "zarr_format", "n
 func FromImage(p *record.Provenance) Run {
 	r := Run{Program: p.Program, Version: p.Version, Noted: true}
 	words := p.Command[min(1, len(p.Command)):]
-	if len(words) > 0 && described(p.Program+" "+words[0]) {
+	if len(words) > 0 && (sentences[p.Program] == "" || sentences[p.Program+" "+words[0]] != "") {
 		r.Sub, words = words[0], words[1:]
 	}
 	for i := 0; i < len(words); i++ {
@@ -85,10 +91,10 @@ func FromImage(p *record.Provenance) Run {
 func Of(runs []Run) Text {
 	var groups []*group
 	for _, r := range runs {
-		if !described(r.Program) && !described(r.Program+" "+r.Sub) {
+		if sentences[r.name()] == "" {
 			continue
 		}
-		i := slices.IndexFunc(groups, func(g *group) bool { return g.runs[0].Program == r.Program && g.runs[0].Sub == r.Sub })
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.runs[0].name() == r.name() })
 		if i < 0 {
 			groups = append(groups, &group{})
 			i = len(groups) - 1
@@ -107,7 +113,7 @@ func paragraph(groups []*group) Text {
 	versions, unknown, workflow := map[string]bool{}, map[string]bool{}, false
 	for _, g := range groups {
 		for _, r := range g.runs {
-			versions[r.Version] = true
+			versions[clean(r.Version)] = true
 			workflow = workflow || r.Workflow
 			if !r.Noted {
 				unknown[r.Program] = true
@@ -115,26 +121,26 @@ func paragraph(groups []*group) Text {
 		}
 	}
 	list := slices.Sorted(maps.Keys(versions))
-	sentences := []string{fmt.Sprintf("Images were processed with strata %s %s and stored as OME-Zarr %s.", and(list), t.cite(fmt.Sprintf(strataReference, strings.Join(list, ", "))), t.cite(omeZarr))}
+	parts := []string{fmt.Sprintf("Images were processed with strata%s %s and stored as OME-Zarr %s.", before(and(list)), t.cite(fmt.Sprintf(strataReference, strings.Join(list, ", "))), t.cite(omeZarr))}
 	if workflow {
-		sentences = append(sentences, fmt.Sprintf("Nextflow ran the programs %s.", t.cite(nextflow)))
+		parts = append(parts, fmt.Sprintf("Nextflow ran the programs %s.", t.cite(nextflow)))
 	}
 	named := false
 	for _, g := range groups {
 		text, settings := g.sentence(&t, len(list) > 1)
-		sentences = append(sentences, text)
+		parts = append(parts, text)
 		named = named || settings
 	}
 	switch {
 	case named:
-		sentences = append(sentences, "Parameters that are not named had their default values.")
+		parts = append(parts, "Parameters that are not named had their default values.")
 	case len(unknown) == 0:
-		sentences = append(sentences, "All parameters had their default values.")
+		parts = append(parts, "All parameters had their default values.")
 	}
 	if len(unknown) > 0 {
-		sentences = append(sentences, "The parameters of "+and(slices.Sorted(maps.Keys(unknown)))+" were not recorded.")
+		parts = append(parts, "The parameters of "+and(slices.Sorted(maps.Keys(unknown)))+" were not recorded.")
 	}
-	t.Paragraph = strings.Join(sentences, " ")
+	t.Paragraph = strings.Join(parts, " ")
 	return t
 }
 
@@ -153,20 +159,16 @@ type group struct{ runs []Run }
 
 // sentence returns what a group did, and whether it names parameters.
 func (g *group) sentence(t *Text, versions bool) (text string, named bool) {
-	first := g.runs[0]
-	name := strings.TrimSpace(first.Program + " " + first.Sub)
+	name := g.runs[0].name()
 	text = sentences[name]
-	if text == "" {
-		text = sentences[first.Program]
-	}
-	for _, reference := range referencesOf[first.Program] {
+	for _, reference := range referencesOf[g.runs[0].Program] {
 		text += " " + t.cite(reference)
 	}
 	parts := []string{name}
 	if versions {
 		all := map[string]bool{}
 		for _, r := range g.runs {
-			all[r.Version] = true
+			all[clean(r.Version)] = true
 		}
 		parts[0] += " " + and(slices.Sorted(maps.Keys(all)))
 	}
@@ -184,19 +186,23 @@ func (g *group) sentence(t *Text, versions bool) (text string, named bool) {
 // mostValues is the maximum number of values of a parameter that are listed where runs differ.
 const mostValues = 3
 
+// mostSettings is the maximum number of parameters of a program that are named. No program has as many.
+const mostSettings = 200
+
 // settings returns the parameters of all runs in words. Files are inputs, not parameters.
 func (g *group) settings() (out []string) {
 	var names []string
 	counts := map[string]map[string]int{}
 	for _, r := range g.runs {
 		for _, s := range r.Settings {
-			if s.File {
+			name := clean(s.Name)
+			if s.File || counts[name] == nil && len(names) == mostSettings {
 				continue
 			}
-			if counts[s.Name] == nil {
-				names, counts[s.Name] = append(names, s.Name), map[string]int{}
+			if counts[name] == nil {
+				names, counts[name] = append(names, name), map[string]int{}
 			}
-			counts[s.Name][words(s)]++
+			counts[name][words(s)]++
 		}
 	}
 	for _, name := range names {
@@ -232,9 +238,31 @@ func words(s record.Setting) string {
 	case s.Value == "false":
 		return "off"
 	case s.Unit != "" && plainNumbers().MatchString(s.Value):
-		return s.Value + " " + s.Unit
+		return clean(s.Value + " " + s.Unit)
 	}
-	return s.Value
+	return clean(s.Value)
+}
+
+// mostText is the maximum length of a value.
+const mostText = 100
+
+// clean returns a text of a record on one line, without secrets, of limited length.
+func clean(text string) string {
+	plain := strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+	return address.Cut(address.Redact(plain), mostText)
+}
+
+// before puts a space before a word, if there is one.
+func before(word string) string {
+	if word == "" {
+		return ""
+	}
+	return " " + word
 }
 
 // and joins words to a list.

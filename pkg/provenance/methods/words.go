@@ -1,7 +1,7 @@
 package methods
 
-// sentences say what programs do to images, by their names or those of their sub-commands. Other programs, such as view, are
-// not part of how an image was made.
+// sentences say what programs do to images, by their names or those of their sub-commands. Other programs, such as
+// view, are not part of how an image was made.
 var sentences = map[string]string{
 	"mosaic":           "Raw tiles were assembled into mosaic grids",
 	"aip":              "Average intensity projections along z were computed",
@@ -9,6 +9,7 @@ var sentences = map[string]string{
 	"focal":            "The curvature of the focal plane was corrected",
 	"flatfield":        "Uneven illumination was estimated from all tiles and corrected",
 	"stitch":           "Tiles were stitched into slices",
+	"stitch estimate":  "Positions of tiles were estimated from their overlaps",
 	"beam-profile":     "Slices were divided by the axial profile of the beam",
 	"crop":             "Images were cropped to a depth below the tissue surface",
 	"attenuation":      "The decay of the signal with depth was compensated",
@@ -33,9 +34,6 @@ var sentences = map[string]string{
 	"zarr-tool clip":   "Intensities were clipped",
 	"zarr-tool mask":   "A mask of the specimen was computed",
 }
-
-// described reports whether there is a sentence about a program, or a program and its sub-command.
-func described(name string) bool { return sentences[name] != "" }
 
 // The references, as CITATION.cff and CITATIONS.md have them; a test compares them.
 const (

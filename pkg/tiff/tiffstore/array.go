@@ -16,8 +16,8 @@ import (
 	"strata/pkg/zarr/virtual"
 )
 
-// array is one array of the hierarchy. Roles of axes: 't' times, 'c' channels, 'p' pages along depth, 'z' tiles along depth, 'y', 'x', 's' planes
-// of samples, 'i' interleaved samples.
+// array is one array of the hierarchy. Roles of axes: 't' times, 'c' channels, 'p' pages along depth, 'z' tiles along
+// depth, 'y', 'x', 's' planes of samples, 'i' interleaved samples.
 type array struct {
 	axes   []virtual.Axis
 	image  *tiff.Image // nil: of a page

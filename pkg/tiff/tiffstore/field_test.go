@@ -29,8 +29,8 @@ type directory struct {
 	counts      []uint32 // nil: true ones
 }
 
-// written returns a little-endian TIFF file of pages (TIFF 6.0, section 2), as test cases of the field need it: writers that are libraries refuse
-// to write most of them.
+// written returns a little-endian TIFF file of pages (TIFF 6.0, section 2), as test cases of the field need it: writers
+// that are libraries refuse to write most of them.
 func written(pages ...directory) []byte {
 	b := []byte("II\x2a\x00\x00\x00\x00\x00")
 	link := 4 // where the offset of the next directory stands
@@ -134,7 +134,8 @@ func readPixels(t *testing.T, file []byte, key string) ([]byte, *tiffstore.Store
 	return out, st, a.Read(t.Context(), a.Bounds(), out)
 }
 
-// Tiles whose places stand in the tags of strips, strips without a byte count, and tiles that were cut at the image's edges are read as meant.
+// Tiles whose places stand in the tags of strips, strips without a byte count, and tiles that were cut at the image's
+// edges are read as meant.
 func TestFieldLayouts(t *testing.T) {
 	const w, h, side = 70, 50, 32
 	pixels := picture(w, h)

@@ -8,7 +8,8 @@ import (
 // pictureTile is the largest side of a picture's tiles.
 const pictureTile = 512
 
-// addPicture stores a picture as a page of its own: as the image is compressed, but never with losses, since a label is to be read.
+// addPicture stores a picture as a page of its own: as the image is compressed, but never with losses, since a label is
+// to be read.
 func (w *Writer) addPicture(p *Picture) error {
 	s := Spec{Width: p.Width, Height: p.Height, Samples: p.Samples, Type: p.Type, Tile: min(pictureTile, (max(p.Width, p.Height)+15)/16*16)}
 	how := Compression{Code: w.spec.Compression, Number: w.spec.Level}

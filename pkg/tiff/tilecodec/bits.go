@@ -18,8 +18,8 @@ func reverseBits(dst, src []byte) {
 	}
 }
 
-// unpackRow writes numbers of n bits, of which src has a row, the first in its highest bits, to dst: a byte each, if n is at most 8, else
-// two in native byte order.
+// unpackRow writes numbers of n bits, of which src has a row, the first in its highest bits, to dst: a byte each, if n
+// is at most 8, else two in native byte order.
 func unpackRow(dst, src []byte, n int) {
 	at, shift := 0, 64-n
 	size := (n + 7) / 8
@@ -44,7 +44,8 @@ func load57(src []byte, i int) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// widenRow writes numbers of three bytes, whose order is the file's as for libtiff (TIFFSwabArrayOfTriples), to dst as ones of four.
+// widenRow writes numbers of three bytes, whose order is the file's as for libtiff (TIFFSwabArrayOfTriples), to dst as
+// ones of four.
 func widenRow(dst, src []byte, t dtype.Type, bigEndian bool) {
 	for ; len(src) >= 3 && len(dst) >= 4; dst, src = dst[4:], src[3:] {
 		v := uint32(src[0]) | uint32(src[1])<<8 | uint32(src[2])<<16
@@ -61,7 +62,8 @@ func widenRow(dst, src []byte, t dtype.Type, bigEndian bool) {
 	}
 }
 
-// float24 returns a number of a sign, 7 bits of exponent (bias 63) and 16 of fraction (Adobe Photoshop TIFF Technical Notes 3).
+// float24 returns a number of a sign, 7 bits of exponent (bias 63) and 16 of fraction (Adobe Photoshop TIFF Technical
+// Notes 3).
 func float24(v uint32) float32 {
 	sign, exponent, fraction := v>>23, int(v>>16&0x7f), v&0xffff
 	var x float64

@@ -7,7 +7,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Numbers of three bytes are in the file's byte order, as libtiff has them; floats of them are those of Technical Notes 3.
+// Numbers of three bytes are in the file's byte order, as libtiff has them; floats of them are those of Technical Notes
+// 3.
 func TestThreeBytes(t *testing.T) {
 	little := []byte{0x01, 0x02, 0x03, 0xfe, 0xff, 0xff, 0x00, 0x00, 0x80}
 	big := []byte{0x03, 0x02, 0x01, 0xff, 0xff, 0xfe, 0x80, 0x00, 0x00}

@@ -81,7 +81,8 @@ func (f *Format) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	}
 }
 
-// prepare returns the samples of src as the compressor gets them: differences, and in the file's byte order. They may lie in s.
+// prepare returns the samples of src as the compressor gets them: differences, and in the file's byte order. They may
+// lie in s.
 func (f *Format) prepare(s *Scratch, src []byte) []byte {
 	size, row, predictor := f.Type.Size(), f.row(), f.predictor()
 	if predictor == PredictorNone && !f.swap() {

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// FuzzDecode decodes anything as a tile of any format: there is an error or there are samples, and no byte beyond them. What can be encoded
-// comes back.
+// FuzzDecode decodes anything as a tile of any format: there is an error or there are samples, and no byte beyond them.
+// What can be encoded comes back.
 func FuzzDecode(f *testing.F) {
 	for _, s := range loadStreams(f) {
 		c := s.Format

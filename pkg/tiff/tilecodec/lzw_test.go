@@ -33,7 +33,8 @@ func patterns(n int) map[string][]byte {
 	return p
 }
 
-// What the encoder makes is read by another decoder, and by this one whatever the room: exactly, with one byte less, and with more.
+// What the encoder makes is read by another decoder, and by this one whatever the room: exactly, with one byte less,
+// and with more.
 func TestLZW(t *testing.T) {
 	var e lzwEncoder
 	var d lzwDecoder

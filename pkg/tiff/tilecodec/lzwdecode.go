@@ -19,12 +19,13 @@ const (
 	lzwCodes    = 1 << lzwMaxWidth
 )
 
-// lzwString is an entry of the decoder's table. Every string of the table stands in the output already, at the place where it was first
-// put together, so that an entry need not have its bytes. Short strings have them nevertheless, because most are short, and to write a
-// register is quicker than to read what was written a moment ago.
+// lzwString is an entry of the decoder's table. Every string of the table stands in the output already, at the place
+// where it was first put together, so that an entry need not have its bytes. Short strings have them nevertheless,
+// because most are short, and to write a register is quicker than to read what was written a moment ago.
 //
 //	up to 7 bytes: the bytes, first one lowest; the length in bits 56 to 63
-//	longer:        the first byte; the length in bits 8 to 23; the place in the output in bits 24 to 55; bits 56 to 63 are 0
+//	longer:        the first byte; the length in bits 8 to 23; the place in the output in bits 24 to 55;
+//	               bits 56 to 63 are 0
 type lzwString uint64
 
 const (
@@ -52,8 +53,8 @@ func (s lzwString) longer(end int, next lzwString) lzwString {
 	return s.first() | lzwString(n+1)<<8 | lzwString(end-n)<<24
 }
 
-// lzwDecoder is the state between two codes. src is either as TIFF 6.0 wants it, or, when old, as libtiff wrote it before that was
-// settled: codes begin at the lowest bit of a byte, and become wider one code later.
+// lzwDecoder is the state between two codes. src is either as TIFF 6.0 wants it, or, when old, as libtiff wrote it
+// before that was settled: codes begin at the lowest bit of a byte, and become wider one code later.
 type lzwDecoder struct {
 	src, dst []byte
 	old      bool
@@ -67,7 +68,8 @@ type lzwDecoder struct {
 // lzwPiece is the number of bytes decoded between two checks of the context.
 const lzwPiece = 256 << 10
 
-// decode decodes src to dst and returns the number of bytes. It ends when dst is full, at the code for the end, or at the end of src.
+// decode decodes src to dst and returns the number of bytes. It ends when dst is full, at the code for the end, or at
+// the end of src.
 func (d *lzwDecoder) decode(ctx context.Context, dst, src []byte) (n int, err error) {
 	if len(dst) > lzwMaxOutput {
 		return 0, fmt.Errorf("LZW: %d bytes to decode, at most %d are supported", len(dst), lzwMaxOutput)
@@ -181,19 +183,20 @@ func (d *lzwDecoder) emit(s lzwString) {
 	copy(to[k:], to)
 }
 
-// Codes that the fast loop takes from one load of 8 bytes, and the room that they may need behind a string: short strings are written 8
-// bytes at a time, long ones 16.
+// Codes that the fast loop takes from one load of 8 bytes, and the room that they may need behind a string: short
+// strings are written 8 bytes at a time, long ones 16.
 const (
 	lzwFastCodes = 4
 	lzwFastOut   = lzwFastCodes*8 + 16
 )
 
-// fast decodes codes until one needs step: a clear or an end, a string that was not in the table before its code, a wider code, or codes
-// near the end of src, or near limit, which is an index of dst. There is a last string.
+// fast decodes codes until one needs step: a clear or an end, a string that was not in the table before its code, a
+// wider code, or codes near the end of src, or near limit, which is an index of dst. There is a last string.
 //
-// Pointer arithmetic replaces bounds checks: at the head of the outer loop pos/8+8 ≤ len(src) and out+lzwFastOut ≤ limit ≤ len(dst), and
-// codes are cut to the 12 bits that the table has entries for. Four short strings advance out by at most 28. A long one is written where
-// out+length+lzwFastOut ≤ limit; it lies before out as a whole, though its last piece may read up to 15 bytes behind it.
+// Pointer arithmetic replaces bounds checks: at the head of the outer loop pos/8+8 ≤ len(src) and out+lzwFastOut ≤
+// limit ≤ len(dst), and codes are cut to the 12 bits that the table has entries for. Four short strings advance out by
+// at most 28. A long one is written where out+length+lzwFastOut ≤ limit; it lies before out as a whole, though its last
+// piece may read up to 15 bytes behind it.
 func (d *lzwDecoder) fast(limit int) {
 	lastPos, lastOut := 8*(len(d.src)-8), limit-lzwFastOut
 	dst, table := unsafe.Pointer(unsafe.SliceData(d.dst)), &d.table

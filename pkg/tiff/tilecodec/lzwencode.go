@@ -15,8 +15,8 @@ const (
 	lzwLastCode = lzwCodes - 2
 )
 
-// lzwEncoder finds the code of a string and a byte behind it in a hash table. An entry has the string's code in bits 20 to 31, the byte
-// in bits 12 to 19 and the code of both in the low 12 bits, which is never 0.
+// lzwEncoder finds the code of a string and a byte behind it in a hash table. An entry has the string's code in bits 20
+// to 31, the byte in bits 12 to 19 and the code of both in the low 12 bits, which is never 0.
 type lzwEncoder struct {
 	table [lzwHashSize]uint32
 }
@@ -24,7 +24,8 @@ type lzwEncoder struct {
 // lzwStep leads from an occupied index to the next; it is odd, so that all indices are reached.
 const lzwStep = 1237
 
-// lzwSpread has an index of the hash table for each byte. Codes that get the same byte fall to different places around it.
+// lzwSpread has an index of the hash table for each byte. Codes that get the same byte fall to different places around
+// it.
 var lzwSpread = func() (t [256]uint32) {
 	for b := range t {
 		t[b] = uint32(b) * 0x9e3779b1 >> (32 - lzwHashBits)
@@ -81,8 +82,8 @@ func (e *lzwEncoder) encode(dst, src []byte) []byte {
 	return w.dst[:w.at]
 }
 
-// longest finds the longest string of the table that src begins with, and returns its length, its code, and the index of the table where
-// the entry belongs that adds the next byte to it.
+// longest finds the longest string of the table that src begins with, and returns its length, its code, and the index
+// of the table where the entry belongs that adds the next byte to it.
 func (e *lzwEncoder) longest(src []byte, next uint32) (n int, code, free uint32) {
 	code = uint32(src[0])
 	for i, b := range src[1:] {

@@ -8,8 +8,8 @@ import (
 // output, for fills.
 const packBitsPiece = 512 << 10
 
-// decodePackBits decodes src (TIFF 6.0, section 9) to dst and returns the number of bytes. It ends when dst is full or at the end of
-// src; a run that src or dst has only a part of is cut.
+// decodePackBits decodes src (TIFF 6.0, section 9) to dst and returns the number of bytes. It ends when dst is full or
+// at the end of src; a run that src or dst has only a part of is cut.
 func decodePackBits(ctx context.Context, dst, src []byte) (n int, err error) {
 	look := len(src)
 	for len(src) > 1 && n < len(dst) {

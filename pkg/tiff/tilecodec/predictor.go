@@ -112,8 +112,9 @@ func toNative(dst, src []byte, size int, swap bool) {
 	}
 }
 
-// joinRow undoes the predictor of floating point numbers: the bytes of src are differences, of bytes that lie by significance, highest
-// first. masks are set for single bytes, with a stride of one for each sample of a pixel. between has room for a row; dst may be src.
+// joinRow undoes the predictor of floating point numbers: the bytes of src are differences, of bytes that lie by
+// significance, highest first. masks are set for single bytes, with a stride of one for each sample of a pixel. between
+// has room for a row; dst may be src.
 func joinRow(dst, src, between []byte, size int, masks *sumMasks) {
 	sumRow(dst, src, masks)
 	shuffle.Unshuffle(between, dst[:len(src)], size)

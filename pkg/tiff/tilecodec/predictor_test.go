@@ -25,7 +25,8 @@ func slowSums(row []byte, size, stride int, swap bool) []byte {
 	return out
 }
 
-// Sums are right for every width, number of samples and length of a row, in place and not, and differences are their reverse.
+// Sums are right for every width, number of samples and length of a row, in place and not, and differences are their
+// reverse.
 func TestSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	bothWays(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func bothWays(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// What other programs stored decodes to their samples; with one scratch for all, in memory that is not clean. What is encoded from
-// these decodes to them again, and so does what is cut off behind some rows, up to these.
+// What other programs stored decodes to their samples; with one scratch for all, in memory that is not clean. What is
+// encoded from these decodes to them again, and so does what is cut off behind some rows, up to these.
 func TestStreams(t *testing.T) {
 	all := loadStreams(t)
 	bothWays(t, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestJPEG2000(t *testing.T) {
 	}
 }
 
-// A tile with fewer rows is good enough for who needs no more; the others are 0. With more data than it needs, a tile is complete where there is
-// no checksum behind the data, which would go unseen.
+// A tile with fewer rows is good enough for who needs no more; the others are 0. With more data than it needs, a tile
+// is complete where there is no checksum behind the data, which would go unseen.
 func TestRows(t *testing.T) {
 	var s Scratch
 	for _, compression := range []int{None, LZW, Deflate, PackBits, Zstd, JPEG} {

@@ -6,8 +6,8 @@ import "golang.org/x/sys/cpu"
 
 var useAVX2 = cpu.X86.HasAVX2
 
-// The kernels make the running sums of n bytes, a multiple of 16; dst may be src. carry has the sums before the first element, by the
-// place in their stride, repeated, and gets those at the end.
+// The kernels make the running sums of n bytes, a multiple of 16; dst may be src. carry has the sums before the first
+// element, by the place in their stride, repeated, and gets those at the end.
 
 //go:noescape
 func sums8(dst, src *byte, n int, masks *sumMasks, carry *[16]byte)

@@ -92,8 +92,8 @@ func (w word) channel() (s string, ok bool) {
 	return s, true
 }
 
-// channels joins groups whose names differ in one word, of which one is the name of a dye at least, and that have about as many names:
-// they are channels of the same tiles.
+// channels joins groups whose names differ in one word, of which one is the name of a dye at least, and that have about
+// as many names: they are channels of the same tiles.
 func channels(groups []*group) []*group {
 	if len(groups) > mostGroups {
 		return groups

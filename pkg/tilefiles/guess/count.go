@@ -2,8 +2,8 @@ package guess
 
 import "slices"
 
-// byCount names numbers that no word names, by how many values they have and how they run together. It reports whether rows and
-// columns were told apart by their order alone.
+// byCount names numbers that no word names, by how many values they have and how they run together. It reports whether
+// rows and columns were told apart by their order alone.
 func (n *naming) byCount() (swap bool) {
 	swap = n.byPair()
 	free := n.free()
@@ -44,8 +44,8 @@ func (n *naming) byCount() (swap bool) {
 	return swap
 }
 
-// byPair names two numbers behind one word for a position, as in Pos_002_003: they are rows and columns, in an order that only pictures can
-// tell.
+// byPair names two numbers behind one word for a position, as in Pos_002_003: they are rows and columns, in an order
+// that only pictures can tell.
 func (n *naming) byPair() bool {
 	if n.placed() || n.has("row") != nil || n.has("col") != nil {
 		return false
@@ -70,8 +70,8 @@ func (n *naming) placedInFolders() bool {
 	return true
 }
 
-// pair names two or more numbers without words: the last two are rows and columns if all of their combinations occur, else slices and
-// an index that runs on or has as many values as tiles.
+// pair names two or more numbers without words: the last two are rows and columns if all of their combinations occur,
+// else slices and an index that runs on or has as many values as tiles.
 func (n *naming) pair(free []*column) (swap bool) {
 	a, b := free[len(free)-2], free[len(free)-1]
 	product := len(a.num) * len(b.num)

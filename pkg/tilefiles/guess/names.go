@@ -11,8 +11,8 @@ type Series struct {
 	Example string // the first of them
 	Files   int
 	Fields  []Field // the numbers that differ
-	// Proposals are the patterns that may describe the names, the likeliest first. None: the names have no number that could tell
-	// tiles apart.
+	// Proposals are the patterns that may describe the names, the likeliest first. None: the names have no number that
+	// could tell tiles apart.
 	Proposals []Proposal
 }
 
@@ -57,8 +57,8 @@ type group struct {
 	dyes     bool     // all of them are names of dyes
 }
 
-// Names groups paths, with / between folders, by their skeletons, and proposes patterns for each group of at least two, the largest
-// group first. It looks at each path once.
+// Names groups paths, with / between folders, by their skeletons, and proposes patterns for each group of at least two,
+// the largest group first. It looks at each path once.
 func Names(paths []string) []Series {
 	groups := map[string]*group{}
 	var order []*group

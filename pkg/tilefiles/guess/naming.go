@@ -77,7 +77,8 @@ func (n *naming) run() {
 	n.propose(swap, tenths, restricted)
 }
 
-// terastitcher names the numbers of TeraStitcher's folders: RRRRRR/RRRRRR_CCCCCC/RRRRRR_CCCCCC_ZZZZZZ.tif, in tenths of µm.
+// terastitcher names the numbers of TeraStitcher's folders: RRRRRR/RRRRRR_CCCCCC/RRRRRR_CCCCCC_ZZZZZZ.tif, in tenths of
+// µm.
 func (n *naming) terastitcher() bool {
 	const r, c, z = string(hole), string(hole), string(hole)
 	for _, ext := range []string{".tif", ".tiff", ".png"} {
@@ -99,8 +100,9 @@ func (n *naming) terastitcher() bool {
 	return false
 }
 
-// wells restricts names with wells, fields, planes and channels, as Opera and Operetta have them (r01c01f01p01-ch1sk1fk1fl1.tiff), to
-// the first well: each is a mosaic of its own. It returns what it restricted names to.
+// wells restricts names with wells, fields, planes and channels, as Opera and Operetta have them
+// (r01c01f01p01-ch1sk1fk1fl1.tiff), to the first well: each is a mosaic of its own. It returns what it restricted names
+// to.
 func (n *naming) wells() string {
 	r, c, f := n.word("r"), n.word("c"), n.word("f")
 	if r == nil || c == nil || f == nil || n.word("sk") == nil {
@@ -174,7 +176,8 @@ func (n *naming) byWord() {
 	}
 }
 
-// paired reports whether a number without a word follows a column after a separator, and both make a grid, as in Pos_002_003.
+// paired reports whether a number without a word follows a column after a separator, and both make a grid, as in
+// Pos_002_003.
 func (n *naming) paired(c *column) bool {
 	k := c.at + 1
 	if k == len(n.all) || n.all[k].word != "" || n.all[k].same >= 0 || n.all[k].fixed != "" {
@@ -187,7 +190,8 @@ func (n *naming) paired(c *column) bool {
 	return false
 }
 
-// excluded reports whether a token contradicts one that is there: rows and columns, an index and positions in µm tell tiles apart.
+// excluded reports whether a token contradicts one that is there: rows and columns, an index and positions in µm tell
+// tiles apart.
 func (n *naming) excluded(token string) bool {
 	place := n.has("row") != nil || n.has("col") != nil || n.has("x_um") != nil
 	switch token {

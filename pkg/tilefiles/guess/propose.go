@@ -88,7 +88,8 @@ func (n *naming) alternative(why string, tokens map[string]string) {
 	}
 }
 
-// add writes the pattern of a proposal, unless package tilefiles refuses it, as it does for two numbers without text between.
+// add writes the pattern of a proposal, unless package tilefiles refuses it, as it does for two numbers without text
+// between.
 func (n *naming) add(p Proposal) {
 	p.Pattern = n.pattern()
 	if _, err := tilefiles.ParsePattern(p.Pattern); err != nil {

@@ -14,8 +14,8 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 // hole stands for a number in a skeleton.
 const hole = '\x00'
 
-// split appends the numbers of a path to numbers, and its skeleton to skeleton. A number is a run of digits. Behind x or y it
-// takes its decimals and its sign, too: it may be a position.
+// split appends the numbers of a path to numbers, and its skeleton to skeleton. A number is a run of digits. Behind x
+// or y it takes its decimals and its sign, too: it may be a position.
 func split(path string, numbers []number, skeleton []byte) ([]number, []byte) {
 	for i := 0; i < len(path); {
 		if !digit(path[i]) {
@@ -54,7 +54,8 @@ func axisWord(text string) bool {
 	return false
 }
 
-// wordBefore returns the word at the end of a text, in lower case, "" if there is none. One run of separators may follow it.
+// wordBefore returns the word at the end of a text, in lower case, "" if there is none. One run of separators may
+// follow it.
 func wordBefore(text string) string {
 	text = text[strings.LastIndexByte(text, '/')+1:]
 	text = strings.TrimRight(text, "_-=+ ([#")

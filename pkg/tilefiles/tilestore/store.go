@@ -6,8 +6,9 @@
 //
 // Nothing is converted in advance: a chunk is read from its files when it is asked for. The hierarchy has one image at
 // its root with one level, "0". It has those of the axes time, channel, depth, height and width that it needs, in this
-// order: depth if there are several planes or their distance is known. The numbers of {t}, {c} and {z} in names come before
-// those in files: channel 1 of a file with three channels is the second of the fourth to sixth if {c} is the second.
+// order: depth if there are several planes or their distance is known. The numbers of {t}, {c} and {z} in names come
+// before those in files: channel 1 of a file with three channels is the second of the fourth to sixth if {c} is the
+// second.
 //
 // A chunk is a tile, or planes of one of at most 64 MiB. Places without a tile, and files that are missing, read as 0.
 package tilestore

@@ -1,5 +1,5 @@
-// Package nifti reads and writes the headers of NIfTI-1 and NIfTI-2 files (nifti1.h and nifti2.h of the NIfTI Data Format Working Group),
-// and shows a file's volume ([Open]).
+// Package nifti reads and writes the headers of NIfTI-1 and NIfTI-2 files (nifti1.h and nifti2.h of the NIfTI Data
+// Format Working Group), and shows a file's volume ([Open]).
 package nifti
 
 import (
@@ -29,7 +29,8 @@ const (
 // HeaderBytes is the number of bytes that hold any header.
 const HeaderBytes = size2
 
-// Is reports whether a file begins like one of NIfTI, or of Analyze, which Open refuses by name; head has 352 bytes, or all of a shorter file.
+// Is reports whether a file begins like one of NIfTI, or of Analyze, which Open refuses by name; head has 352 bytes, or
+// all of a shorter file.
 func Is(head []byte) bool {
 	if len(head) >= 12 && (string(head[4:12]) == magic2 || string(head[4:12]) == pair2) {
 		return true
@@ -45,7 +46,8 @@ func isPair(head []byte) bool {
 	return len(head) >= size1 && string(head[344:348]) == pair1
 }
 
-// isAnalyze reports whether a header is one of Analyze 7.5 (dbh.h of the Mayo Foundation), from which that of NIfTI was made.
+// isAnalyze reports whether a header is one of Analyze 7.5 (dbh.h of the Mayo Foundation), from which that of NIfTI was
+// made.
 func isAnalyze(head []byte) bool {
 	if len(head) < size1 || head[38] != 'r' && head[38] != 0 || string(head[344:348]) != "\x00\x00\x00\x00" {
 		return false

@@ -22,8 +22,9 @@ func IsPacked(head []byte, name string) bool {
 	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x8b && (strings.HasSuffix(name, ".nii.gz") || strings.HasSuffix(name, ".hdr.gz"))
 }
 
-// Open shows the volume of a file, which it takes over; of a header in a file of its own (.hdr), with the voxels beside it (.img, packed or not).
-// where is the file's location in messages, requests how many reads to have in flight if it lies on a server, else 0.
+// Open shows the volume of a file, which it takes over; of a header in a file of its own (.hdr), with the voxels beside
+// it (.img, packed or not). where is the file's location in messages, requests how many reads to have in flight if it
+// lies on a server, else 0.
 func Open(ctx context.Context, file store.Object, where string, requests int, sibling volumes.Siblings) (*volumes.Store, error) {
 	fail := func(err error) (*volumes.Store, error) { return nil, errors.Join(err, file.Close()) }
 	bad := func(err error) (*volumes.Store, error) { return fail(&zarr.FormatError{Path: where, Err: err}) }

@@ -17,7 +17,8 @@ const (
 // pixdim returns pixdim[i].
 func (f *fields) pixdim(i int) float64 { return f.real(76+4*i, 104+8*i) }
 
-// space reads where voxels lie: by the sform, else by the qform, else by the voxel sizes alone (methods 3, 2 and 1 of nifti1.h).
+// space reads where voxels lie: by the sform, else by the qform, else by the voxel sizes alone (methods 3, 2 and 1 of
+// nifti1.h).
 func (f *fields) space(v *volumes.Volume) error {
 	units := int64(f.b[123])
 	if f.two {

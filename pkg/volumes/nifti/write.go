@@ -22,9 +22,9 @@ func codeOf(t dtype.Type) (code int, ok bool) {
 	return 0, false
 }
 
-// Header returns the header of a file of one volume whose voxels follow it, x fastest, then y, z, t and channels, little-endian: of NIfTI-1,
-// or of NIfTI-2 if an axis is too long for that. Lengths are in mm, times in seconds. The codes of v.Codes say what space the affine leads
-// to; without them it is a scanner's (1).
+// Header returns the header of a file of one volume whose voxels follow it, x fastest, then y, z, t and channels,
+// little-endian: of NIfTI-1, or of NIfTI-2 if an axis is too long for that. Lengths are in mm, times in seconds. The
+// codes of v.Codes say what space the affine leads to; without them it is a scanner's (1).
 func Header(v *volumes.Volume) ([]byte, error) {
 	code, ok := codeOf(v.Type)
 	if !ok {
@@ -142,7 +142,8 @@ func (w *putter) space(v *volumes.Volume) {
 	}
 }
 
-// quaternion returns the parts b, c and d of the rotation of an affine, and qfac; ok is false if its axes are not at right angles.
+// quaternion returns the parts b, c and d of the rotation of an affine, and qfac; ok is false if its axes are not at
+// right angles.
 func quaternion(a *volumes.Affine, size [3]float64) (qfac float64, q [3]float64, ok bool) {
 	var r [3][3]float64
 	for i := range r {

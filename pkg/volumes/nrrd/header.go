@@ -1,5 +1,5 @@
-// Package nrrd reads and writes the headers of NRRD files (Nearly Raw Raster Data, https://teem.sourceforge.net/nrrd/format.html), and shows
-// a file's volume ([Open]).
+// Package nrrd reads and writes the headers of NRRD files (Nearly Raw Raster Data,
+// https://teem.sourceforge.net/nrrd/format.html), and shows a file's volume ([Open]).
 package nrrd
 
 import (

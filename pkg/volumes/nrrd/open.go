@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Open shows the volume of a file, which it takes over; of a detached header (.nhdr), with the file that it names. where is the file's location
-// in messages, requests how many reads to have in flight if it lies on a server, else 0.
+// Open shows the volume of a file, which it takes over; of a detached header (.nhdr), with the file that it names.
+// where is the file's location in messages, requests how many reads to have in flight if it lies on a server, else 0.
 func Open(ctx context.Context, file store.Object, where string, requests int, sibling volumes.Siblings) (*volumes.Store, error) {
 	fail := func(err error) (*volumes.Store, error) { return nil, errors.Join(err, file.Close()) }
 	bad := func(err error) (*volumes.Store, error) { return fail(&zarr.FormatError{Path: where, Err: err}) }

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/volumes"
 )
 
-// Header returns the header of a file of one volume whose voxels follow it, x fastest, then y, z, t and channels, little-endian, compressed by
-// gzip or not. Lengths are in mm, in the space right-anterior-superior.
+// Header returns the header of a file of one volume whose voxels follow it, x fastest, then y, z, t and channels,
+// little-endian, compressed by gzip or not. Lengths are in mm, in the space right-anterior-superior.
 func Header(v *volumes.Volume, gzip bool) ([]byte, error) {
 	name := ""
 	for n, t := range types {

@@ -242,7 +242,8 @@ func (b *bloscCodec) DecodeRange(s *Scratch, dst, src []byte, off, size int) err
 // piece returns the number of blocks that one goroutine decodes at a time, which takes some tenths of a millisecond.
 func (f *bloscFrame) piece() int { return max(1, segmentLength/4/f.blocksize) }
 
-// split decodes the blocks that cover dst, from byte off, so many at a time, by as many goroutines as there are idle hands.
+// split decodes the blocks that cover dst, from byte off, so many at a time, by as many goroutines as there are idle
+// hands.
 func (f bloscFrame) split(s *Scratch, dst []byte, off, each int) error {
 	first, end := off/f.blocksize, 1+(off+len(dst)-1)/f.blocksize
 	const decoder = 512 << 10
@@ -320,7 +321,8 @@ func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(of
 	return nil
 }
 
-// batch returns memory for a piece of the last left bytes for each of those who would decode them; nil if there would be one, or no memory.
+// batch returns memory for a piece of the last left bytes for each of those who would decode them; nil if there would
+// be one, or no memory.
 func (f *bloscFrame) batch(s *Scratch, left int) *mem.Buffer {
 	const most = 16 << 20
 	each := f.piece() * f.blocksize

@@ -121,7 +121,8 @@ func (b *bloscCodec) frame(n int) bloscFrame {
 	return f
 }
 
-// groups returns the number of groups of blocks that are encoded independently, and how many blocks there are in each but the last.
+// groups returns the number of groups of blocks that are encoded independently, and how many blocks there are in each
+// but the last.
 func (f *bloscFrame) groups() (n, blocks int) {
 	if segments(f.size) == 1 {
 		return 1, f.blocks
@@ -210,8 +211,8 @@ func (b *bloscCodec) joinGroups(s *Scratch, out, src []byte, f bloscFrame) ([]by
 	return p.dst, err
 }
 
-// place completes the offsets of blocks j to end−1, which lie in bytes from to to of the container. It fails with errStored if these end
-// behind where stored data would.
+// place completes the offsets of blocks j to end−1, which lie in bytes from to to of the container. It fails with
+// errStored if these end behind where stored data would.
 func (f *bloscFrame) place(container []byte, j, end, from, to int) error {
 	for ; j < end; j++ {
 		offset := container[bloscHeader+4*j:]
@@ -238,8 +239,8 @@ func (b *bloscCodec) memory(f *bloscFrame) int64 {
 	return int64(n)
 }
 
-// encodeBlocks appends blocks j to end−1 to out, which is empty, in the same memory, and puts where they begin in out in the table of
-// offsets. It fails with errStored when they alone are no shorter than src.
+// encodeBlocks appends blocks j to end−1 to out, which is empty, in the same memory, and puts where they begin in out
+// in the table of offsets. It fails with errStored when they alone are no shorter than src.
 func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f *bloscFrame, offsets []byte, j, end int) ([]byte, error) {
 	s.zstd.planes = [bloscMaxSplits]enzstd.Trend{}
 	for ; j < end; j++ {

@@ -1,7 +1,8 @@
 package codec
 
 const (
-	// bloscFront is the number of bytes fetched first from a container: the header and the offsets of about a thousand blocks.
+	// bloscFront is the number of bytes fetched first from a container: the header and the offsets of about a thousand
+	// blocks.
 	bloscFront = 4096
 	// bloscLooks limits the search for where blocks end: their number times that of the wanted ones.
 	bloscLooks = 1 << 20
@@ -60,8 +61,8 @@ func fetchBlosc(src []byte, off, n, size, front int, fetch func(from, to int) er
 	return nil
 }
 
-// extent returns where block j begins in the container, and where the next one there does or the container ends. Blocks may lie in any
-// order. An offset outside the container gives an empty range.
+// extent returns where block j begins in the container, and where the next one there does or the container ends. Blocks
+// may lie in any order. An offset outside the container gives an empty range.
 func (f *bloscFrame) extent(j int) (at, end int) {
 	at, end = signed(f.src[bloscHeader+4*j:]), len(f.src)
 	if at < bloscHeader+4*f.blocks || at > end {

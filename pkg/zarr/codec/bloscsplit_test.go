@@ -11,8 +11,8 @@ import (
 	"strata/tests/race"
 )
 
-// TestBloscGroups: long chunks are encoded and decoded in groups of blocks; whoever does it makes the same bytes, and but for Zstandard in
-// planes the same as of one group.
+// TestBloscGroups: long chunks are encoded and decoded in groups of blocks; whoever does it makes the same bytes, and
+// but for Zstandard in planes the same as of one group.
 func TestBloscGroups(t *testing.T) {
 	const length = 64 << 10
 	lowerSegments(t, length)

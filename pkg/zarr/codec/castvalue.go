@@ -8,7 +8,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// castValue is the codec cast_value of zarr-extensions, which stores elements as numbers of another type. It is only decoded.
+// castValue is the codec cast_value of zarr-extensions, which stores elements as numbers of another type. It is only
+// decoded.
 type castValue struct {
 	extension
 	sized
@@ -51,8 +52,8 @@ func (f *castValue) parseMap(c *config, raw json.RawMessage) {
 	}
 }
 
-// Decode casts each element, in the order of the specification: what scalar_map names, what the type holds, what rounding and the rule
-// for values out of range make of it. Anything else is an error.
+// Decode casts each element, in the order of the specification: what scalar_map names, what the type holds, what
+// rounding and the rule for values out of range make of it. Anything else is an error.
 func (f *castValue) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {

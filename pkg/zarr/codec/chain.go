@@ -59,8 +59,9 @@ func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	return elem
 }
 
-// Filters returns the codecs at the front of the chain that work on values of an array of type elem, as those that v3 metadata have in
-// front of "bytes". Filters that look at bytes in another order, or as another type, are not among them.
+// Filters returns the codecs at the front of the chain that work on values of an array of type elem, as those that v3
+// metadata have in front of "bytes". Filters that look at bytes in another order, or as another type, are not among
+// them.
 func (c Chain) Filters(elem dtype.Type) Chain {
 	n := 0
 	for n < len(c) {

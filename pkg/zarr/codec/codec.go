@@ -82,8 +82,9 @@ type PartialDecoder interface {
 	Codec
 	// DecodeRange decodes bytes [off, off+len(dst)) of a chunk of size bytes.
 	DecodeRange(s *Scratch, dst, src []byte, off, size int) error
-	// FetchRange fills the parts of src, which has room for the encoded chunk, that DecodeRange looks at for n bytes from off: it
-	// calls fetch for bytes [from, to) of src, and returns its error. Of an unusual chunk it fetches everything.
+	// FetchRange fills the parts of src, which has room for the encoded chunk, that DecodeRange looks at for n bytes
+	// from off: it calls fetch for bytes [from, to) of src, and returns its error. Of an unusual chunk it fetches
+	// everything.
 	FetchRange(src []byte, off, n, size int, fetch func(from, to int) error) error
 	// DecodeBlocks decodes a chunk of size bytes piece by piece: it calls emit with each piece, in order, and
 	// its offset in the chunk, while the piece is in the cache. The piece is reused after emit returns; an
@@ -184,7 +185,8 @@ func ParseV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec
 	return parseV3(name, configuration, elem, false)
 }
 
-// ParseFilterV3 parses a codec that stands in front of "bytes" and so works on values: its configuration's types have no byte order.
+// ParseFilterV3 parses a codec that stands in front of "bytes" and so works on values: its configuration's types have
+// no byte order.
 func ParseFilterV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec, error) {
 	c, err := parseV3(name, configuration, elem, true)
 	if err != nil {

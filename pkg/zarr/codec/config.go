@@ -13,8 +13,8 @@ import (
 	"strata/pkg/zarr/internal/number"
 )
 
-// config is a codec's JSON object during parsing: each field is taken once, and the first fault is kept. Fields that are not
-// taken do not matter: what a decoder needs has been known for years, and encoders add to what they note.
+// config is a codec's JSON object during parsing: each field is taken once, and the first fault is kept. Fields that
+// are not taken do not matter: what a decoder needs has been known for years, and encoders add to what they note.
 type config struct {
 	name   string
 	v3     bool // the configuration of a v3 codec, not an object of numcodecs
@@ -71,8 +71,8 @@ func (c *config) integer(field string, least, greatest, standard int) int {
 	return n
 }
 
-// setting takes a whole number that only an encoder needs, and that never keeps one from decoding: outside least to greatest it is the
-// nearest of these, and anything else is the standard value.
+// setting takes a whole number that only an encoder needs, and that never keeps one from decoding: outside least to
+// greatest it is the nearest of these, and anything else is the standard value.
 func (c *config) setting(field string, least, greatest, standard int) int {
 	v, _ := c.take(field)
 	var f float64
@@ -153,7 +153,8 @@ func abbreviate(v json.RawMessage) string {
 	return string(v)
 }
 
-// described is the part of a codec of numcodecs that its name and its settings decide, which are the same in both formats.
+// described is the part of a codec of numcodecs that its name and its settings decide, which are the same in both
+// formats.
 type described struct {
 	name   string
 	fields map[string]any

@@ -199,7 +199,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// What only an encoder needs never keeps a chunk from being decoded, however it is written. Encoded with such settings, it can be read.
+// What only an encoder needs never keeps a chunk from being decoded, however it is written. Encoded with such settings,
+// it can be read.
 func TestEncoderSettings(t *testing.T) {
 	src := sample(4096, 4, 1)
 	for _, object := range []string{

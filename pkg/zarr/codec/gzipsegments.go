@@ -16,7 +16,8 @@ const (
 	deflateMemory = 2 << 20
 )
 
-// encodeSegments encodes a long chunk to one stream, in the memory of dst, by the encoders of as many goroutines as there are idle hands.
+// encodeSegments encodes a long chunk to one stream, in the memory of dst, by the encoders of as many goroutines as
+// there are idle hands.
 func (d *deflateCodec) encodeSegments(s *Scratch, dst, src []byte) ([]byte, error) {
 	empty, err := s.gzip.encode(*d, dst, nil)
 	if err != nil {
@@ -50,8 +51,8 @@ func (d *deflateCodec) encodeSegments(s *Scratch, dst, src []byte) ([]byte, erro
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(p.dst, sum.Sum32()), uint32(len(src))), nil
 }
 
-// encodeSegment appends segment i of src to dst, whose matches reach back into the one before it. All but the last end with an empty
-// stored block, which ends at a whole byte.
+// encodeSegment appends segment i of src to dst, whose matches reach back into the one before it. All but the last end
+// with an empty stored block, which ends at a whole byte.
 func (g *gzipScratch) encodeSegment(dst, src []byte, level, i int) ([]byte, error) {
 	w := g.bare[level]
 	if w == nil {

@@ -98,8 +98,8 @@ func lz4Block(ctx context.Context, dst, src []byte) error {
 	return nil
 }
 
-// decodeLZ4 decodes a block to dst and returns its length: sequences of a token with two lengths,
-// literals, and the distance of a match. The last ends behind its literals, whatever match its token has, or with its match.
+// decodeLZ4 decodes a block to dst and returns its length: sequences of a token with two lengths, literals, and the
+// distance of a match. The last ends behind its literals, whatever match its token has, or with its match.
 func decodeLZ4(ctx context.Context, dst, src []byte) (int, error) {
 	n, at, look := 0, 0, 0
 	// length is one of the token, continued in the bytes that follow if it is 15

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestLZ4ByNvcomp reads what NVIDIA's encoder wrote (nvCOMP 6.0.0, on an H100), with four bytes of the decoded length before
-// it: the match of the last token is not 0. The decoders of short and of long blocks take it. The SHA-256 are of what
-// LZ4_decompress_safe of liblz4 1.9.4 makes of the files.
+// TestLZ4ByNvcomp reads what NVIDIA's encoder wrote (nvCOMP 6.0.0, on an H100), with four bytes of the decoded length
+// before it: the match of the last token is not 0. The decoders of short and of long blocks take it. The SHA-256 are of
+// what LZ4_decompress_safe of liblz4 1.9.4 makes of the files.
 func TestLZ4ByNvcomp(t *testing.T) {
 	for name, sum := range map[string]string{
 		"lz4.0.1":     "22adaf058a2cb668b15cb4c1f30e7cc720bbe38c146544169db35fbf630389c4",

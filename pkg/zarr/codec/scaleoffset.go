@@ -31,7 +31,8 @@ func (e extension) MetadataV3() (json.RawMessage, error) {
 	}{e.name, e.configuration})
 }
 
-// scaleOffset is the codec scale_offset of zarr-extensions, which stores (x − offset) × scale in the arithmetic of the elements' type.
+// scaleOffset is the codec scale_offset of zarr-extensions, which stores (x − offset) × scale in the arithmetic of the
+// elements' type.
 type scaleOffset struct {
 	extension
 	sized
@@ -52,7 +53,8 @@ func parseScaleOffset(c *config, elem dtype.Type) Codec {
 	return f
 }
 
-// Decode computes x ÷ scale + offset. Integers that are no multiple of the scale, or end outside the range of their type, are an error.
+// Decode computes x ÷ scale + offset. Integers that are no multiple of the scale, or end outside the range of their
+// type, are an error.
 func (f *scaleOffset) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {

@@ -16,8 +16,9 @@ type Scratch struct {
 	ctx   context.Context
 }
 
-// Bind makes later decoding with s, and encoding of chunks above 8 MiB, stop with the error of ctx when ctx ends; codecs check every few
-// MiB. Where a chunk can be divided, hands of ctx help ([work.Split]), with a Scratch of their own. What is encoded does not depend on them.
+// Bind makes later decoding with s, and encoding of chunks above 8 MiB, stop with the error of ctx when ctx ends;
+// codecs check every few MiB. Where a chunk can be divided, hands of ctx help ([work.Split]), with a Scratch of their
+// own. What is encoded does not depend on them.
 func (s *Scratch) Bind(ctx context.Context) { s.ctx = ctx }
 
 // context returns the context given to Bind.

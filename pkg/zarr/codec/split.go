@@ -10,7 +10,8 @@ import (
 	"strata/pkg/zarr/codec/enzstd"
 )
 
-// segmentLength is the length of what one goroutine encodes of a long chunk. It is a variable for tests: encoded bytes depend on it.
+// segmentLength is the length of what one goroutine encodes of a long chunk. It is a variable for tests: encoded bytes
+// depend on it.
 var segmentLength = enzstd.SegmentLength
 
 // segments returns into how many segments n bytes are cut. Up to twice their length, that is not worth it.
@@ -49,15 +50,16 @@ func (s *Scratch) split(n int, bytes int64, f func(s *Scratch, i int) error) err
 	})
 }
 
-// parts joins what is encoded in parts in the memory of the result. A part is encoded where the longest ones before it would end, or, once
-// these are complete, where they end. Complete parts move down in order.
+// parts joins what is encoded in parts in the memory of the result. A part is encoded where the longest ones before it
+// would end, or, once these are complete, where they end. Complete parts move down in order.
 type parts struct {
 	dst   []byte          // what is in front of part 0, then all parts in order; its capacity is at least bound(n)
 	n     int             // parts
 	bound func(i int) int // the most bytes of dst in front of part i
 	// encode appends part i to dst, which is empty and has room for what bound allows.
 	encode func(s *Scratch, dst []byte, i int) ([]byte, error)
-	// placed, if there is one, is called for one part after the other, in order, when part i has got its place in bytes from to to of dst.
+	// placed, if there is one, is called for one part after the other, in order, when part i has got its place in bytes
+	// from to to of dst.
 	placed func(i, from, to int) error
 
 	mu    sync.Mutex

@@ -48,7 +48,8 @@ func various(n int) map[string][]byte {
 	return map[string][]byte{"random": random, "mixed": mixed, "noise": noisy(n), "zero": make([]byte, n), "smooth": sample(n, 4, 1)}
 }
 
-// together makes split wait, for the time of a test, until so many pieces are begun; what it returns says whether they were.
+// together makes split wait, for the time of a test, until so many pieces are begun; what it returns says whether they
+// were.
 func together(t *testing.T, pieces int64) func() bool {
 	var n atomic.Int64
 	all := make(chan struct{})
@@ -163,7 +164,8 @@ func TestHelpersForget(t *testing.T) {
 	}
 }
 
-// TestZstdFrames: chunks of several frames are decoded alike, with idle hands or without, and damage is reported as before.
+// TestZstdFrames: chunks of several frames are decoded alike, with idle hands or without, and damage is reported as
+// before.
 func TestZstdFrames(t *testing.T) {
 	lowerSegments(t, 256<<10)
 	const n = 12 * 100_000

@@ -75,7 +75,8 @@ func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return s.decodeZstd(dst, src, math.MaxInt) // and say what is wrong
 }
 
-// frames returns the frames that src consists of if there are several worth decoding at the same time, and they say that they hold n bytes.
+// frames returns the frames that src consists of if there are several worth decoding at the same time, and they say
+// that they hold n bytes.
 func (z *zstdCodec) frames(src []byte, n int) []Stream {
 	if n < segmentLength/4 {
 		return nil

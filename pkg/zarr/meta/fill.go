@@ -30,9 +30,9 @@ func (md *Array) encodeFill() (json.RawMessage, error) {
 	return EncodeFill(md.Fill, md.DType, md.Format), nil
 }
 
-// ParseFill parses a fill value into the bytes of one element in native order. It accepts what writers produce beyond the
-// specification: numbers in strings, as old Java writers have them, whole numbers in every form, and 0 and 1 for booleans; for
-// format 2, null means 0.
+// ParseFill parses a fill value into the bytes of one element in native order. It accepts what writers produce beyond
+// the specification: numbers in strings, as old Java writers have them, whole numbers in every form, and 0 and 1 for
+// booleans; for format 2, null means 0.
 func ParseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	out := make([]byte, t.Size())

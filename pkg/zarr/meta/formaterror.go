@@ -7,8 +7,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// ErrForeign is wrapped by errors about an array of a kind that this package does not read: a data type, codec, chunk grid or storage
-// transformer that it does not have. There may be nothing wrong with it.
+// ErrForeign is wrapped by errors about an array of a kind that this package does not read: a data type, codec, chunk
+// grid or storage transformer that it does not have. There may be nothing wrong with it.
 var ErrForeign = errors.New("not supported")
 
 // foreign marks an error of a metadata parser as [ErrForeign], in the same words.

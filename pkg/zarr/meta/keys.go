@@ -70,8 +70,8 @@ func (k keyEncoding) Append(b []byte, chunk []int) []byte {
 	return b
 }
 
-// IsChunkKey reports whether a key below the array's folder names a chunk file of its grid or, if folder is set, whether such
-// keys begin with it.
+// IsChunkKey reports whether a key below the array's folder names a chunk file of its grid or, if folder is set,
+// whether such keys begin with it.
 func (md *Array) IsChunkKey(key string, folder bool) bool {
 	k, grid := md.Keys, make([]int, len(md.Shape))
 	for d := range grid {

@@ -38,8 +38,9 @@ func (md *Array) parseGrid(field string, raw json.RawMessage) ([]int, error) {
 	return nil, foreign(FieldError(field+".name", "%q is not supported (only \"regular\" is, and \"rectilinear\" with chunks of one shape)", e.name))
 }
 
-// parseRectilinear reads the chunk shape of a rectilinear grid (zarr-extensions, chunk-grids/rectilinear): for each dimension a length, or
-// a list of lengths and of pairs of a length and how often it is repeated. Chunks of several lengths are refused.
+// parseRectilinear reads the chunk shape of a rectilinear grid (zarr-extensions, chunk-grids/rectilinear): for each
+// dimension a length, or a list of lengths and of pairs of a length and how often it is repeated. Chunks of several
+// lengths are refused.
 func parseRectilinear(field string, raw json.RawMessage, shape []int) ([]int, error) {
 	list, ok := ParseList(raw)
 	if !ok || len(list) != len(shape) {

@@ -85,7 +85,8 @@ func TestFolderFollowsLinksAndHidesTemps(t *testing.T) {
 	}
 }
 
-// A link to nothing is lost content and no absent object, wherever it lies, however many absent ones were asked for before.
+// A link to nothing is lost content and no absent object, wherever it lies, however many absent ones were asked for
+// before.
 func TestFolderNamesLostContent(t *testing.T) {
 	dir := t.TempDir()
 	if err := Folder(dir).Put(bg, "a/c/0/0", []byte("x")); err != nil {

@@ -18,10 +18,10 @@ import (
 // HTTPStore reads objects by HTTP requests (RFC 9110), parts of them by range requests. An object's address
 // is the store's address, a slash and the key.
 //
-// Transient failures are retried with growing, random pauses that respect Retry-After: refused and cut
-// connections, time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer
-// resumes where it stopped. Statuses 404 and 410 (or others: [Settings]) mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
-// An object that the server sends compressed, though nobody asked for that, is read as it was; parts of it cannot be read.
+// Transient failures are retried with growing, random pauses that respect Retry-After: refused and cut connections,
+// time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer resumes where it stopped.
+// Statuses 404 and 410 (or others: [Settings]) mean fs.ErrNotExist, 401 and 403 fs.ErrPermission. An object that the
+// server sends compressed, though nobody asked for that, is read as it was; parts of it cannot be read.
 type HTTPStore struct {
 	base    string // scheme, host and path, ending in "/"
 	shown   string // base in messages, where that is another; without a slash at its end

@@ -173,8 +173,8 @@ func (r *response) unasked() error {
 	return permanent(fmt.Errorf("the server sends the object with Content-Encoding %s, which was not asked for", foreign(r.encoded())))
 }
 
-// expand makes the body of a whole object that the server has compressed by gzip unasked that of the object itself. Its size is not
-// known, and since a part of it would be one of the compressed form, nor is its version.
+// expand makes the body of a whole object that the server has compressed by gzip unasked that of the object itself. Its
+// size is not known, and since a part of it would be one of the compressed form, nor is its version.
 func (r *response) expand() error {
 	switch e := r.encoded(); {
 	case e == "":

@@ -19,7 +19,8 @@ func IsNode(folder string) bool {
 	})
 }
 
-// Litter reports whether operating systems, file servers and Zarr libraries leave files of this name in folders; no one misses them.
+// Litter reports whether operating systems, file servers and Zarr libraries leave files of this name in folders; no one
+// misses them.
 func Litter(name string) bool {
 	switch name {
 	case ".DS_Store", "Thumbs.db", ".zmetadata":

@@ -182,8 +182,8 @@ func zipSegment(path string) int {
 	return -1
 }
 
-// rootOf returns key, or, in a zip file whose root is not a node and has only one folder, that is one, the key in that: what is listed
-// below the root is found there.
+// rootOf returns key, or, in a zip file whose root is not a node and has only one folder, that is one, the key in that:
+// what is listed below the root is found there.
 func rootOf(z *ZipStore, key string) string {
 	if isNode(z, "") || key != "" && isNode(z, key) {
 		return key

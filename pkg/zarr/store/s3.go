@@ -31,7 +31,8 @@ var _ Writer = (*S3Store)(nil)
 //
 //	endpoint    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the profile; else Amazon
 //	region      AWS_REGION, AWS_DEFAULT_REGION, region of the profile; else Amazon is asked, others take us-east-1
-//	profile     AWS_PROFILE, or "default": of ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE)
+//	profile     AWS_PROFILE, or "default": of ~/.aws/credentials and ~/.aws/config
+//	            (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE)
 //	anonymous   "true": requests are not signed, as when there are no credentials
 //
 // Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else from the

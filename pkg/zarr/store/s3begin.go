@@ -14,10 +14,11 @@ var (
 	ErrForeign  = errors.New("must not be replaced") // the place holds something other than Zarr, or is a whole bucket
 )
 
-// Begin claims the store's prefix for a new node. If there is a node, complete or not, it returns
-// ErrOccupied, unless replace is set: then a complete node stays until the new one is complete, and an
-// incomplete one is removed now. Anything else at the prefix, and a bucket as a whole, gives ErrForeign.
-// foreign functions are asked about a complete node now, and before it is replaced: what they find gives ErrForeign. owner names the writer in the messages that other runs get meanwhile.
+// Begin claims the store's prefix for a new node. If there is a node, complete or not, it returns ErrOccupied, unless
+// replace is set: then a complete node stays until the new one is complete, and an incomplete one is removed now.
+// Anything else at the prefix, and a bucket as a whole, gives ErrForeign. foreign functions are asked about a complete
+// node now, and before it is replaced: what they find gives ErrForeign. owner names the writer in the messages that
+// other runs get meanwhile.
 //
 // The caller ends the upload with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, its transfers end
 // too.
@@ -57,8 +58,8 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool, foreign
 	return nil, err
 }
 
-// Foreign describes something in a store that must not be deleted, such as "notes.txt, which is not part of the image there";
-// "" if there is nothing.
+// Foreign describes something in a store that must not be deleted, such as "notes.txt, which is not part of the image
+// there"; "" if there is nothing.
 type Foreign func(ctx context.Context, s *S3Store) (what string, err error)
 
 // mayReplace returns an error if a complete node holds something that must not be deleted.

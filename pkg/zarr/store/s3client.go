@@ -88,8 +88,8 @@ func (s *signature) sign(req *http.Request, hash string) error {
 	return nil
 }
 
-// send sends a request and returns the body of its answer, which is limited to [maxAnswer]. An answer that is not a success is an
-// [*s3Error]. body may be nil.
+// send sends a request and returns the body of its answer, which is limited to [maxAnswer]. An answer that is not a
+// success is an [*s3Error]. body may be nil.
 func (c *s3Client) send(ctx context.Context, method, key string, query url.Values, header http.Header, body io.ReadSeeker) (http.Header, []byte, error) {
 	address := c.root + encodeKey(key)
 	if len(query) > 0 {

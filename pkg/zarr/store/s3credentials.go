@@ -20,8 +20,8 @@ import (
 	"strata/pkg/address"
 )
 
-// findCredentials returns the credentials that sign requests, or nil for requests without signature. A profile named in the address precedes
-// the environment. client asks for those of the machine's role; region is where.
+// findCredentials returns the credentials that sign requests, or nil for requests without signature. A profile named in
+// the address precedes the environment. client asks for those of the machine's role; region is where.
 func findCredentials(anonymous, profileFirst bool, profile map[string]string) func(client *http.Client, region string) aws.CredentialsProvider {
 	key, secret, token := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")
 	if key == "" || secret == "" || profileFirst {

@@ -132,7 +132,8 @@ type RowReader interface {
 	ReadRows(ctx context.Context, dst []byte, rows Rows, off int64) (int, error)
 }
 
-// Rows describes rows of bytes in memory: Count rows of Length bytes each, the first bytes of neighbours Pitch bytes apart.
+// Rows describes rows of bytes in memory: Count rows of Length bytes each, the first bytes of neighbours Pitch bytes
+// apart.
 type Rows struct{ Count, Length, Pitch int }
 
 // bytes returns the size of all rows.
@@ -141,8 +142,8 @@ func (r Rows) bytes() int64 { return int64(r.Count) * int64(r.Length) }
 // A Range is so many bytes of an object from an offset on.
 type Range struct{ Offset, Size int64 }
 
-// ReadRows reads rows from part, which is a range of o. It uses o's own ReadRows if o is a [RowReader] and all rows lie in
-// the part, and otherwise reads row by row from part.
+// ReadRows reads rows from part, which is a range of o. It uses o's own ReadRows if o is a [RowReader] and all rows lie
+// in the part, and otherwise reads row by row from part.
 func ReadRows(ctx context.Context, o, part Object, where Range, dst []byte, rows Rows, off int64) (int, error) {
 	if r, ok := o.(RowReader); ok && off >= 0 && rows.bytes() <= where.Size-off {
 		if n, err := r.ReadRows(ctx, dst, rows, where.Offset+off); err == nil {

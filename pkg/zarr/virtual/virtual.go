@@ -107,8 +107,8 @@ type Contents struct {
 	location func(key string) string
 }
 
-// NewContents returns the answers for a store that has the given content at a key: a metadata document, or a placeholder for a
-// chunk that exists. location names the key in messages.
+// NewContents returns the answers for a store that has the given content at a key: a metadata document, or a
+// placeholder for a chunk that exists. location names the key in messages.
 func NewContents(content func(ctx context.Context, key string) ([]byte, error), location func(key string) string) Contents {
 	return Contents{content, location}
 }

@@ -15,8 +15,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// TestTrial: the first regions of an array come in turn by the device's way and the host's, with the same voxels; then all
-// come by the faster one, also by another reader. A backend that is asked for is not tried.
+// TestTrial: the first regions of an array come in turn by the device's way and the host's, with the same voxels; then
+// all come by the faster one, also by another reader. A backend that is asked for is not tried.
 func TestTrial(t *testing.T) {
 	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
 	for name, c := range map[string]struct {
@@ -99,8 +99,8 @@ func throughSlot(t *testing.T, slot *Slot, s *gpu.Stream, region zarr.Region) {
 	}
 }
 
-// TestTrialOfKind: an array with the codecs and chunks of one that was tried comes by the way that was the faster; one with others, and raw
-// chunks, which lie somewhere else, are tried.
+// TestTrialOfKind: an array with the codecs and chunks of one that was tried comes by the way that was the faster; one
+// with others, and raw chunks, which lie somewhere else, are tried.
 func TestTrialOfKind(t *testing.T) {
 	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
 	zstd := codec.Chain{codec.Zstd(1, true)}

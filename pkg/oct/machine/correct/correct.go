@@ -1,5 +1,5 @@
-// Package correct runs the stages that measure a volume on the host and then change each voxel on its own, on the host or on a device:
-// [Held] lets a stage measure, [New] plans the change, and [Change.Run] writes the changed volume.
+// Package correct runs the stages that measure a volume on the host and then change each voxel on its own, on the host
+// or on a device: [Held] lets a stage measure, [New] plans the change, and [Change.Run] writes the changed volume.
 package correct
 
 import (
@@ -30,8 +30,8 @@ type Stage struct {
 	Change func(res *oct.Resources) (do func(w machine.Worker, p machine.Part), free func(), err error)
 }
 
-// Run measures a volume and writes what it becomes. A volume that fits into half of the memory is decoded once; a device, which
-// only changes it, reads it again.
+// Run measures a volume and writes what it becomes. A volume that fits into half of the memory is decoded once; a
+// device, which only changes it, reads it again.
 func (s *Stage) Run(ctx context.Context, v *blocks.Volume, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	if s.Need > res.Mem/2 {
 		return nil, res.TooLittle(2*s.Need, "%s: the statistics of %v voxels", v.Where, v.Shape)
@@ -53,7 +53,8 @@ func (s *Stage) Run(ctx context.Context, v *blocks.Volume, out store.Writer, lay
 	return c.Run(ctx, out, s.Change)
 }
 
-// plan plans the change before a voxel is read, and whether voxels are kept in memory: not where that leaves too little for the change.
+// plan plans the change before a voxel is read, and whether voxels are kept in memory: not where that leaves too little
+// for the change.
 func (s *Stage) plan(v *blocks.Volume, layout oct.Layout, res oct.Resources) (*blocks.Holding, *Change, error) {
 	h, err := v.Reserve(res)
 	if err != nil {
@@ -85,8 +86,8 @@ type Change struct {
 	pyramid int64
 }
 
-// New plans the change of a volume, whose output has another type, by workers that share some bytes. The work names it in messages. It
-// returns an error if the machine has too little memory.
+// New plans the change of a volume, whose output has another type, by workers that share some bytes. The work names it
+// in messages. It returns an error if the machine has too little memory.
 func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.Layout, res oct.Resources) (*Change, error) {
 	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: max(res.Mem/4, blocks.LeastPyramid(v.Spec(of), layout))}
 	m, err := oct.OpenMosaic(v.Image)
@@ -112,7 +113,8 @@ func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.
 	return c, c.plan.Change(&machine.Changing{Volume: v, Type: of, Box: c.box})
 }
 
-// Run writes the image. share returns what workers do with each part, which Run takes and puts, and a function that frees what is shared.
+// Run writes the image. share returns what workers do with each part, which Run takes and puts, and a function that
+// frees what is shared.
 func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.Resources) (do func(w machine.Worker, p machine.Part), free func(), err error)) (*ngff.Image, error) {
 	spec := c.volume.Spec(c.of)
 	spec.Budget = max(c.pyramid, 1)

@@ -15,7 +15,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// A column is whole when the worker that began it writes it, even if another one was the last to add a tile, and both still work.
+// A column is whole when the worker that began it writes it, even if another one was the last to add a tile, and both
+// still work.
 func TestOneWorkerWritesWhatAnotherAdds(t *testing.T) {
 	in, _ := octtest.Made(t, []int{4, 8, 16}, []int{4, 8, 8}, nil, nil, func(i int) uint16 { return uint16(1 + i) })
 	for _, d := range []*gpu.Device{nil, octtest.Device(t, 16<<20)} {

@@ -52,8 +52,8 @@ func NoHostMemory(res *oct.Resources, need int64, what string) error {
 	return &shortage{fmt.Sprintf("%v (or --no-use_gpu)", res.TooLittle(need, "%s on the GPU", what)), true}
 }
 
-// Unjoined returns nil for an error for which a device that was coming does not join the CPU's work: memory is short, as a warning
-// says, and the CPU goes on alone. It returns an error of the driver, or of a context that has ended.
+// Unjoined returns nil for an error for which a device that was coming does not join the CPU's work: memory is short,
+// as a warning says, and the CPU goes on alone. It returns an error of the driver, or of a context that has ended.
 func Unjoined(ctx context.Context, res *oct.Resources, err error) error {
 	var call *gpu.Error
 	if ctx.Err() != nil || errors.As(err, &call) {

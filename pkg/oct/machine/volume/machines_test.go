@@ -204,7 +204,8 @@ func (f *full) Put(ctx context.Context, key string, parts ...[]byte) error {
 	return f.Writer.Put(ctx, key, parts...)
 }
 
-// What fails while planes are written is the memory's error, also where that is found later: a caller that waits for planes is told.
+// What fails while planes are written is the memory's error, also where that is found later: a caller that waits for
+// planes is told.
 func TestWriteFails(t *testing.T) {
 	im, _ := octtest.Made(t, []int{4, 8, 8}, []int{4, 8, 8}, nil, nil, func(i int) float32 { return float32(i) })
 	for _, onDevice := range []bool{false, true} {

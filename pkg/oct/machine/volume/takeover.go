@@ -8,11 +8,12 @@ import (
 	"strata/pkg/oct"
 )
 
-// TakeOver opens a memory on the device of res in place of one on the host that has begun a volume, and closes that. The
-// device goes on with the image: planes are those of the volume that are not written yet, and moved the same on the device,
-// where the zero [Plane] stays what it is. All other planes must have been given back.
+// TakeOver opens a memory on the device of res in place of one on the host that has begun a volume, and closes that.
+// The device goes on with the image: planes are those of the volume that are not written yet, and moved the same on the
+// device, where the zero [Plane] stays what it is. All other planes must have been given back.
 //
-// Host memory holds both at a time: what the device needs for that is page-locked. After an error the host's memory is as it was.
+// Host memory holds both at a time: what the device needs for that is page-locked. After an error the host's memory is
+// as it was.
 func TakeOver(ctx context.Context, from Memory, sources []*Source, res *oct.Resources, planes []Plane) (to Memory, moved []Plane, err error) {
 	h := from.(*host)
 	m, err := openDevice(ctx, sources, res)

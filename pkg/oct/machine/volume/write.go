@@ -38,7 +38,8 @@ type planeWriter struct {
 	err     error         // set before ended is closed
 }
 
-// newPlaneWriter creates the image, or goes on with one that the host has begun. That stays the host's until the writer starts.
+// newPlaneWriter creates the image, or goes on with one that the host has begun. That stays the host's until the writer
+// starts.
 func newPlaneWriter(d *device, c *Canvas, begun *ngff.PlaneWriter) (w *planeWriter, err error) {
 	w = &planeWriter{device: d, stored: [3]int(c.Image.Shape), image: begun}
 	create, makes := ngff.CreatePlanes, len(c.Levels) > 0 && !slices.Equal(c.Levels[0], c.Image.Shape)

@@ -1,5 +1,5 @@
-// Package motions describes how the registrations of a folder move slices: rotations, translations, what they add up to, and
-// which of them stand out.
+// Package motions describes how the registrations of a folder move slices: rotations, translations, what they add up
+// to, and which of them stand out.
 package motions
 
 import (
@@ -27,8 +27,8 @@ type Motion struct {
 // Length returns the length of the translation, px.
 func (m *Motion) Length() float64 { return math.Hypot(m.TX, m.TY) }
 
-// Read reads the motions of a folder of pairwise registrations, by slice, several at a time. Folders without transform and metrics are
-// left out, with a warning.
+// Read reads the motions of a folder of pairwise registrations, by slice, several at a time. Folders without transform
+// and metrics are left out, with a warning.
 func Read(ctx context.Context, folder *registration.Folder, workers int) (all []Motion, warnings []string, err error) {
 	ids := folder.IDs()
 	pairs, notes := make([]*registration.Pair, len(ids)), make([][]string, len(ids))

@@ -51,7 +51,8 @@ func read(t *testing.T, dir string) []Motion {
 	return all
 }
 
-// A slice that is turned, one that is moved far, one without registration, and a drift along x are found, each by its number.
+// A slice that is turned, one that is moved far, one without registration, and a drift along x are found, each by its
+// number.
 func TestAnalyze(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(3, 4))

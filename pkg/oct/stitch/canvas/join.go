@@ -11,8 +11,9 @@ import (
 	"strata/pkg/work"
 )
 
-// sharing is the work of an assembly on the host, which a device joins that is being taken into use. When it is there, the host
-// completes the columns that it has in memory, while the device makes all that are left. Tiles on columns of both are read twice.
+// sharing is the work of an assembly on the host, which a device joins that is being taken into use. When it is there,
+// the host completes the columns that it has in memory, while the device makes all that are left. Tiles on columns of
+// both are read twice.
 type sharing struct {
 	*Assembly
 	began time.Time
@@ -102,12 +103,19 @@ func (s *sharing) next() *pass {
 	return s.pass
 }
 
-// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device does not join for
-// which there is too little memory anyhow, with a warning, nor one that comes when the host is about to end.
+// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device
+// does not join for which there is too little memory anyhow, with a warning, nor one that comes when the host is about
+// to end.
 func (s *sharing) join(ctx context.Context, mem int64) (joined bool, err error) {
 	res, there := s.Res.WithDevice()
 	if !there {
 		s.coming = nil
+		return false, nil
+	}
+	s.mu.Lock()
+	left := s.forDevice()
+	s.mu.Unlock()
+	if left == 0 {
 		return false, nil
 	}
 	d, err := s.onDevice(res, mem)
@@ -151,27 +159,39 @@ func (s *sharing) onDevice(res oct.Resources, mem int64) (*Assembly, error) {
 	return d, d.makePlan()
 }
 
-// handOver stops the host from beginning anything, and returns what is left: now what is left of its pass, and later what passes are to
-// come. It returns nothing if the host would have ended before the device has done anything.
-func (s *sharing) handOver(d *Assembly) (now, later []share) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// forDevice returns how many tiles lie on what the host has not begun; 0 if it would have ended before the device has
+// done anything. s.mu must be held.
+func (s *sharing) forDevice() int {
 	left, done := s.tilesOf(s.left), s.done
-	p := s.pass
-	if p != nil {
+	if p := s.pass; p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		n, finished := p.untouched()
 		left, done = left+n, done+finished
 	}
-	if left == 0 || s.coming.Late(done, done+left, time.Since(s.began)) {
+	if s.coming.Late(done, done+left, time.Since(s.began)) {
+		return 0
+	}
+	return left
+}
+
+// handOver stops the host from beginning anything, and returns what is left, if anything is: now what is left of its
+// pass, and later what passes are to come.
+func (s *sharing) handOver(d *Assembly) (now, later []share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.forDevice()
+	if left == 0 {
 		return nil, nil
 	}
 	d.Res.Decided("%s: %d of %d tiles are left for the GPU", d.machine.What, left, s.all)
 	s.left = nil
+	p := s.pass
 	if p == nil {
 		return []share{s.whole()}, nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now = []share{{p.passBox, p.hand()}}
 	depth := s.Mosaic.Shape[0]
 	for _, box := range []passBox{{p.x0, p.x1, p.z1, depth}, {p.x1, s.across, 0, depth}} {

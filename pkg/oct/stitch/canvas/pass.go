@@ -157,7 +157,8 @@ func (p *pass) take() (k int, ok bool) {
 // skips reports whether a tile is only a device's. p.mu must be held.
 func (p *pass) skips(k int) bool { return p.handed && !p.own[k] }
 
-// untouched counts the tiles on columns that are neither in memory nor written, and those that are done with. p.mu must be held.
+// untouched counts the tiles on columns that are neither in memory nor written, and those that are done with. p.mu must
+// be held.
 func (p *pass) untouched() (n, finished int) {
 	lies := map[int]bool{}
 	p.each(p.x0, p.x1, func(c *fusion.Column) {
@@ -175,8 +176,8 @@ func (p *pass) untouched() (n, finished int) {
 	return len(lies), finished
 }
 
-// hand stops the pass from beginning columns. It returns those that are written, or will be: of the latter it still adds the tiles, which
-// are its own. p.mu must be held.
+// hand stops the pass from beginning columns. It returns those that are written, or will be: of the latter it still
+// adds the tiles, which are its own. p.mu must be held.
 func (p *pass) hand() (kept map[*fusion.Column]bool) {
 	kept = maps.Clone(p.written)
 	needed := map[int]bool{}
@@ -195,7 +196,8 @@ func (p *pass) hand() (kept map[*fusion.Column]bool) {
 	return kept
 }
 
-// tell gives an assembly that makes what is left what is known of the tiles, and reports the pass's own as done. p.mu must be held.
+// tell gives an assembly that makes what is left what is known of the tiles, and reports the pass's own as done. p.mu
+// must be held.
 func (p *pass) tell(d *Assembly) {
 	copy(d.shown, p.before)
 	busy := map[int]bool{}

@@ -73,8 +73,8 @@ type Difference struct {
 	Relative float64 `json:"relative_rms"` // RMS / standard deviation of the first image
 }
 
-// Agreement is Pearson's correlation in the region, in the overlaps of either image, and outside of them; nil where it is not
-// defined.
+// Agreement is Pearson's correlation in the region, in the overlaps of either image, and outside of them; nil where it
+// is not defined.
 type Agreement struct {
 	All   *float64 `json:"all"`
 	Seams *float64 `json:"at_seams"`
@@ -88,9 +88,9 @@ type Seams struct {
 	Share float64 `json:"share"` // of the compared pixels
 }
 
-// Run compares one plane of two images of the same voxel size, where they cover the same place by their translations, rounded
-// to pixels. Pixels that are 0 or not finite in one of the two do not count. It reads the plane in bands of rows, and fails for
-// images without a place in common.
+// Run compares one plane of two images of the same voxel size, where they cover the same place by their translations,
+// rounded to pixels. Pixels that are 0 or not finite in one of the two do not count. It reads the plane in bands of
+// rows, and fails for images without a place in common.
 func Run(ctx context.Context, first, second Image, opt Options, res oct.Resources) (*Report, error) {
 	p, err := open(first, second, opt)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// Displacement says how far the tiles of one image lie from those of another, less their common displacement, which moves the
-// image as a whole.
+// Displacement says how far the tiles of one image lie from those of another, less their common displacement, which
+// moves the image as a whole.
 type Displacement struct {
 	Tiles  int        `json:"tiles"`
 	Common [2]float64 `json:"common_px"` // mean (y, x)
@@ -22,7 +22,8 @@ type Displacement struct {
 	Fit    *Fit       `json:"fit,omitempty"`
 }
 
-// Fit is the linear map of tiles' places that fits the displacements best: second = A · first + t, A = scale · rotation · shear.
+// Fit is the linear map of tiles' places that fits the displacements best: second = A · first + t, A = scale · rotation
+// · shear.
 type Fit struct {
 	ScaleY   float64 `json:"scale_y"` // above 1: tiles lie farther apart in the second image
 	ScaleX   float64 `json:"scale_x"`

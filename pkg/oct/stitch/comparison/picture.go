@@ -169,8 +169,8 @@ func (r *Report) Summary() string {
 	return line
 }
 
-// WritePicture writes the comparison as PNG: both images and their difference, whole and around the seam where they differ
-// most.
+// WritePicture writes the comparison as PNG: both images and their difference, whole and around the seam where they
+// differ most.
 func (r *Report) WritePicture(w io.Writer) error {
 	img, err := r.picture.render()
 	if err != nil {

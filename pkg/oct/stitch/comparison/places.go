@@ -83,8 +83,8 @@ func (p *Places) seams() (out []seam) {
 	return out
 }
 
-// steps returns bands around lines that are step px apart, on a plane of a size, where nothing says where tiles lie: 25 px to both sides, as
-// linumpy looks for them, and no line within 30 px of the far edge.
+// steps returns bands around lines that are step px apart, on a plane of a size, where nothing says where tiles lie: 25
+// px to both sides, as linumpy looks for them, and no line within 30 px of the far edge.
 func steps(size [2]int, step int) (out []seam) {
 	const half, edge = 25, 30
 	for x := step; x < size[1]-edge; x += step {

@@ -13,8 +13,8 @@ type sums struct {
 
 func newSums(p *pair) *sums { return &sums{small: newSmall(p.size)} }
 
-// sharpness sums up gradients of one image: across the seams of tiles beside each other, down those of tiles below each other, and
-// their length in all seams and in the rest.
+// sharpness sums up gradients of one image: across the seams of tiles beside each other, down those of tiles below each
+// other, and their length in all seams and in the rest.
 type sharpness struct {
 	across, down, seam, rest     float64
 	acrossN, downN, seamN, restN int64

@@ -94,7 +94,8 @@ func TestRobustDropsWrongPairs(t *testing.T) {
 	}
 }
 
-// A link that nothing checks and that puts its tile where no other lies is not believed; one that does not is, but is told.
+// A link that nothing checks and that puts its tile where no other lies is not believed; one that does not is, but is
+// told.
 func TestLinksThatNothingChecks(t *testing.T) {
 	for _, far := range []float64{0.3, 30} {
 		links := []Link{{A: 4, B: 5, P: Diagonal(100), D: [2]float64{far, 0}}}

@@ -1,5 +1,5 @@
-// Package linum writes what linumpy's stitching leaves beside a slice: the matrix of steps between tiles, metrics, and the displacements of
-// pairs of tiles.
+// Package linum writes what linumpy's stitching leaves beside a slice: the matrix of steps between tiles, metrics, and
+// the displacements of pairs of tiles.
 package linum
 
 import (
@@ -17,8 +17,8 @@ import (
 	"strata/pkg/oct/stitch/affine"
 )
 
-// A TileMatrix maps the indices (i, j) of a tile to its place (y, x) in pixels, as linumpy has it: its columns are the steps to the next
-// tile down and to the right.
+// A TileMatrix maps the indices (i, j) of a tile to its place (y, x) in pixels, as linumpy has it: its columns are the
+// steps to the next tile down and to the right.
 type TileMatrix affine.Matrix
 
 // PerTile returns a matrix that acts on nominal positions as one that acts on the indices of tiles (y, x) pixels large.

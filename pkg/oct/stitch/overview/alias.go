@@ -20,9 +20,10 @@ const (
 	mostAliasReach = 4
 )
 
-// Alias reports whether tiles agree with themselves, displaced by the difference of a displacement that was found from the
-// expected one (both in px), as neighbours agree with them at the displacement that was found: what they show repeats itself at that
-// distance. neighbours are the pairs of tiles of each of the overviews, scatter is the standard deviation of their displacements in px.
+// Alias reports whether tiles agree with themselves, displaced by the difference of a displacement that was found from
+// the expected one (both in px), as neighbours agree with them at the displacement that was found: what they show
+// repeats itself at that distance. neighbours are the pairs of tiles of each of the overviews, scatter is the standard
+// deviation of their displacements in px.
 func Alias(all []*Overview, neighbours [][][2]int, found, expected [2]float64, scatter float64) bool {
 	period := [2]float64{found[0] - expected[0], found[1] - expected[1]}
 	reach, apart := all[0].around(scatter)
@@ -65,8 +66,8 @@ func (o *Overview) around(scatter float64) (reach int, apart float64) {
 	return reach, max(leastAlias*float64(min(o.Size[0]*o.Step[0], o.Size[1]*o.Step[1])), float64(3*reach*step))
 }
 
-// agreement returns the mean of the largest correlations of pairs of tiles within a reach, in pixels of the overview, of a
-// displacement in px, for some of the pairs.
+// agreement returns the mean of the largest correlations of pairs of tiles within a reach, in pixels of the overview,
+// of a displacement in px, for some of the pairs.
 func agreement(all []*Overview, pairs [][][2]int, d [2]float64, reach int) float64 {
 	sum, count := 0.0, 0.0
 	for k, o := range all {

@@ -1,5 +1,5 @@
-// Package reference estimates how far tiles lie apart by linumpy's rules: every pair of neighbours says one displacement, and all of them count alike.
-// Nothing tells right pairs from wrong ones, as package consensus does.
+// Package reference estimates how far tiles lie apart by linumpy's rules: every pair of neighbours says one
+// displacement, and all of them count alike. Nothing tells right pairs from wrong ones, as package consensus does.
 package reference
 
 import (
@@ -26,9 +26,9 @@ func Empty(plane []float32) bool {
 // steps is the number of steps to a pixel at which the highest peak is located.
 const steps = 20
 
-// Shift finds by how many pixels (y, x), up to half a plane, the content of b has to be moved to lie on that of a: the highest peak of their phase
-// correlation (see [filter.Phase.Register]), with the normalised cross-correlation of the pixels that both have there. a and b are planes of ny × nx
-// pixels. ok is false if one of them shows nothing.
+// Shift finds by how many pixels (y, x), up to half a plane, the content of b has to be moved to lie on that of a: the
+// highest peak of their phase correlation (see [filter.Phase.Register]), with the normalised cross-correlation of the
+// pixels that both have there. a and b are planes of ny × nx pixels. ok is false if one of them shows nothing.
 func Shift(p *filter.Phase, a, b []float32, ny, nx int) (d [2]float64, correlation float64, ok bool) {
 	if d[0], d[1], ok = p.Register(a, b, ny, nx, steps); !ok {
 		return d, 0, false
@@ -42,8 +42,9 @@ type Pair struct {
 	D    [2]float64
 }
 
-// Pool returns the displacements along the axes that fit all pairs best by least squares, the number of pairs of each axis, and the standard
-// deviation of the pairs from them in px, along y or x. The displacement along an axis without pairs is zero.
+// Pool returns the displacements along the axes that fit all pairs best by least squares, the number of pairs of each
+// axis, and the standard deviation of the pairs from them in px, along y or x. The displacement along an axis without
+// pairs is zero.
 func Pool(all []Pair) (mean consensus.Steps, count [2]int, spread float64) {
 	for _, p := range all {
 		count[p.Axis]++

@@ -46,9 +46,9 @@ func terms(tile [2]int, y, x int) (t [count]float64) {
 	return t
 }
 
-// Equations holds the normal equations of a least-squares fit of the shading. Where two tiles overlap, both show the same
-// tissue, so that the ratio of their projections is that of the shading at the two places, whatever the tissue looks like.
-// The fit minimises the squared errors of the logarithms of these ratios.
+// Equations holds the normal equations of a least-squares fit of the shading. Where two tiles overlap, both show the
+// same tissue, so that the ratio of their projections is that of the shading at the two places, whatever the tissue
+// looks like. The fit minimises the squared errors of the logarithms of these ratios.
 type Equations struct {
 	a [count][count]float64
 	b [count]float64
@@ -64,8 +64,8 @@ func (e *Equations) Add(o *Equations) {
 	}
 }
 
-// Ratio adds a sample: p and q are the projections of the same tissue at the pixels a and b of two tiles of the given size. It is
-// weighted by its squared brightness, so that the detector's floor does not count.
+// Ratio adds a sample: p and q are the projections of the same tissue at the pixels a and b of two tiles of the given
+// size. It is weighted by its squared brightness, so that the detector's floor does not count.
 func (e *Equations) Ratio(tile [2]int, p, q float64, a, b [2]int) {
 	if !(p > 0 && q > 0) || p-p != 0 || q-q != 0 {
 		return
@@ -87,7 +87,8 @@ func (e *Equations) Ratio(tile [2]int, p, q float64, a, b [2]int) {
 	}
 }
 
-// Fit returns the shading of tiles of the given size, times a pattern that all tiles share unless it is nil; nil if there is neither.
+// Fit returns the shading of tiles of the given size, times a pattern that all tiles share unless it is nil; nil if
+// there is neither.
 func (e *Equations) Fit(tile [2]int, pattern []float32) *Shading {
 	c, ok := e.solve()
 	if !ok && pattern == nil {

@@ -5,7 +5,8 @@ import "bytes"
 const (
 	blockMax = 128 << 10 // most bytes that a block decodes to (RFC 8878, 3.1.1.2.4)
 
-	// fourStreams is the number of literals from which they are written in four streams, which decoders read at the same time.
+	// fourStreams is the number of literals from which they are written in four streams, which decoders read at the
+	// same time.
 	fourStreams = 256
 )
 
@@ -144,8 +145,8 @@ func appendRawLiterals(dst, lits []byte) []byte {
 	return append(appendLiteralsHeader(dst, literalsRaw, len(lits), 0), lits...)
 }
 
-// appendLiteralsHeader appends the header of a literals section of size literals, whose encoded form has coded bytes if there is one.
-// Its length does not depend on that.
+// appendLiteralsHeader appends the header of a literals section of size literals, whose encoded form has coded bytes if
+// there is one. Its length does not depend on that.
 func appendLiteralsHeader(dst []byte, kind, size, coded int) []byte {
 	if kind < literalsCompressed {
 		switch {

@@ -2,8 +2,9 @@ package enzstd
 
 import "strata/pkg/zarr/codec/internal/match"
 
-// findDouble looks at two candidates for each position: one by 8 bytes, which makes long matches, and one by fewer. Positions from i
-// to end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+// findDouble looks at two candidates for each position: one by 8 bytes, which makes long matches, and one by fewer.
+// Positions from i to end are looked at; the literals behind the last match begin at anchor before and at the returned
+// position after.
 func (e *Encoder) findDouble(src []byte, anchor, i, end int) int {
 	p := &e.params
 	long, short, base := e.table[:1<<p.log], e.short[:1<<p.shortLog], e.base

@@ -1,11 +1,13 @@
 // Package enzstd encodes Zstandard frames (RFC 8878).
 //
-// Levels mean what they mean to libzstd: at levels 1 to 9 a frame is at most 6 % larger than libzstd's, on the kinds of data that the
-// tests list. Negative levels leave literals uncoded, 0 is 3, and those above 9 are 9. docs/zstd-levels.md has sizes and times.
+// Levels mean what they mean to libzstd: at levels 1 to 9 a frame is at most 6 % larger than libzstd's, on the kinds of
+// data that the tests list. Negative levels leave literals uncoded, 0 is 3, and those above 9 are 9.
+// docs/zstd-levels.md has sizes and times.
 //
-// A frame consists of blocks of up to 128 KiB. Of each, a finder makes sequences, each some literals and a match with earlier bytes; then
-// literals are written in a Huffman code and sequences in FSE codes. There is a finder for each group of levels, as in libzstd: findFast (1
-// and 2), findDouble (3 and 4) and findLazy (5 to 9). Two more are for images:
+// A frame consists of blocks of up to 128 KiB. Of each, a finder makes sequences, each some literals and a match with
+// earlier bytes; then literals are written in a Huffman code and sequences in FSE codes. There is a finder for each
+// group of levels, as in libzstd: findFast (1 and 2), findDouble (3 and 4) and findLazy (5 to 9). Two more are for
+// images:
 //
 //   - findWords is for quantized measurements in a wider type, such as 12 bits in float32, of which whole words repeat.
 //   - findSparse is for noise, in which nothing repeats; its literals are all there is to code.
@@ -80,7 +82,8 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 	return dst
 }
 
-// appendBlocks appends the blocks of src from at to end, the last of a frame where src ends. With sum, they count in e.sum.
+// appendBlocks appends the blocks of src from at to end, the last of a frame where src ends. With sum, they count in
+// e.sum.
 func (e *Encoder) appendBlocks(trend *Trend, dst, src []byte, at, end int, sum bool) []byte {
 	for {
 		next := min(at+blockMax, end)
@@ -96,7 +99,8 @@ func (e *Encoder) appendBlocks(trend *Trend, dst, src []byte, at, end int, sum b
 	}
 }
 
-// setWindow writes the window of a frame of several blocks: decoders need not remember more than the distance of the farthest match.
+// setWindow writes the window of a frame of several blocks: decoders need not remember more than the distance of the
+// farthest match.
 func setWindow(frame []byte, farthest int) {
 	frame[len(magic)+1] = byte(max(bits.Len(uint(max(farthest, 1)-1)), 17)-10) << 3
 }

@@ -200,7 +200,8 @@ func TestStatesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestPositionsStartOver: tables hold positions of 31 bits. What is behind them starts over, also in the middle of a frame.
+// TestPositionsStartOver: tables hold positions of 31 bits. What is behind them starts over, also in the middle of a
+// frame.
 func TestPositionsStartOver(t *testing.T) {
 	r := newReader(t)
 	for _, level := range []int{1, 3, 5, 9} {
@@ -261,7 +262,8 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// TestLongCodes: where the best codes are longer than the format allows, those of the greatest length are chosen so that little is lost.
+// TestLongCodes: where the best codes are longer than the format allows, those of the greatest length are chosen so
+// that little is lost.
 func TestLongCodes(t *testing.T) {
 	var counts [256]uint32
 	entropy := 0.0

@@ -2,8 +2,9 @@ package enzstd
 
 import "strata/pkg/zarr/codec/internal/match"
 
-// findFast looks at one candidate for each position, and at fewer positions the longer it has found nothing. Positions from i to
-// end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+// findFast looks at one candidate for each position, and at fewer positions the longer it has found nothing. Positions
+// from i to end are looked at; the literals behind the last match begin at anchor before and at the returned position
+// after.
 func (e *Encoder) findFast(src []byte, anchor, i, end int) int {
 	p := &e.params
 	table, log, bytes, base := e.table[:1<<p.log], p.log, p.minMatch, e.base

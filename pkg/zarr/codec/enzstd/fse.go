@@ -1,8 +1,8 @@
 package enzstd
 
-// An fseTable encodes the symbols of one kind by their frequencies (RFC 8878, 4.1). The encoder's state is a number from 1<<log to
-// 2<<log - 1. A symbol writes the lowest bits of the state, as many as bring it into the symbol's range, and turns the rest into
-// the next state.
+// An fseTable encodes the symbols of one kind by their frequencies (RFC 8878, 4.1). The encoder's state is a number
+// from 1<<log to 2<<log - 1. A symbol writes the lowest bits of the state, as many as bring it into the symbol's range,
+// and turns the rest into the next state.
 type fseTable struct {
 	log     uint
 	norm    [maxSymbols]int16 // slots of each symbol; -1 is one slot at the end of the table
@@ -84,8 +84,8 @@ func (t *fseTable) encode(w *bitWriter, state uint32, s uint8) uint32 {
 	return uint32(t.states[int32(state>>bits)+m.deltaState])
 }
 
-// normalize sets t.norm from the frequencies of symbols, of which at least two are not 0 and total is the sum. It distributes the
-// 1<<t.log slots so that the symbols take as few bits as they can.
+// normalize sets t.norm from the frequencies of symbols, of which at least two are not 0 and total is the sum. It
+// distributes the 1<<t.log slots so that the symbols take as few bits as they can.
 func (t *fseTable) normalize(counts []uint32, total uint32) {
 	size := 1 << t.log
 	rest := size

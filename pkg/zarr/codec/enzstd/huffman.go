@@ -49,8 +49,8 @@ func sum(counts *[256]uint32, c *[4][256]uint32) {
 	}
 }
 
-// frequencies counts the bytes of src, or estimates how often they occur where all of them do: so it is with noise, in which a quarter
-// of many shows as much as all.
+// frequencies counts the bytes of src, or estimates how often they occur where all of them do: so it is with noise, in
+// which a quarter of many shows as much as all.
 func frequencies(counts *[256]uint32, src []byte) {
 	const least, piece, absent = 32 << 10, 512, 4
 	if len(src) < least {
@@ -126,8 +126,8 @@ func (t *huffTable) build(counts *[256]uint32) {
 	t.assign()
 }
 
-// limit shortens codes that are longer than huffMaxBits and lengthens others in return. Leaves become more frequent from the first to the
-// last, and their codes shorter, before and after.
+// limit shortens codes that are longer than huffMaxBits and lengthens others in return. Leaves become more frequent
+// from the first to the last, and their codes shorter, before and after.
 func limit(leaves []huffNode) {
 	if leaves[0].depth <= huffMaxBits {
 		return

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/zarr/codec/internal/match"
 )
 
-// Positions are kept in rows of 16, the newest instead of the oldest, with a tag of each: 8 more bits of the hash, of which all 16
-// are compared at once.
+// Positions are kept in rows of 16, the newest instead of the oldest, with a tag of each: 8 more bits of the hash, of
+// which all 16 are compared at once.
 const (
 	rowLog  = 4
 	rowSize = 1 << rowLog
@@ -46,7 +46,8 @@ func (e *Encoder) insert(src []byte, i, end int) {
 	}
 }
 
-// longest returns the longest match of more than 3 bytes at i, the nearest of them, and adds i; all before i have been added.
+// longest returns the longest match of more than 3 bytes at i, the nearest of them, and adds i; all before i have been
+// added.
 func (e *Encoder) longest(src []byte, i, low, end int) (n, distance int) {
 	h := hash(match.Load64(src, i), e.params.minMatch, e.params.log-rowLog+8)
 	places, tags, newest := e.row(h)
@@ -88,8 +89,9 @@ func equalBytes(v uint64, b uint8) uint32 {
 	return uint32(v >> 7 * 0x0102040810204080 >> 56)
 }
 
-// findLazy compares several candidates for each position, and looks p.depth positions further for a better match. Positions from i
-// to end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+// findLazy compares several candidates for each position, and looks p.depth positions further for a better match.
+// Positions from i to end are looked at; the literals behind the last match begin at anchor before and at the returned
+// position after.
 func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 	p := &e.params
 	low := max(0, end-p.window)

@@ -13,9 +13,9 @@ import (
 // SegmentLength is the length of segments that costs next to nothing in size.
 const SegmentLength = 4 << 20
 
-// A Frame is a frame whose blocks are encoded in segments, in any order and at the same time: each begins with new codes, and with
-// distances that no decoder is expected to remember, but its matches reach back into the segments before it. What the segments are, and
-// thus the bytes, depends on the fields alone.
+// A Frame is a frame whose blocks are encoded in segments, in any order and at the same time: each begins with new
+// codes, and with distances that no decoder is expected to remember, but its matches reach back into the segments
+// before it. What the segments are, and thus the bytes, depends on the fields alone.
 //
 // AppendHeader, all segments in order and AppendEnd make the frame. Encoder.Encode makes a slightly smaller one, alone.
 type Frame struct {
@@ -53,7 +53,8 @@ func (f *Frame) AppendHeader(dst []byte) []byte {
 	return appendFrameHeader(dst, len(f.Src), f.Checksum)
 }
 
-// AppendSegment appends segment i. It may be called for several segments at the same time, each time with another encoder.
+// AppendSegment appends segment i. It may be called for several segments at the same time, each time with another
+// encoder.
 func (f *Frame) AppendSegment(e *Encoder, dst []byte, i int) []byte {
 	from, to := f.segment(i)
 	e.begin(len(f.Src), f.Level)
@@ -74,7 +75,8 @@ func (f *Frame) AppendSegment(e *Encoder, dst []byte, i int) []byte {
 	}
 }
 
-// Sum adds the content of segment i to the checksum, if there is one. It is called for one segment after the other, in order.
+// Sum adds the content of segment i to the checksum, if there is one. It is called for one segment after the other, in
+// order.
 func (f *Frame) Sum(i int) {
 	if f.Checksum {
 		from, to := f.segment(i)

@@ -10,7 +10,8 @@ import (
 	"strata/tests/race"
 )
 
-// encode encodes the segments in the given order, each in no more memory than its bound, with the encoder that pick returns.
+// encode encodes the segments in the given order, each in no more memory than its bound, with the encoder that pick
+// returns.
 func (f *Frame) encode(t testing.TB, order []int, pick func(i int) *Encoder) []byte {
 	out := f.AppendHeader(nil)
 	parts := make([][]byte, f.Segments())

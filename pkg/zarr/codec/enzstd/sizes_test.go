@@ -50,7 +50,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSegmentSizes: a frame in segments takes at most 1 % more than one that is encoded as a whole, at 12 MiB of each kind of data.
+// TestSegmentSizes: a frame in segments takes at most 1 % more than one that is encoded as a whole, at 12 MiB of each
+// kind of data.
 func TestSegmentSizes(t *testing.T) {
 	race.Leave(t)
 	if testing.Short() {

@@ -2,8 +2,9 @@ package enzstd
 
 import "encoding/binary"
 
-// A stateWriter writes coded sequences from the last to the first: of each the new states of the three tables, but of the last, whose
-// codes the states begin with, then the bits of its lengths and of its offset. states_amd64.s knows its fields.
+// A stateWriter writes coded sequences from the last to the first: of each the new states of the three tables, but of
+// the last, whose codes the states begin with, then the bits of its lengths and of its offset. states_amd64.s knows its
+// fields.
 type stateWriter struct {
 	seqs   []sequence // left to be written
 	dst    []byte

@@ -100,7 +100,8 @@ func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	return best.anchor, best.i
 }
 
-// An attempt is the beginning of a block encoded in one way. Its sequences and literals are parts of Encoder.seqs and Encoder.lits.
+// An attempt is the beginning of a block encoded in one way. Its sequences and literals are parts of Encoder.seqs and
+// Encoder.lits.
 type attempt struct {
 	how           manner
 	size          int // in thousandths of that without matches
@@ -139,8 +140,8 @@ func (m manner) size() int {
 	return 4
 }
 
-// coded returns the size of all slices together when bytes are coded by their frequencies, in 256ths of a bit. In a Huffman code none takes
-// less than one bit.
+// coded returns the size of all slices together when bytes are coded by their frequencies, in 256ths of a bit. In a
+// Huffman code none takes less than one bit.
 func coded(slices ...[]byte) int {
 	var (
 		c      [4][256]uint32
@@ -165,7 +166,8 @@ func coded(slices ...[]byte) int {
 	return int(size)
 }
 
-// estimate returns the size of the sequences and literals since the beginning of a, and of the literals rest, in thousandths of all.
+// estimate returns the size of the sequences and literals since the beginning of a, and of the literals rest, in
+// thousandths of all.
 func (e *Encoder) estimate(all int, rest []byte, a attempt) int {
 	if all == 0 {
 		return 0

@@ -2,9 +2,10 @@ package enzstd
 
 import "strata/pkg/zarr/codec/internal/match"
 
-// Measurements that are quantized and then stored in a wider type, such as 12 bits in float32, repeat whole words of 4 or 8 bytes,
-// hardly ever two in a row, and nothing else. Then only the last occurrence of each word has to be known. Looking for that alone is
-// faster than a search at each byte, and makes smaller files, because short matches are worth their while when they are near.
+// Measurements that are quantized and then stored in a wider type, such as 12 bits in float32, repeat whole words of 4
+// or 8 bytes, hardly ever two in a row, and nothing else. Then only the last occurrence of each word has to be known.
+// Looking for that alone is faster than a search at each byte, and makes smaller files, because short matches are worth
+// their while when they are near.
 
 const wordsLog = 15 // of entries
 

@@ -5,8 +5,9 @@ import "hash/adler32"
 // adlerMod is the largest prime below 2¹⁶ (RFC 1950, section 9).
 const adlerMod = 65521
 
-// adler returns the Adler-32 of p: a is 1 plus the sum of the bytes, b the sum of all values that a takes, both modulo adlerMod. The
-// standard library's loop takes about as long as decoding does, so there is a faster one where the processor has AVX2.
+// adler returns the Adler-32 of p: a is 1 plus the sum of the bytes, b the sum of all values that a takes, both modulo
+// adlerMod. The standard library's loop takes about as long as decoding does, so there is a faster one where the
+// processor has AVX2.
 func adler(p []byte) uint32 {
 	if !haveAVX2 {
 		return adler32.Checksum(p)

@@ -14,8 +14,8 @@ import (
 	"strata/tests/corpus"
 )
 
-// TestCorpus decodes every file of the conformance corpus that the standard library reads as gzip or zlib, and refuses the others that
-// look like it.
+// TestCorpus decodes every file of the conformance corpus that the standard library reads as gzip or zlib, and refuses
+// the others that look like it.
 func TestCorpus(t *testing.T) {
 	const limit = 1 << 18
 	read := func(r io.Reader, err error) ([]byte, bool) {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Room that one turn of the fast loop may need: two refills of 8 bytes of src; in dst three literals, one match, and what the match's
-// last wide copy writes too much.
+// Room that one turn of the fast loop may need: two refills of 8 bytes of src; in dst three literals, one match, and
+// what the match's last wide copy writes too much.
 const (
 	fastIn  = 16
 	fastOut = 3 + 258 + 16
@@ -15,8 +15,8 @@ const (
 // fastPiece is the number of bytes that the fast loop decodes between two checks of the context.
 const fastPiece = 4 << 20
 
-// Distances below 8 repeat a pattern: periodMask keeps it, periodFill multiplies it into all 8 bytes, and 8 bytes stored advance by
-// periodStep, a multiple of the distance.
+// Distances below 8 repeat a pattern: periodMask keeps it, periodFill multiplies it into all 8 bytes, and 8 bytes
+// stored advance by periodStep, a multiple of the distance.
 var (
 	periodMask = [8]uint64{0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff}
 	periodFill = [8]uint64{0, 0x0101010101010101, 0x0001000100010001, 0x0001000001000001, 0x0000000100000001, 0x0000010000000001,
@@ -30,11 +30,12 @@ func store64(p unsafe.Pointer, v uint64) { binary.LittleEndian.PutUint64((*[8]by
 
 func copy16(dst, src unsafe.Pointer) { *(*[16]byte)(dst) = *(*[16]byte)(src) }
 
-// fast decodes symbols as long as fastIn bytes of input and fastOut bytes of room are left, up to fastPiece bytes; done reports the
-// end of the block.
+// fast decodes symbols as long as fastIn bytes of input and fastOut bytes of room are left, up to fastPiece bytes; done
+// reports the end of the block.
 //
-// Pointer arithmetic replaces bounds checks: at the head of the loop in+fastIn ≤ len(src) and out+fastOut ≤ len(dst), and no more
-// than that is read or written per turn; matches read from dst[start:out] only, apart from up to 15 bytes before out+fastOut.
+// Pointer arithmetic replaces bounds checks: at the head of the loop in+fastIn ≤ len(src) and out+fastOut ≤ len(dst),
+// and no more than that is read or written per turn; matches read from dst[start:out] only, apart from up to 15 bytes
+// before out+fastOut.
 func (d *decoder) fast(t *tables) (done bool, err error) {
 	lastIn, lastOut := len(d.src)-fastIn, len(d.dst)-fastOut
 	if d.in > lastIn || d.out > lastOut {
@@ -45,8 +46,8 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 	in, out, start := d.in, d.out, d.start
 	buf, count := d.buf, d.count
 
-	// Refill without a branch: all 64 bits of buf are right then. The whole bytes among them are counted, what is left is or-ed again
-	// by the next refill.
+	// Refill without a branch: all 64 bits of buf are right then. The whole bytes among them are counted, what is left
+	// is or-ed again by the next refill.
 	buf |= load64(unsafe.Add(src, in)) << (count & 63)
 	in += int((63 - count) >> 3)
 	count |= 56

@@ -16,8 +16,9 @@ const (
 	flagReserved = 0xe0
 )
 
-// Gzip decodes one or several gzip members (RFC 1952) that fill src, but for zero padding behind them, and returns the number of bytes
-// written to dst. It verifies CRC-32 and length of every member. Anything else after a member is an error. With an error, including that of ctx, n is the number of bytes decoded before.
+// Gzip decodes one or several gzip members (RFC 1952) that fill src, but for zero padding behind them, and returns the
+// number of bytes written to dst. It verifies CRC-32 and length of every member. Anything else after a member is an
+// error. With an error, including that of ctx, n is the number of bytes decoded before.
 func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()

@@ -69,7 +69,8 @@ func (w *bitWriter) bytes(b ...byte) *bitWriter {
 	return w
 }
 
-// dynamic begins a final dynamic block whose code lengths are written with a code of 4 bits for each of the lengths 0 … 15.
+// dynamic begins a final dynamic block whose code lengths are written with a code of 4 bits for each of the lengths 0 …
+// 15.
 func (w *bitWriter) dynamic(lit, dist []int) *bitWriter {
 	w.block(2).bits(len(lit)-257, 5).bits(len(dist)-1, 5).bits(15, 4)
 	for _, s := range lenOrder {
@@ -108,7 +109,8 @@ func (c handMadeCase) stream() []byte {
 	return w.b
 }
 
-// inside returns the stream behind a block of 600 bytes and before one of 300, or before junk, so that the fast loop comes upon it.
+// inside returns the stream behind a block of 600 bytes and before one of 300, or before junk, so that the fast loop
+// comes upon it.
 func (c handMadeCase) inside() (s []byte, data string) {
 	w := bitWriter{notLast: true}
 	w.block(1)

@@ -1,17 +1,17 @@
-// Package inflate decodes DEFLATE (RFC 1951), bare or in its zlib (RFC 1950) and gzip (RFC 1952) wrappers, from one byte slice into
-// another whose size the caller knows.
+// Package inflate decodes DEFLATE (RFC 1951), bare or in its zlib (RFC 1950) and gzip (RFC 1952) wrappers, from one
+// byte slice into another whose size the caller knows.
 //
-// A chunk of an array is at hand as a whole and decodes to a known number of bytes. That saves what a streaming reader has to do: no
-// window beside the output, no suspension between any two bits, no copies. The decoder keeps its bits in one 64-bit word that is
-// topped up without a branch, finds most matches, length and distance, in a single table entry, and copies them 8 and 16 bytes at
-// a time.
+// A chunk of an array is at hand as a whole and decodes to a known number of bytes. That saves what a streaming reader
+// has to do: no window beside the output, no suspension between any two bits, no copies. The decoder keeps its bits in
+// one 64-bit word that is topped up without a branch, finds most matches, length and distance, in a single table entry,
+// and copies them 8 and 16 bytes at a time.
 //
 //	n, err := inflate.Gzip(ctx, chunk, stored)
 //
-// The functions never write beyond len(dst), and allocate nothing unless they fail, apart from the tables (16 KB per goroutine at
-// work), which are kept in a pool. They are safe for concurrent use. They are as strict as zlib: code lengths that make no complete
-// prefix code, distances that reach back before the first byte, and symbols without a meaning are errors, and so is anything after
-// the end of the data.
+// The functions never write beyond len(dst), and allocate nothing unless they fail, apart from the tables (16 KB per
+// goroutine at work), which are kept in a pool. They are safe for concurrent use. They are as strict as zlib: code
+// lengths that make no complete prefix code, distances that reach back before the first byte, and symbols without a
+// meaning are errors, and so is anything after the end of the data.
 package inflate
 
 import (

@@ -178,7 +178,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// compare decodes s here and with compress/flate into at most limit bytes; both must accept the same streams and give the same bytes.
+// compare decodes s here and with compress/flate into at most limit bytes; both must accept the same streams and give
+// the same bytes.
 func compare(t testing.TB, s []byte, limit int) {
 	t.Helper()
 	in := bytes.NewReader(s)

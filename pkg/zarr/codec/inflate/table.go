@@ -4,14 +4,15 @@ import "math/bits"
 
 // Huffman decoding tables.
 //
-// A code word is looked up by the next bits of the stream, first bit lowest. The primary table is indexed by the next litBits or
-// distBits bits; a longer code word leads to a subtable, indexed by the bits after those. Every entry is self-contained, so that one
-// load says everything about a symbol:
+// A code word is looked up by the next bits of the stream, first bit lowest. The primary table is indexed by the next
+// litBits or distBits bits; a longer code word leads to a subtable, indexed by the bits after those. Every entry is
+// self-contained, so that one load says everything about a symbol:
 //
 //	bits 0…5    bits to drop from the stream: the code word, and with it the extra bits of a length or distance
 //	bit  7      match: length and distance in one entry
 //	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
-//	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block, none of them a code without meaning
+//	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block,
+//	            neither a code without meaning
 //	bit  15     literal
 //	bits 16…31  literal: the byte; length: the base; link: index of the subtable;
 //	            distance: the symbol in bits 24…28; match: that, and length-3 in bits 16…23
@@ -36,9 +37,9 @@ const (
 	entryWordMask = 63 // mask after that shift: what a shift count keeps anyway; bits 12 and 13 are 0 where it is used
 )
 
-// A complete code with a subtable of 2^k entries needs at least k+1 code words in it, and codes with fewer words are only allowed
-// where they need no subtable. So all subtables together take at most symbols/(k+1)·2^k entries with the largest k there is:
-// 288/5·16 behind 11 primary bits, 32/7·64 behind 9.
+// A complete code with a subtable of 2^k entries needs at least k+1 code words in it, and codes with fewer words are
+// only allowed where they need no subtable. So all subtables together take at most symbols/(k+1)·2^k entries with the
+// largest k there is: 288/5·16 behind 11 primary bits, 32/7·64 behind 9.
 const (
 	litEntries  = 1<<litBits + 288/5*16 + 16
 	distEntries = 1<<distBits + 32/7*64 + 64
@@ -94,9 +95,10 @@ func lenSymbolTable() (t [19]uint32) {
 	return t
 }
 
-// build fills table for the code in which symbol i has a code word of lens[i] bits (0: none), by the canonical order of RFC 1951,
-// 3.2.2. It returns false if the lengths make no prefix code, or one that leaves bit patterns over, apart from the exceptions that
-// zlib makes for short: no code word at all, and a single one of 1 bit. The code words go to words, first bit lowest.
+// build fills table for the code in which symbol i has a code word of lens[i] bits (0: none), by the canonical order of
+// RFC 1951, 3.2.2. It returns false if the lengths make no prefix code, or one that leaves bit patterns over, apart
+// from the exceptions that zlib makes for short: no code word at all, and a single one of 1 bit. The code words go to
+// words, first bit lowest.
 func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bool, words *[288]uint16) bool {
 	var count [maxCodeLen + 1]int
 	for _, l := range lens {
@@ -187,9 +189,10 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 	return true
 }
 
-// joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and the code word
-// of the distance fit into the index together. In image data most of them do, and a match takes one step of the chain load, shift, mask
-// instead of two. lens and words are those that the literal and length code was built from and with.
+// joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and
+// the code word of the distance fit into the index together. In image data most of them do, and a match takes one step
+// of the chain load, shift, mask instead of two. lens and words are those that the literal and length code was built
+// from and with.
 func (t *tables) joinMatches(lens []uint8, words *[288]uint16) {
 	for s := 257; s < min(len(lens), 286); s++ {
 		word, extra := uint32(lens[s]), litSymbols[s]&entryBits

@@ -175,7 +175,8 @@ func TestZlib(t *testing.T) {
 	}
 }
 
-// FuzzWrappers looks for crashes and writes out of bounds, and that what is accepted is what compress/gzip and compress/zlib read.
+// FuzzWrappers looks for crashes and writes out of bounds, and that what is accepted is what compress/gzip and
+// compress/zlib read.
 func FuzzWrappers(f *testing.F) {
 	f.Add(gzipped(f, sample("text", 300), fullHeader))
 	f.Add(withHCRC(gzipped(f, sample("text", 300), gzip.Header{}), 10))
@@ -200,7 +201,8 @@ func FuzzWrappers(f *testing.F) {
 	})
 }
 
-// Bytes behind the stream do not matter; a stream that has more than dst holds is refused, since its checksum would go unseen.
+// Bytes behind the stream do not matter; a stream that has more than dst holds is refused, since its checksum would go
+// unseen.
 func TestZlibPrefix(t *testing.T) {
 	for _, kind := range []string{"zeros", "random", "float32"} {
 		data := sample(kind, 70_000)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Zlib decodes a zlib stream (RFC 1950) that fills src, but for zero padding behind it, verifies its Adler-32 and returns the number of bytes
-// written to dst. It refuses streams that need a preset dictionary. With an error, including that of ctx, n
-// is the number of bytes decoded before.
+// Zlib decodes a zlib stream (RFC 1950) that fills src, but for zero padding behind it, verifies its Adler-32 and
+// returns the number of bytes written to dst. It refuses streams that need a preset dictionary. With an error,
+// including that of ctx, n is the number of bytes decoded before.
 func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()

@@ -6,9 +6,9 @@ import "golang.org/x/sys/cpu"
 
 var haveAVX2 = cpu.X86.HasAVX2
 
-// The kernels in avx2_amd64.s move n elements; rows (of shuffled bytes or bits) begin stride bytes apart, elements lie side by side.
-// The byte kernels need n to be a multiple of 32. The bit kernels see one byte of every element: nb is the bytes in each of the
-// 8 bit rows, a multiple of 32, and 8·nb the bytes on the other side.
+// The kernels in avx2_amd64.s move n elements; rows (of shuffled bytes or bits) begin stride bytes apart, elements lie
+// side by side. The byte kernels need n to be a multiple of 32. The bit kernels see one byte of every element: nb is
+// the bytes in each of the 8 bit rows, a multiple of 32, and 8·nb the bytes on the other side.
 
 //go:noescape
 func shuffle2(dst, src *byte, stride, n int)
@@ -82,16 +82,17 @@ func unshuffleAVX2(dst, src []byte, ts, n, stride int) int {
 	return m
 }
 
-// pieceBytes bounds the byte-shuffled piece between the two steps of the bit shuffle. It stays in the L1 cache together with its
-// source and destination, and is cheap to clear on the stack. The bit rows of a block are often a power of two apart and then fall
-// into the same cache set; a piece of one byte plane reads 8 of them to the end of several lines before it turns to the next plane.
+// pieceBytes bounds the byte-shuffled piece between the two steps of the bit shuffle. It stays in the L1 cache together
+// with its source and destination, and is cheap to clear on the stack. The bit rows of a block are often a power of two
+// apart and then fall into the same cache set; a piece of one byte plane reads 8 of them to the end of several lines
+// before it turns to the next plane.
 const pieceBytes = 8192
 
 // bitPiece returns the number of elements per piece, a multiple of 256, or 0 when not even 256 fit.
 func bitPiece(ts int) int { return pieceBytes / ts &^ 255 }
 
-// bitShuffleAVX2 does the first elements of n and returns how many. A byte shuffle separates the bytes, then each byte plane is
-// turned into 8 bit rows.
+// bitShuffleAVX2 does the first elements of n and returns how many. A byte shuffle separates the bytes, then each byte
+// plane is turned into 8 bit rows.
 func bitShuffleAVX2(dst, src []byte, ts, n int) int {
 	m, nb := n&^255, n/8
 	if m == 0 || bitPiece(ts) == 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// cBlosc holds CRC-32s of blocks as c-blosc 1.21.7 filtered them: the LZ4 streams of the last block of a frame were decompressed, with
-// no other decoder than LZ4's own. The block's content is the formula in the test.
+// cBlosc holds CRC-32s of blocks as c-blosc 1.21.7 filtered them: the LZ4 streams of the last block of a frame were
+// decompressed, with no other decoder than LZ4's own. The block's content is the formula in the test.
 var cBlosc = []struct {
 	typesize, size int
 	bit            bool

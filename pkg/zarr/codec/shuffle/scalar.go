@@ -2,8 +2,8 @@ package shuffle
 
 import "encoding/binary"
 
-// The scalar loops work on elements first … n-1 of n; the assembly has done the ones before. src and dst hold n·ts bytes or more. Rows of
-// shuffled bytes begin stride bytes apart.
+// The scalar loops work on elements first … n-1 of n; the assembly has done the ones before. src and dst hold n·ts
+// bytes or more. Rows of shuffled bytes begin stride bytes apart.
 
 func shuffleScalar(dst, src []byte, ts, n, stride, first int) {
 	switch ts {
@@ -63,8 +63,8 @@ func unshuffleScalar(dst, src []byte, ts, n, stride, first int) {
 	}
 }
 
-// transpose8 transposes the 8×8 bits of x: bit c of byte r becomes bit r of byte c. It is its own inverse. Each step swaps the
-// off-diagonal blocks of twice the size of the step before (Warren, Hacker's Delight, section 7-3).
+// transpose8 transposes the 8×8 bits of x: bit c of byte r becomes bit r of byte c. It is its own inverse. Each step
+// swaps the off-diagonal blocks of twice the size of the step before (Warren, Hacker's Delight, section 7-3).
 func transpose8(x uint64) uint64 {
 	t := (x ^ x>>7) & 0x00AA00AA00AA00AA
 	x ^= t ^ t<<7

@@ -2,8 +2,8 @@
 //
 //	n, err := unxz.XZ(ctx, tile, stored)
 //
-// The LZMA decoder is that of github.com/ulikunitz/xz. The container is read here because that library takes as much memory as a header
-// claims for its dictionary; here a dictionary is never larger than the output.
+// The LZMA decoder is that of github.com/ulikunitz/xz. The container is read here because that library takes as much
+// memory as a header claims for its dictionary; here a dictionary is never larger than the output.
 package unxz
 
 import (
@@ -61,7 +61,8 @@ func (x *reader) take(n int) ([]byte, error) {
 	return x.src[x.at-n : x.at], nil
 }
 
-// XZ decodes the .xz streams of src (version 1.2.1 of the format), one after the other, to dst and returns the number of bytes.
+// XZ decodes the .xz streams of src (version 1.2.1 of the format), one after the other, to dst and returns the number
+// of bytes.
 func XZ(ctx context.Context, dst, src []byte) (n int, err error) {
 	x := &reader{ctx: ctx, src: src}
 	for {

@@ -1,11 +1,13 @@
 // Package unzstd decodes Zstandard frames (RFC 8878) from one byte slice into another whose size the caller knows.
 //
-// It decodes images faster than libzstd: sequences and Huffman coded literals each wait for one load and a few operations a step, in loops
-// that are written in assembly for BMI2 (amd64) and, in the same way, in Go. In shuffled data, whole byte planes are constant, or nearly,
-// and decode to a few very long matches that repeat a single byte; these are copied in large pieces. Literals that stand alone are written
-// straight to their place. docs/zstd-levels.md has speeds beside libzstd's; go run ./lab/zstdlevels -decode 3 measures them.
+// It decodes images faster than libzstd: sequences and Huffman coded literals each wait for one load and a few
+// operations a step, in loops that are written in assembly for BMI2 (amd64) and, in the same way, in Go. In shuffled
+// data, whole byte planes are constant, or nearly, and decode to a few very long matches that repeat a single byte;
+// these are copied in large pieces. Literals that stand alone are written straight to their place. docs/zstd-levels.md
+// has speeds beside libzstd's; go run ./lab/zstdlevels -decode 3 measures them.
 //
-// The loops look at the ends of buffers once for many steps: loop.go and huffman.go say what the margins are, and why they are enough.
+// The loops look at the ends of buffers once for many steps: loop.go and huffman.go say what the margins are, and why
+// they are enough.
 //
 // It reads what compressors of arrays write: frames without a dictionary.
 package unzstd
@@ -38,7 +40,8 @@ const (
 	literalsSlack = 32        // room behind the literals for copies in whole words
 )
 
-// Decoder holds the tables and buffers of decoding (about 150 KiB once used). The zero value is ready; one goroutine at a time may use it.
+// Decoder holds the tables and buffers of decoding (about 150 KiB once used). The zero value is ready; one goroutine at
+// a time may use it.
 type Decoder struct {
 	tables  [3]fseTable // of sequencer.entries
 	counts  [64]int16
@@ -198,8 +201,8 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 	return n, at - start, nil
 }
 
-// anyBlock decodes the block of any kind at src[at:] behind the n bytes of the frame that dst has already. It returns the new n, where the
-// block ends and whether it is the last.
+// anyBlock decodes the block of any kind at src[at:] behind the n bytes of the frame that dst has already. It returns
+// the new n, where the block ends and whether it is the last.
 func (d *Decoder) anyBlock(dst []byte, n int, src []byte, at, limit int) (_, end int, last bool, err error) {
 	if len(src)-at < 3 {
 		return 0, 0, false, corrupt(len(src), "block header is truncated")

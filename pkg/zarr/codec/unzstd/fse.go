@@ -13,7 +13,8 @@ import (
 //	24 bits  base of the value, of lengths; that of an offset is a one in front of its bits
 //	8 bits   number of bits to be added to the value
 //
-// The sum of three entries has the sum of their numbers of bits at its low end, that of two lengths the sum of the last numbers at its top.
+// The sum of three entries has the sum of their numbers of bits at its low end, that of two lengths the sum of the last
+// numbers at its top.
 type entry uint64
 
 // makeEntry returns the entry of a symbol of code k whose next state is the first.
@@ -29,8 +30,8 @@ func (e entry) bits() uint   { return uint(e >> 8 & 0xff) }
 // tableSize is the greatest number of states.
 const tableSize = 512
 
-// fseTable describes a decoding table: whether the frame has defined it, whether it is that of the predefined distribution, and its 1<<log
-// states.
+// fseTable describes a decoding table: whether the frame has defined it, whether it is that of the predefined
+// distribution, and its 1<<log states.
 type fseTable struct {
 	defined, standard bool
 	log               uint
@@ -179,7 +180,8 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 	return d.counts[:symbol], log, read, ""
 }
 
-// values has, by kind of symbol, the parts of entries that are the same in all tables. widths has the number of bits of numbers, less one.
+// values has, by kind of symbol, the parts of entries that are the same in all tables. widths has the number of bits of
+// numbers, less one.
 var values, widths = func() (v [3][64]entry, w [2 * tableSize]uint8) {
 	for i, c := range codes {
 		for s := range c.extra {
@@ -199,8 +201,9 @@ func (d *Decoder) build(k int, counts []int16, log uint) {
 	spread(d.entries[k][:1<<log], &symbols, counts, log, &values[k])
 }
 
-// spread spreads symbols over entries, which are all states, in the order that the format wants (RFC 8878, 4.1.1). values has the parts of
-// the entries of a symbol that are the same in all its states. symbols gets the symbol of each state.
+// spread spreads symbols over entries, which are all states, in the order that the format wants (RFC 8878, 4.1.1).
+// values has the parts of the entries of a symbol that are the same in all its states. symbols gets the symbol of each
+// state.
 func spread(entries []entry, symbols *[tableSize]uint8, counts []int16, log uint, values *[64]entry) {
 	size := len(entries)
 	var (

@@ -14,7 +14,8 @@ const (
 	jumpTableBytes = 6
 )
 
-// huffman is the table of literals, and the four streams that are being decoded with it. huffman_amd64.s knows the places of its fields.
+// huffman is the table of literals, and the four streams that are being decoded with it. huffman_amd64.s knows the
+// places of its fields.
 type huffman struct {
 	lengths [1 << huffmanLog]uint8 // by the next bits: the number of bits of the code
 	symbols [1 << huffmanLog]uint8 // and its symbol
@@ -22,8 +23,8 @@ type huffman struct {
 	defined bool
 	weights [256]uint8
 
-	// The streams are read from their ends to their fronts. A word has the next bits at its top; count, in its low six bits, says how
-	// many of them are known to be there. The next 8 bytes to be loaded are at src[at:].
+	// The streams are read from their ends to their fronts. A word has the next bits at its top; count, in its low six
+	// bits, says how many of them are known to be there. The next 8 bytes to be loaded are at src[at:].
 	word    [4]uint64
 	count   [4]uint64
 	at      [4]int
@@ -63,7 +64,8 @@ func (d *Decoder) readHuffman(src []byte, at int) (end int, err string) {
 	return end, h.build(n)
 }
 
-// readWeights decodes weights coded with two states in turn at src[at:end] (RFC 8878, 4.2.1.2), and returns how many there are.
+// readWeights decodes weights coded with two states in turn at src[at:end] (RFC 8878, 4.2.1.2), and returns how many
+// there are.
 func (d *Decoder) readWeights(src []byte, at, end int) (n int, err string) {
 	counts, log, read, err := d.readCounts(src[at:end], huffmanLog+1, weightLog)
 	if err != "" {
@@ -235,9 +237,10 @@ func (h *huffman) finish(out, src []byte, position, floor int) (err string) {
 	return ""
 }
 
-// loop takes a number of rounds of 5 symbols each from the four streams, which must have 7 bytes for each round, and room for the symbols.
-// It refills words with a load whose place is known since the refill before, and the bits of which may be there already. The place lies at most 16
-// bytes before the bits that come next, thus less than 10 before the stream: the jump table and streamsMargin are there.
+// loop takes a number of rounds of 5 symbols each from the four streams, which must have 7 bytes for each round, and
+// room for the symbols. It refills words with a load whose place is known since the refill before, and the bits of
+// which may be there already. The place lies at most 16 bytes before the bits that come next, thus less than 10 before
+// the stream: the jump table and streamsMargin are there.
 func (h *huffman) loop(out, src []byte, rounds int) {
 	const mask = 1<<huffmanLog - 1
 	shift, done, segment := h.shift&63, h.done, h.segment

@@ -64,8 +64,8 @@ func literalsHeader(src []byte, at, limit int) (l literals, err error) {
 	return l, nil
 }
 
-// block decodes the compressed block src[at:] behind the n bytes of the frame that dst has already, and returns the new n. limit is the
-// most that a block may decode to.
+// block decodes the compressed block src[at:] behind the n bytes of the frame that dst has already, and returns the new
+// n. limit is the most that a block may decode to.
 func (d *Decoder) block(dst []byte, n int, src []byte, at, limit int) (int, error) {
 	l, err := literalsHeader(src, at, limit)
 	if err != nil {

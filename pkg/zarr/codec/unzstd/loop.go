@@ -4,10 +4,10 @@ import "encoding/binary"
 
 // loop does what sequenceLoop does, and in the same way.
 //
-// The bits of a sequence, at most 56 of them, are cut out of one word side by side, not one after the other: from how many bits each
-// field has follows where it is. What the next sequence waits for is then only a load, the sum of the numbers of bits, a shift, a mask
-// and an addition. As no sequence takes more bits, and only long ones make more than 32 bytes, the ends of the bits and of the output are
-// looked at once for many sequences.
+// The bits of a sequence, at most 56 of them, are cut out of one word side by side, not one after the other: from how
+// many bits each field has follows where it is. What the next sequence waits for is then only a load, the sum of the
+// numbers of bits, a shift, a mask and an addition. As no sequence takes more bits, and only long ones make more than
+// 32 bytes, the ends of the bits and of the output are looked at once for many sequences.
 func (s *sequencer) loop(dst, src, literals []byte) int {
 	position, n, lit, states := s.position, s.n, s.lit, s.states
 	how, left := done, 0
@@ -69,8 +69,8 @@ func (s *sequencer) loop(dst, src, literals []byte) int {
 // field returns so many bits of w from the place that the low six bits of at say.
 func field(w, at uint64, bits uint) uint64 { return w >> (at & 63) & (1<<(bits&63) - 1) }
 
-// copies copies run literals, then length bytes from offset bytes back, to dst[n:], which ends where a block may. It returns false if
-// that needs more care.
+// copies copies run literals, then length bytes from offset bytes back, to dst[n:], which ends where a block may. It
+// returns false if that needs more care.
 func (s *sequencer) copies(dst, literals []byte, n, lit, run, length, offset int) bool {
 	from := n + run - offset
 	long := run > 16 || length > 16

@@ -115,7 +115,8 @@ func randomCounts(r *rand.Rand, i int) (counts []int16, log uint) {
 	return counts, log
 }
 
-// The loop in assembly and the one in Go leave the same state and the same bytes behind at every stop, and touch nothing else.
+// The loop in assembly and the one in Go leave the same state and the same bytes behind at every stop, and touch
+// nothing else.
 func FuzzSequenceLoop(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 24 {
@@ -187,8 +188,8 @@ func same(t *testing.T, stop, how int, a, b *sequencesCase) {
 	}
 }
 
-// Literals decode to the same with both loops, and to what klauspost's decoder says if it accepts them; nothing before the streams but
-// the margin, and nothing behind them, is touched.
+// Literals decode to the same with both loops, and to what klauspost's decoder says if it accepts them; nothing before
+// the streams but the margin, and nothing behind them, is touched.
 func FuzzHuffman(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, b := range inputs(3000, 2) {

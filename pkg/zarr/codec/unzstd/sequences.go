@@ -7,9 +7,10 @@ import (
 
 // sequencer is the state of decoding the sequences of one block. loop_amd64.s knows the places of its fields.
 //
-// The bits are read from the end of src to its front. The position is kept as the number of bits in front of it, and a word that
-// ends there is loaded whenever bits are needed, rather than kept and refilled: loads do not wait for each other. No word of 8 bytes
-// that is loaded begins before src: a frame header, a block header and a literals header come before the bits.
+// The bits are read from the end of src to its front. The position is kept as the number of bits in front of it, and a
+// word that ends there is loaded whenever bits are needed, rather than kept and refilled: loads do not wait for each
+// other. No word of 8 bytes that is loaded begins before src: a frame header, a block header and a literals header come
+// before the bits.
 type sequencer struct {
 	entries  [3][tableSize]entry // by literalLengths, offsets, matchLengths
 	src      *byte
@@ -38,8 +39,8 @@ func word(src []byte, position int) uint64 {
 // top returns the first bits of w.
 func top(w uint64, bits uint) int { return int(w >> 1 >> (63 - bits&63)) }
 
-// sequences decodes the sequences section at src[at:] and carries the sequences out: literals from literals, which has literalsSlack
-// bytes behind the real ones, and matches from what dst has of the frame so far (n bytes).
+// sequences decodes the sequences section at src[at:] and carries the sequences out: literals from literals, which has
+// literalsSlack bytes behind the real ones, and matches from what dst has of the frame so far (n bytes).
 func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []byte, limit int) (int, error) {
 	begin := at
 	count := int(src[at])
@@ -113,7 +114,8 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []by
 	return s.n + rest, nil
 }
 
-// many decodes and executes sequences as far as the loop of this machine does, and returns what is to be done with the next.
+// many decodes and executes sequences as far as the loop of this machine does, and returns what is to be done with the
+// next.
 func (s *sequencer) many(dst, src, literals []byte) (how int) {
 	if haveLoop {
 		how = sequenceLoop(s)
@@ -133,8 +135,8 @@ const (
 	execute        // execute the sequence at hand
 )
 
-// next decodes the next sequence and, unless it is the last, the states of the one after it. It returns false if there are not enough
-// bits.
+// next decodes the next sequence and, unless it is the last, the states of the one after it. It returns false if there
+// are not enough bits.
 func (s *sequencer) next(src []byte) bool {
 	le, oe, me := s.entries[literalLengths][s.states[literalLengths]%tableSize], s.entries[offsets][s.states[offsets]%tableSize],
 		s.entries[matchLengths][s.states[matchLengths]%tableSize]
@@ -165,8 +167,8 @@ func (s *sequencer) next(src []byte) bool {
 	return s.position >= s.floor
 }
 
-// repeat turns an offset value into an offset: 1 to 3 stand for one of the last offsets, in another order when there are no literals
-// before the match (RFC 8878, 3.1.1.5).
+// repeat turns an offset value into an offset: 1 to 3 stand for one of the last offsets, in another order when there
+// are no literals before the match (RFC 8878, 3.1.1.5).
 func (s *sequencer) repeat(value int) int {
 	r := &s.repeats
 	if value > 3 {

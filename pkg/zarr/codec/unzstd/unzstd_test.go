@@ -31,7 +31,8 @@ func encoder(t testing.TB, options ...zstd.EOption) *zstd.Encoder {
 	return e
 }
 
-// inputs are bytes of different kinds: constant, random, of few values, repeating with short and long periods, text, and mixtures.
+// inputs are bytes of different kinds: constant, random, of few values, repeating with short and long periods, text,
+// and mixtures.
 func inputs(n int, seed uint64) map[string][]byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	make := func(f func(i int) byte) []byte {
@@ -143,7 +144,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// No damage to a frame makes the decoder panic, write where it should not, or accept what the reference refuses with other bytes.
+// No damage to a frame makes the decoder panic, write where it should not, or accept what the reference refuses with
+// other bytes.
 func TestDamage(t *testing.T) {
 	ref, e := general(t), encoder(t)
 	var d Decoder

@@ -12,7 +12,8 @@ const (
 	mostZero = 40  // digits that an exponent may add
 )
 
-// Text returns the decimal digits of a JSON number that is whole, with a minus sign if it is negative; ok is false for any other value.
+// Text returns the decimal digits of a JSON number that is whole, with a minus sign if it is negative; ok is false for
+// any other value.
 func Text(raw []byte) (digits string, ok bool) {
 	s := string(bytes.TrimSpace(raw))
 	if len(s) == 0 || len(s) > longest {

@@ -255,7 +255,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestScratch: what nvCOMP wants as temporary memory is part of what Memory says, and where there is less, Encode takes none.
+// TestScratch: what nvCOMP wants as temporary memory is part of what Memory says, and where there is less, Encode takes
+// none.
 func TestScratch(t *testing.T) {
 	if os.Getenv("CUEMU_NVCOMP_SCRATCH") == "" {
 		gputest.NeedDouble(t)

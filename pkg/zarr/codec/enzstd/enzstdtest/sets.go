@@ -52,7 +52,8 @@ func Small() []Set {
 // Large returns the chunk of 256³ float32, 64 MiB.
 func Large() []Set { return []Set{{"image 256³ float32", float32s(field(256, 256, 256, true))}} }
 
-// Chunks returns the chunks of 64³ and 256³ float32 with and without structure, and text: what decoders are compared with.
+// Chunks returns the chunks of 64³ and 256³ float32 with and without structure, and text: what decoders are compared
+// with.
 func Chunks() []Set {
 	var sets []Set
 	for _, edge := range []int{64, 256} {
