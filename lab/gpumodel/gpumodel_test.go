@@ -23,7 +23,7 @@ func stored(t *testing.T) (all []measured) {
 }
 
 // TestChoices: by what was measured last, what package cost chooses from its tables takes no more than a tenth longer than the
-// better machine, in every row; and docs/gpu-model.md is what these tables make.
+// better machine, in every row; and docs/gpu-model.md and the sheet beside it are what these tables make.
 func TestChoices(t *testing.T) {
 	all := stored(t)
 	rows, err := predict(all)
@@ -44,7 +44,13 @@ func TestChoices(t *testing.T) {
 	if gpu == 0 || gpu == len(rows)*len(cores) {
 		t.Errorf("the GPU is chosen in %d of %d cells: nothing is decided", gpu, len(rows)*len(cores))
 	}
-	texts, _ := write(all, rows)
+	texts, cells, _, err := write(all, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile("../../" + table); err != nil || string(b) != cells {
+		t.Errorf("%s is not what the tables make (go run ./lab/gpumodel -measure=false); %v", table, err)
+	}
 	page, err := os.ReadFile("../../" + form)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +75,8 @@ func TestCompareFails(t *testing.T) {
 	if err != nil || c.chosen.GPU || c.worse < tolerated {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if texts, worst := write([]measured{m}, []row{{gpu: "A100", size: 20e9, of: m, cells: []cell{c}}}); worst < tolerated || !strings.Contains(texts["seconds"], "CPU") {
-		t.Errorf("the page says %v", worst)
+	_, cells, worst, err := write([]measured{m}, []row{{gpu: "A100", size: 20e9, of: m, cells: []cell{c}}})
+	if err != nil || worst < tolerated || !strings.Contains(cells, "A100,20,aip,") || !strings.HasSuffix(cells, ",CPU\n") {
+		t.Errorf("the sheet says\n%s%v, %v", cells, worst, err)
 	}
 }

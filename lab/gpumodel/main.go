@@ -1,9 +1,9 @@
 // Command gpumodel predicts the benefit of a GPU without having one. It runs all stages on small phantoms, on the
 // tests' software double of a GPU with its virtual clock and on the host, and writes the predicted times of both
-// for larger inputs on several machines to docs/gpu-model.md.
+// for larger inputs on several machines to docs/gpu-model.md and docs/gpu-model.csv.
 //
-//	make gpu-model                                  # writes docs/gpu-model.md
-//	go run ./lab/gpumodel -bin bin -page /dev/null  # checks the choices only
+//	make gpu-model                        # measures, and writes both
+//	go run ./lab/gpumodel -measure=false  # writes both from what was measured last
 //
 // It fails if package cost would choose a machine that takes a tenth longer than the better one.
 package main
@@ -23,25 +23,27 @@ import (
 	"strata/tests/regions"
 )
 
-// form is the page with the regions of the figures.
-const form = "docs/gpu-model.md"
+// form is the page with the regions of the figures, and table the file beside it that has all.
+const (
+	form  = "docs/gpu-model.md"
+	table = "docs/gpu-model.csv"
+)
 
 func main() {
 	bin := flag.String("bin", "bin", "folder of the programs")
 	dir := flag.String("dir", "build/gpumodel", "folder for inputs and outputs")
 	results := flag.String("results", "lab/results/gpumodel.json", "what was measured")
 	again := flag.Bool("measure", true, "measure; else the page is made of what was")
-	page := flag.String("page", form, "file to write, from "+form)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *bin, *dir, *results, *page, *again); err != nil {
+	if err := run(ctx, *bin, *dir, *results, *again); err != nil {
 		fmt.Fprintln(os.Stderr, "gpumodel:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bin, dir, results, page string, again bool) error {
+func run(ctx context.Context, bin, dir, results string, again bool) error {
 	if again {
 		if err := measure(ctx, bin, dir, results); err != nil {
 			return err
@@ -59,12 +61,18 @@ func run(ctx context.Context, bin, dir, results, page string, again bool) error 
 	if err != nil {
 		return err
 	}
-	texts, worst := write(all, rows)
-	if err := regions.Write(form, page, texts); err != nil {
+	texts, cells, worst, err := write(all, rows)
+	if err != nil {
+		return err
+	}
+	if err := regions.Write(form, form, texts); err != nil {
+		return err
+	}
+	if err := os.WriteFile(table, []byte(cells), 0o666); err != nil {
 		return err
 	}
 	if worst > tolerated {
-		return errors.New("a choice takes longer than the better machine by more than it may: see " + page)
+		return errors.New("a choice takes longer than the better machine by more than it may: see " + table)
 	}
 	return nil
 }

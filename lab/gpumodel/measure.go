@@ -31,8 +31,8 @@ var stages = []stage{
 	{"stack", "SLICES SHIFTS OUT --moving_z_first_index 1", 0},
 }
 
-// slices is how many of them stack gets.
-const slices = 3
+// stacked is how many slices stack gets.
+const stacked = 3
 
 // input is how the phantom is stored.
 type input struct {
@@ -63,7 +63,7 @@ func (m *machine) inputs(ctx context.Context) error {
 			if err := os.MkdirAll(m.dir, 0o777); err != nil {
 				return err
 			}
-			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--anatomy", "0", "--tiles", "2,2", "--tile", fmt.Sprintf("%d,%d,%d", tile[0], tile[1], tile[2]), "--slices", fmt.Sprint(slices),
+			phantom := exec.CommandContext(ctx, filepath.Join(m.bin, "phantom"), to, "-q", "-f", "--anatomy", "0", "--tiles", "2,2", "--tile", fmt.Sprintf("%d,%d,%d", tile[0], tile[1], tile[2]), "--slices", fmt.Sprint(stacked),
 				"--interval", "200", "--codec", c.flag)
 			if out, err := phantom.CombinedOutput(); err != nil {
 				return fmt.Errorf("%w\n%s", err, out)
@@ -82,7 +82,7 @@ func asSlices(dir string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err
 	}
-	for z := range slices {
+	for z := range stacked {
 		link := filepath.Join(to, fmt.Sprintf("slice_z%02d.ome.zarr", z))
 		if err := os.Symlink(fmt.Sprintf("../mosaic_grid_3d_z%02d.ome.zarr", z), link); err != nil && !os.IsExist(err) {
 			return err
@@ -115,7 +115,7 @@ func (m *machine) measure(ctx context.Context, s stage, c input) (measured, erro
 	r := measured{Stage: s.name, Codec: c.codec, Level: c.name}
 	mosaics := 1.0
 	if s.name == "stack" {
-		mosaics = slices
+		mosaics = stacked
 	}
 	cpu, beside := map[string]float64{}, map[string]float64{}
 	gb := map[string]float64{}

@@ -1,53 +1,117 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
+
+	"strata/pkg/gpu/cost"
 )
 
-// write returns the regions of the page, and by how much the worst choice is worse than the better machine.
-func write(all []measured, rows []row) (texts map[string]string, worst float64) {
-	var b strings.Builder
-	gpu := ""
-	var size int64
+// The page shows this size and number of cores, for which a GPU may pay; the sheet has all.
+const (
+	shownSize  = int64(20e9)
+	shownCores = 4
+)
+
+// tried are the sizes of which the page names the smallest that a GPU is chosen for, in GB.
+var tried = []int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+
+// write returns the regions of the page, the sheet with all cells, and by how much the worst choice is worse than the
+// better machine.
+func write(all []measured, rows []row) (texts map[string]string, cells string, worst float64, err error) {
+	shown, err := seconds(all, rows)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	chosen, total := map[int]int{}, map[int]int{}
 	for _, r := range rows {
-		if r.gpu != gpu || r.size != size {
-			gpu, size = r.gpu, r.size
-			fmt.Fprintf(&b, "\n### %s, %d GB\n\n| | %s |\n|---|%s\n", gpu, size/1e9, strings.Join(headings(), " | "), strings.Repeat("--:|", 3*len(cores)))
+		for i, c := range r.cells {
+			total[cores[i]]++
+			if c.chosen.GPU {
+				chosen[cores[i]]++
+			}
+			worst = max(worst, c.worse)
 		}
-		fmt.Fprintf(&b, "| %s, %s |", r.of.Stage, r.of.Level)
-		for _, c := range r.cells {
+	}
+	var of []string
+	for _, n := range cores {
+		of = append(of, fmt.Sprintf("%d of %d cases with %d cores", chosen[n], total[n], n))
+	}
+	said := fmt.Sprintf("For 1 and 20 GB of each input below on each GPU, the GPU is chosen in %s. The worst choice takes %.0f %% longer than the better machine would; up to %.0f %% is accepted.\n",
+		strings.Join(of, ", "), 100*(worst-1), 100*(tolerated-1))
+	cells, err = sheet(rows)
+	return map[string]string{"choices": said, "seconds": shown}, cells, worst, err
+}
+
+// seconds returns the table of the page: for each stage and codec the seconds without and with each GPU, and the size
+// from which it is chosen.
+func seconds(all []measured, rows []row) (string, error) {
+	models := cost.Models()
+	var b strings.Builder
+	fmt.Fprintf(&b, "| | CPU | %s | from, GB |\n|---|--:|%s--:|\n", strings.Join(models, " | "), strings.Repeat("--:|", len(models)))
+	for _, m := range all {
+		line, from := "", make([]string, 0, len(models))
+		for _, model := range models {
+			for _, r := range rows {
+				if r.gpu != model || r.size != shownSize || r.of.Stage != m.Stage || r.of.Level != m.Level {
+					continue
+				}
+				c := r.cells[slices.Index(cores, shownCores)]
+				if line == "" {
+					line = fmt.Sprintf("| %s, %s | %.1f %s |", m.Stage, m.Level, c.host, c.hostLimit)
+				}
+				line += fmt.Sprintf(" %.1f %s |", c.gpu, c.gpuLimit)
+				least, err := m.chosenFrom(model)
+				if err != nil {
+					return "", err
+				}
+				from = append(from, least)
+			}
+		}
+		if line == "" {
+			continue
+		}
+		if len(slices.Compact(slices.Clone(from))) == 1 {
+			from = from[:1]
+		}
+		b.WriteString(line + " " + strings.Join(from, "/") + " |\n")
+	}
+	return b.String(), nil
+}
+
+// chosenFrom returns the smallest size, in GB, from which on the GPU is chosen, and "–" if there is none.
+func (m measured) chosenFrom(model string) (string, error) {
+	least := "–"
+	for _, gb := range slices.Backward(tried) {
+		c, err := m.compare(gb*1e9, cost.Host{Cores: shownCores}, device(model))
+		if err != nil {
+			return "", err
+		}
+		if !c.chosen.GPU {
+			break
+		}
+		least = fmt.Sprint(gb)
+	}
+	return least, nil
+}
+
+// sheet returns all cells as CSV.
+func sheet(rows []row) (string, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	lines := [][]string{{"GPU", "GB", "stage", "input", "cores", "CPU, s", "limit", "GPU, s", "limit", "GPU does", "chosen"}}
+	for _, r := range rows {
+		for i, c := range r.cells {
 			chosen := "CPU"
 			if c.chosen.GPU {
 				chosen = strings.TrimSpace("GPU " + how(r.of.Codec, c.chosen.DeviceDecodes, c.chosen.DeviceEncodes))
 			}
-			fmt.Fprintf(&b, " %.1f %s | %.1f %s %s | %s |", c.host, c.hostLimit, c.gpu, c.gpuLimit, how(r.of.Codec, c.deviceDecodes, c.codes), chosen)
-			worst = max(worst, c.worse)
-		}
-		b.WriteString("\n")
-	}
-	var counts strings.Builder
-	counts.WriteString("| | host | with GPU | reads | up | down | kernels move | decoded | streams | encoded | streams | kernels | clock |\n|---|" + strings.Repeat("--:|", 12) + "\n")
-	for _, m := range all {
-		fmt.Fprintf(&counts, "| %s, %s | %.2f | %.2f | %.2f | %.3f | %.3f | %.1f | %.2f | %.0f | %.2f | %.0f | %d | %.2f |\n", m.Stage, m.Level, m.Host, m.Beside, m.Reads, m.Up, m.Down,
-			m.Traffic, m.Decoded, m.DecodeStreams*region, m.Encoded, m.EncodeStreams*region, m.Kernels, m.Clock)
-	}
-	var chosen, total int
-	for _, r := range rows {
-		for _, c := range r.cells {
-			total++
-			if c.chosen.GPU {
-				chosen++
-			}
+			lines = append(lines, []string{r.gpu, fmt.Sprint(r.size / 1e9), r.of.Stage, r.of.Level, fmt.Sprint(cores[i]), fmt.Sprintf("%.1f", c.host), fmt.Sprint(c.hostLimit),
+				fmt.Sprintf("%.1f", c.gpu), fmt.Sprint(c.gpuLimit), how(r.of.Codec, c.deviceDecodes, c.codes), chosen})
 		}
 	}
-	said := fmt.Sprintf("The GPU is chosen in %d of %d cells. The worst choice takes %.0f %% longer than the better machine would; up to 10 %% is accepted.\n", chosen, total, 100*(worst-1))
-	return map[string]string{"choices": said, "seconds": b.String() + "\n", "counts": counts.String()}, worst
-}
-
-func headings() (out []string) {
-	for _, n := range cores {
-		out = append(out, fmt.Sprintf("%d cores", n), "GPU", "chosen")
-	}
-	return out
+	err := w.WriteAll(lines)
+	return b.String(), err
 }

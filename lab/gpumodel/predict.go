@@ -38,13 +38,11 @@ type row struct {
 func predict(all []measured) ([]row, error) {
 	var out []row
 	for _, model := range cost.Models() {
-		_, figures := cost.ForGPU(model, 0)
 		for _, size := range sizes {
 			for _, m := range all {
 				r := row{gpu: model, size: size, of: m}
 				for _, n := range cores {
-					d := &cost.Device{Model: model, Figures: figures, Workers: 4, Pinned: 4 * 6 * region, Cubins: true}
-					c, err := m.compare(size, cost.Host{Cores: n}, d)
+					c, err := m.compare(size, cost.Host{Cores: n}, device(model))
 					if err != nil {
 						return nil, err
 					}
@@ -55,6 +53,12 @@ func predict(all []measured) ([]row, error) {
 		}
 	}
 	return out, nil
+}
+
+// device returns a GPU of a model, as a stage with four workers sees it.
+func device(model string) *cost.Device {
+	_, figures := cost.ForGPU(model, 0)
+	return &cost.Device{Model: model, Figures: figures, Workers: 4, Pinned: 4 * 6 * region, Cubins: true}
 }
 
 // compare returns the times of the machines, from the measurements, and the one that the model chooses from its

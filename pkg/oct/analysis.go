@@ -62,7 +62,7 @@ func (a Analysis) Apply(spec *ngff.ImageSpec, voxel [3]float64, what string, lay
 	}
 	levels := a.levels(spec.Shape, voxel, layout)
 	if len(levels) == 0 {
-		res.Warnf("no voxel size of the pyramid is as coarse as that of %s, %v µm: the volume is kept as it is, without a pyramid", what, slices.Min(voxel[:]))
+		res.Warnf("no voxel size of the pyramid is as coarse as that of %s, %.3g µm: the volume is kept as it is, without a pyramid", what, slices.Min(voxel[:]))
 	}
 	if a.Native && len(levels) < layout.Levels+1 {
 		res.Warnf("a volume of %v voxels is halved %d times, not %d", spec.Shape, len(levels)-1, layout.Levels)

@@ -57,7 +57,7 @@ func (r *Report) timeline() template.HTML {
 		lane     int
 		run      *Run
 	}
-	const width, left, right, rowHeight = 1072.0, 92.0, 6.0, 11.0 // as wide as the page
+	const width, left, right, rowHeight = 1072.0, 108.0, 6.0, 11.0 // as wide as the page
 	by := map[string][]*bar{}
 	var tools []string
 	for i := range r.Runs {

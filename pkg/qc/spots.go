@@ -205,7 +205,7 @@ func doubtful(s *stitch.Result) (seams []seam) {
 	if len(seams) > 0 || worst == nil {
 		return seams
 	}
-	if one, ok := seamOf(s, worst.Tiles, "largest residual: "+tipOf(worst)); ok {
+	if one, ok := seamOf(s, worst.Tiles, "worst pair: "+tipOf(worst)); ok {
 		seams = append(seams, one)
 	}
 	return seams

@@ -98,7 +98,7 @@ func TestSeamSpots(t *testing.T) {
 			Tiles: []stitch.TilePlan{{Tile: [2]int{0, 0}, Position: [2]float64{0, -2}}, {Tile: [2]int{0, 1}, Position: [2]float64{4, 38}}, {Tile: [2]int{0, 2}, Position: [2]float64{0, 78}}},
 			Pairs: []stitch.TilePair{{Tiles: [2][2]int{{0, 0}, {0, 1}}, Residual: &residual, Reason: stitch.Outlier}, {Tiles: [2][2]int{{0, 1}, {0, 2}}, Residual: &less, Used: true}}}
 		f.size, f.seams = s.Size, doubtful(s)
-		if s.Pairs[0].Reason = ""; len(doubtful(s)) != 1 || !strings.HasPrefix(doubtful(s)[0].text, "largest residual: tiles 0, 1 and 0, 2") {
+		if s.Pairs[0].Reason = ""; len(doubtful(s)) != 1 || !strings.HasPrefix(doubtful(s)[0].text, "worst pair: tiles 0, 1 and 0, 2") {
 			t.Errorf("of pairs without a mark: %v", doubtful(s))
 		}
 		return f
@@ -131,8 +131,9 @@ func TestMessageWords(t *testing.T) {
 	r := &Report{Steps: []StepFile{{"slice_z00", s}}}
 	for text, want := range map[string]string{
 		"seam_l1: 0.12212914113737007 > 0.12 (warning threshold)":  "Mean difference at seams: 0.122, above the limit of 0.12",
-		"psf_max: 0.0123456 < 0.05 (error threshold)":              "psf max: 0.0123, below the limit of 0.05",
+		"psf_max: 0.0123456 < 0.05 (error threshold)":              "Psf max: 0.0123, below the limit of 0.05",
 		"a_1.23456.ome.zarr: tiles at (12.345678, -0.00012345) mm": "a_1.23456.ome.zarr: tiles at (12.3, −1.23e−04) mm",
+		"the matrix [[1.01086 0.262001] [0.12345 1.00052]]":        "the matrix [[1.01 0.262] [0.123 1]]",
 		"version 0.17.0, 25 %, 3.125 µm":                           "version 0.17.0, 25 %, 3.125 µm",
 	} {
 		if got := r.inWords(text); got != want {

@@ -137,7 +137,11 @@ func newStepGroup(files []StepFile) *stepGroup {
 
 // stepTitle returns a step's name in words.
 func stepTitle(name string) string {
-	words := strings.ReplaceAll(name, "_", " ")
+	return capital(strings.ReplaceAll(name, "_", " "))
+}
+
+// capital returns words that begin with a capital letter, if they begin with one of ASCII.
+func capital(words string) string {
 	return strings.ToUpper(words[:min(1, len(words))]) + words[min(1, len(words)):]
 }
 
@@ -196,7 +200,7 @@ func stepPlot(files []StepFile, name string) *webpage.Plot {
 	if description == "" {
 		description = stepTitle(name)
 	}
-	return c.Plot(description + ". A ring marks values beyond a limit.")
+	return c.Plot(capital(description) + ". A ring marks values beyond a limit.")
 }
 
 // stepTable lists the numbers of all files of a step, and sums them up in its last rows.

@@ -77,7 +77,7 @@ func TestSteps(t *testing.T) {
 	if err := r.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`<section id="steps">`, "Share of &lt;agarose&gt;", "2 warning, 2 ok", "r: 3.5, above the limit of 2.0", "Share of &lt;agarose&gt;: 0.02, below the limit of 0.05"} {
+	for _, part := range []string{`<section id="steps">`, "Share of &lt;agarose&gt;", "2 warning, 2 ok", "R: 3.5, above the limit of 2.0", "Share of &lt;agarose&gt;: 0.02, below the limit of 0.05"} {
 		if !strings.Contains(page.String(), part) {
 			t.Errorf("the page lacks %s", part)
 		}

@@ -43,10 +43,19 @@ func (r *Report) decisionTable() *table {
 		if s.ManualOverride {
 			transform += " (manual override)"
 		}
-		t.Rows = append(t.Rows, []cell{whole(s.Slice), whole(s.Fixed), text(transform), text(or(s.Confidence, "–")), text(overlapFrom(s.OverlapSource)),
-			d.cell(float64(s.Overlap)), d.cell(float64(s.BlendOverlap)), text(correlationOf(s))})
+		t.Rows = append(t.Rows, []cell{whole(s.Slice), whole(s.Fixed), text(transform), written(or(s.Confidence, "–")), text(overlapFrom(s.OverlapSource)),
+			d.cell(float64(s.Overlap)), d.cell(float64(s.BlendOverlap)), written(correlationOf(s))})
 	}
 	return t.orNone()
+}
+
+// written returns a cell of a number as a table has it, with three decimals on the page; other text stays.
+func written(s string) cell {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !webpage.Finite(v) {
+		return text(s)
+	}
+	return cell{Text: strconv.FormatFloat(v, 'f', 3, 64), Value: s}
 }
 
 // correlationOf returns the correlation of a decision as the table has it, or a dash where none was measured.

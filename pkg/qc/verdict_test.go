@@ -171,7 +171,7 @@ func TestRegisteredJoins(t *testing.T) {
 			}
 		}
 		table := r.decisionTable()
-		for i, want := range []string{"0.6250", "–", "–", "0.0500", "1.0000", "–"} {
+		for i, want := range []string{"0.625", "–", "–", "0.050", "1.000", "–"} {
 			if got := table.Rows[i][7].Text; got != want {
 				t.Errorf("decision %d: correlation %s, want %s", i, got, want)
 			}

@@ -110,15 +110,15 @@ func (r *Report) notices() []*Notice {
 var judged = pattern.Lazy(`^(\w+): (\S+) ([<>]) (\S+) \((?:warning|error) threshold\)$`)
 
 // longNumber matches a decimal number of more than three decimals that is a word of its own.
-var longNumber = pattern.Lazy(`(^|[\s(,:])(-?\d+\.\d{4,}(?:e[-+]?\d+)?)($|[\s),:;%°])`)
+var longNumber = pattern.Lazy(`(^|[\s(,:\[])(-?\d+\.\d{4,}(?:e[-+]?\d+)?)($|[\s),:;%°\]])`)
 
 // inWords returns a message with the names of metrics in words, and with numbers of three digits.
 func (r *Report) inWords(text string) string {
 	if m := judged().FindStringSubmatch(text); m != nil {
-		name, than := strings.ReplaceAll(m[1], "_", " "), "above"
+		name, than := stepTitle(m[1]), "above"
 		for _, s := range r.Steps {
 			if metric, ok := s.Metric(m[1]); ok && metric.Description != "" {
-				name = metric.Description
+				name = capital(metric.Description)
 			}
 		}
 		if m[3] == "<" {
@@ -126,14 +126,17 @@ func (r *Report) inWords(text string) string {
 		}
 		text = fmt.Sprintf("%s: %s, %s the limit of %s", name, m[2], than, m[4])
 	}
-	return longNumber().ReplaceAllStringFunc(text, func(found string) string {
-		m := longNumber().FindStringSubmatch(found)
-		v, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			return found
-		}
-		return m[1] + webpage.Short(v) + m[3]
-	})
+	for range 2 { // of two numbers beside each other, the first takes what is between them
+		text = longNumber().ReplaceAllStringFunc(text, func(found string) string {
+			m := longNumber().FindStringSubmatch(found)
+			v, err := strconv.ParseFloat(m[2], 64)
+			if err != nil {
+				return found
+			}
+			return m[1] + webpage.Short(v) + m[3]
+		})
+	}
+	return text
 }
 
 // joinNotices tells of joins that are uncertain.

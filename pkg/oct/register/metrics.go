@@ -20,7 +20,7 @@ func (r *Result) Metrics() *metrics.Step {
 	if r.Refused == "" && r.Options.ZSearch == ZAligned && r.ZCorrelation < correlation.Error {
 		// planes that were registered in spite of it had only been apart
 		s.Mark("z_correlation", r.ZCorrelation, "", zText, metrics.Warning)
-		s.Warnings = append(s.Warnings, fmt.Sprintf("z_correlation: %.4g before the planes are laid on each other", r.ZCorrelation))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("z_correlation: %.3g before the planes are laid on each other", r.ZCorrelation))
 	} else {
 		s.Judge("z_correlation", r.ZCorrelation, "", zText, &correlation)
 	}
@@ -79,7 +79,7 @@ func (r *Result) transform(s *metrics.Step) {
 	turned := metrics.OK // no error: a rotation that is wrong is refused
 	if limit := metrics.Limits["rotation"].Warning; r.Degrees() > limit {
 		turned = metrics.Warning
-		s.Warnings = append(s.Warnings, fmt.Sprintf("rotation: %.4g is more than %g degrees", degrees(r.Transform.Angle), limit))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("rotation: %.3g is more than %g degrees", degrees(r.Transform.Angle), limit))
 	}
 	s.Mark("rotation", degrees(r.Transform.Angle), "degrees", "Rotation angle", turned)
 }
