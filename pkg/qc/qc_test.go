@@ -266,7 +266,7 @@ func TestHostile(t *testing.T) {
 	p.Name, p.Alt = evil, evil
 	r.Maps = []*MapSet{{Name: evil, Maps: []*Map{{Title: evil, Unit: evil, Picture: p, HasNumbers: true, Mean: math.NaN()}}}}
 	page := write(t, r)
-	known := strings.Fields("a b body caption code dd details div dl dt figcaption figure footer g h1 h2 h3 head header html i img input label li line link main meta nav p polyline path rect circle section small span strong style summary svg table tbody td text th thead title tr ul !DOCTYPE")
+	known := strings.Fields("a b body caption code dd details div dl dt figcaption figure footer g h1 h2 h3 head header html i img input label li line link main meta nav ol p polyline path rect circle section small span strong style summary svg table tbody td text th thead title tr ul !DOCTYPE")
 	for _, m := range element.FindAllStringSubmatch(page, -1) {
 		if !slices.Contains(known, strings.TrimPrefix(m[1], "/")) {
 			t.Errorf("element %q", m[1])
