@@ -46,7 +46,7 @@ func arraysPart() *part {
 	return &part{
 		name: "arrays", page: "benchmarks-arrays.md", picture: "benchmarks-arrays.svg",
 		hidden: func(o *outcome) bool { // what other pages show, too, or only writers of libraries ask
-			return noise(o) || o.Group == "tiles" || o.Group == "ome" || o.Name == "version"
+			return noise(o) || o.Group == "tiles" || o.Group == "ome" || o.Name == "version" || o.Name == "random/shard" || o.Name == "slab/shard"
 		},
 		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{{"stream", "Streaming reads"}, {"full", "Full reads into fresh memory"}, {"random", "Random boxes and planes"}, {"write", "Writes"},
@@ -58,7 +58,7 @@ func remotePart() *part {
 	return &part{
 		name: "remote", page: "benchmarks-arrays.md", picture: "benchmarks-remote.svg",
 		hidden: func(o *outcome) bool {
-			return noise(o) || o.Group == "web" && !strings.Contains(o.Name, "/full/") && strings.HasSuffix(o.Name, "/raw")
+			return noise(o) || strings.HasSuffix(o.Name, "/raw") && (o.Group == "s3far" || o.Group == "web" && !strings.Contains(o.Name, "/full/"))
 		},
 		plot: "Speed of strata and of other programs on arrays on servers", plotted: []string{"web", "s3", "s3far"},
 		groups: []group{{"web", "HTTP, 20 ms"}, {"s3", "S3, no latency"}, {"s3far", "S3, 20 ms"}},

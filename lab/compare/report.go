@@ -15,33 +15,32 @@ func printTo(w io.Writer) printer {
 	return func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 }
 
-// machine prints the conditions that the numbers depend on.
+// machine prints the conditions that the numbers depend on most; the results have all.
 func machine(p printer, f *facts) {
 	changed := ""
 	if f.Changed != "" {
 		changed = " and " + f.Changed + " changed source files"
 	}
-	p("%s, %d cores, %.1f GiB; %s, %s; %s; written to %s; commit %s%s, %s, load before %s. %s.",
-		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Out, f.Commit, changed, f.Date, f.Load, f.Versions)
+	day, _, _ := strings.Cut(f.Date, " ")
+	p("%s, %d cores, %.1f GiB; written to %s; commit %s%s, %s. %s.", f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.Out, f.Commit, changed, day, f.Versions)
 }
 
-// targets counts the targets of a part, and names the missed ones in rows that the page lacks.
+// targets counts the targets of a part, and the missed ones in rows that the page lacks; the sheet names them.
 func (g *part) targets(p printer, all []*outcome) {
-	stated, missed := 0, 0
-	var elsewhere []string
+	stated, missed, elsewhere := 0, 0, 0
 	for _, o := range all {
 		for _, v := range o.verdicts() {
 			if stated++; v.reached {
 				continue
 			}
-			if missed++; g.hidden != nil && g.hidden(o) && !slices.Contains(elsewhere, o.Name) {
-				elsewhere = append(elsewhere, o.Name)
+			if missed++; g.hidden != nil && g.hidden(o) {
+				elsewhere++
 			}
 		}
 	}
 	p("%d of %d targets are reached; ✗ marks the others.", stated-missed, stated)
-	if elsewhere != nil {
-		p(" Of the rows that only [the sheet](%s) has, these miss one: %s.", sheet, strings.Join(elsewhere, ", "))
+	if elsewhere > 0 {
+		p(" Of the missed, %d are of rows that only [the sheet](%s) has.", elsewhere, sheet)
 	}
 }
 
@@ -83,7 +82,7 @@ func (g *part) groupTitle(name string) string {
 }
 
 // rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it
-// compares with each other program.
+// compares with each other program. Multiples that the spread of the rounds could have made bear a mark.
 func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	var rows []*outcome
 	var others []string
@@ -105,7 +104,11 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	if len(rows) == 0 {
 		return
 	}
-	head := []string{"", strata}
+	unit := rows[0].Unit // in the head, where all rows have the same
+	if slices.ContainsFunc(rows, func(o *outcome) bool { return o.Unit != unit }) {
+		unit = ""
+	}
+	head := []string{"", strings.TrimSuffix(strata+", "+unit, ", ")}
 	for _, w := range others {
 		if inverse[w] {
 			w = "÷ " + w
@@ -120,18 +123,17 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	if written {
 		head = append(head, "MiB written (others)")
 	}
-	head = append(head, "spread, %")
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		p("| %s |\n", strings.Join(o.cells(others, inverse, commands, written), " | "))
+		p("| %s |\n", strings.Join(o.cells(unit, others, inverse, commands, written), " | "))
 	}
 }
 
-// cells returns the row of a case.
-func (o *outcome) cells(others []string, inverse map[string]bool, commands, written bool) []string {
+// cells returns the row of a case; the unit is that of the head, if it has one.
+func (o *outcome) cells(unit string, others []string, inverse map[string]bool, commands, written bool) []string {
 	s := o.median[strata]
 	memory := s.hwm>>10 > o.Memory && o.Memory > 0
-	cells := []string{strings.TrimSuffix(o.Label, ", structured"), number(o.speedOf(strata), o.Unit) + o.missed(strata, memory)}
+	cells := []string{strings.TrimSuffix(strings.TrimSuffix(o.Label, ", structured"), ", 2 threads"), strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+unit) + o.missed(strata, memory)}
 	for _, w := range others {
 		r := o.times(w)
 		switch {
@@ -142,7 +144,7 @@ func (o *outcome) cells(others []string, inverse map[string]bool, commands, writ
 		case inverse[w]:
 			cells = append(cells, digits(1/r)+o.missed(w, false))
 		default:
-			cells = append(cells, digits(r)+"×"+o.missed(w, false))
+			cells = append(cells, o.alike(w)+digits(r)+"×"+o.missed(w, false))
 		}
 	}
 	mebi := func(n int64) string { return mib(n >> 10) }
@@ -156,21 +158,15 @@ func (o *outcome) cells(others []string, inverse map[string]bool, commands, writ
 	if written {
 		cells = append(cells, o.beside(others, func(s summary) int64 { return s.stored }, mebi))
 	}
-	return append(cells, o.spreads(others))
+	return cells
 }
 
-// spreads returns the cell of strata's spread and, in brackets, the largest of the others', both in percent.
-func (o *outcome) spreads(others []string) string {
-	text, largest := fmt.Sprintf("%.0f", 100*o.median[strata].spread), -1.0
-	for _, w := range others {
-		if s := o.median[w]; s.failed == "" && s.rounds > 0 {
-			largest = max(largest, s.spread)
-		}
+// alike returns a mark if strata and another program differ by less than the rounds of one of them do.
+func (o *outcome) alike(who string) string {
+	if r := o.times(who); max(r, 1/r)-1 < max(o.median[strata].spread, o.median[who].spread) {
+		return "≈"
 	}
-	if largest < 0 {
-		return text
-	}
-	return fmt.Sprintf("%s (%.0f)", text, 100*largest)
+	return ""
 }
 
 // missed returns the mark of a program's cell in which a target is missed; memory has a cell of its own.

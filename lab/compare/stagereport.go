@@ -77,9 +77,9 @@ func stagesPart() *part {
 		name: "stages", page: "benchmarks.md", picture: "benchmarks.svg",
 		plot: "Speed of the stages, of their input and output alone, and of other programs", plotted: []string{"stage"},
 		groups: []group{{"stage", "Stages"}, {"start", "Start of a process"}},
-		hidden: func(o *outcome) bool { // what no other program read, or is data of the laboratory; all programs start alike
+		hidden: func(o *outcome) bool { // what the tiles show, too, or is data of the laboratory; all programs start alike
 			_, kind, _ := strings.Cut(o.Name, "/")
-			return kind == "blosc" || kind == "structured" || kind == "noise" || o.Group == "start" && kind != "aip" && kind != "stack"
+			return kind == "zstd" || kind == "blosc" || kind == "structured" || kind == "noise" || o.Group == "start" && kind != "aip" && kind != "stack"
 		},
 		more: func(all []*outcome, results string) (map[string]string, error) {
 			texts := map[string]string{"stages/differences": differences(all), "chain": "", "large": ""}

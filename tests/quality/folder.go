@@ -153,7 +153,7 @@ func folderTable(results []folderResult) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("| folder | program | makes | time | strata is faster by | memory | error, px | wrong tiles |\n|---|---|---|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| TIFF files | program | makes | time | strata is faster by | memory | error, px | wrong tiles |\n|---|---|---|---:|---:|---:|---:|---:|\n")
 	var ours float64
 	for _, r := range results {
 		slices.Sort(r.seconds)
@@ -168,7 +168,7 @@ func folderTable(results []folderResult) string {
 		if r.gaveUp {
 			found = "gave up |"
 		}
-		fmt.Fprintf(&b, "| %d TIFF files of %d × %d, %s | %s | %s | %.2f s | %s | %d MiB | %s |\n", r.scan.Tiles*r.scan.Tiles, r.scan.Side, r.scan.Side, shortName(r.scan.Picture),
+		fmt.Fprintf(&b, "| %d of %d², %s | %s | %s | %.2f s | %s | %d MiB | %s |\n", r.scan.Tiles*r.scan.Tiles, r.scan.Side, shortName(r.scan.Picture),
 			r.program, r.makes, t, ratio, r.memory>>20, found)
 	}
 	return b.String()

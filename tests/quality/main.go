@@ -2,8 +2,9 @@
 // of tiles and slices, the depth of the volume, distances in it, and changes of brightness between slices; and
 // slide scans whose stage recorded the positions of tiles with errors; and scans of pictures that others made.
 //
-//	make quality                                  # writes docs/quality.md
-//	go run ./tests/quality -bin bin -only small   # what CI checks
+//	make quality                                            # writes docs/quality.md
+//	go run ./tests/quality -bin bin -only small             # what CI checks
+//	go run ./tests/quality -render -page docs/quality.md    # writes the page from its sheets
 //
 // It fails if a measure exceeds its threshold.
 package main
@@ -69,6 +70,7 @@ func main() {
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.StringVar(&o.linumpy, "linumpy", "", "folder of linumpy, with its environment in .venv, to run beside the programs on raw tiles")
 	flag.IntVar(&o.seeds, "seeds", 1, "how often to make each scan of a picture, with other random numbers; 'tiles small' and 'tiles peers' make one")
+	again := flag.Bool("render", false, "write the page from the sheets beside it, and measure nothing")
 	peers := flag.Bool("peers", false, "also run ASHLAR, m2stitch and multiview-stitcher on some scans of pictures; -only 'tiles peers' names just these, and -only folder stitches folders of TIFF tiles with them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,7 +79,11 @@ func main() {
 	if *peers {
 		o.peers, err = environment(ctx, "build/venv-tiles", "tests/quality/requirements-tiles.txt")
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case *again:
+		err = render(o.page)
+	default:
 		err = run(ctx, o)
 	}
 	if err != nil {

@@ -2,29 +2,56 @@ package main
 
 import (
 	"encoding/csv"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"strata/tests/regions"
 )
 
-// A sheet is a table of which the page shows some rows, and a CSV file beside the page has all.
+// A sheet is a table of which the page shows some rows and columns, and a CSV file beside the page has all.
 type sheet struct {
-	table string   // its region of the page
-	file  string   // beside the page
-	shown []string // first cells of the rows on the page; those in italics, which sum up, are always there
+	table  string   // its region of the page
+	file   string   // beside the page
+	texts  int      // leading columns that hold no numbers
+	shown  []string // rows on the page, by their first cell or first two; those in italics, which sum up, are always there
+	hidden []string // columns that the page lacks
 }
 
-var sheets = []sheet{{"tiles", "quality-tiles.csv", shownTiles}, {"tile peers", "quality-peers.csv", shownPeers}}
+var sheets = []sheet{
+	{"scans", "quality-scans.csv", 2, shownScans, nil},
+	{"tiles", "quality-tiles.csv", 1, shownTiles, []string{"wrong tiles of the worst", "processor time"}},
+	{"tile peers", "quality-peers.csv", 2, shownPeers, []string{"tiles"}},
+}
 
-// onPage returns the rows of a Markdown table that the page shows.
+// onPage returns the rows and columns of a Markdown table that the page shows.
 func (s sheet) onPage(table string) string {
 	var b strings.Builder
-	head := 2 // lines
+	var hidden []int // falling
+	n := 0
 	for line := range strings.Lines(table) {
-		if first := cellsOf(line)[0]; head > 0 || strings.HasPrefix(first, "*") || slices.Contains(s.shown, first) {
-			b.WriteString(line)
+		cells := cellsOf(line)
+		if n == 0 {
+			for i, head := range slices.Backward(cells) {
+				if slices.Contains(s.hidden, head) {
+					hidden = append(hidden, i)
+				}
+			}
 		}
-		head--
+		shown := n < 2 || strings.HasPrefix(cells[0], "*") || slices.Contains(s.shown, cells[0]) || slices.Contains(s.shown, cells[0]+", "+cells[1])
+		if n++; !shown {
+			continue
+		}
+		for _, i := range hidden {
+			cells = slices.Delete(cells, i, i+1)
+		}
+		if n == 2 {
+			b.WriteString("|" + strings.Join(cells, "|") + "|\n")
+		} else {
+			b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		}
 	}
 	return b.String()
 }
@@ -45,9 +72,44 @@ func (s sheet) write(name, table string) error {
 	return os.WriteFile(name, []byte(b.String()), 0o666)
 }
 
+// read returns all rows of the file as a Markdown table.
+func (s sheet) read(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", s.texts) + strings.Repeat("|---:", len(row)-s.texts) + "|\n")
+		}
+	}
+	return b.String(), nil
+}
+
+// render writes the regions of a page that its sheets fill.
+func render(page string) error {
+	texts := map[string]string{}
+	for _, s := range sheets {
+		table, err := s.read(filepath.Join(filepath.Dir(page), s.file))
+		if err != nil {
+			return err
+		}
+		texts[s.table] = s.onPage(table)
+	}
+	return regions.Write(page, page, texts)
+}
+
 // cellsOf returns the cells of a row of a Markdown table.
 func cellsOf(row string) (all []string) {
-	for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(row), "|"), "|") {
+	row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")
+	for cell := range strings.SplitSeq(row, "|") {
 		all = append(all, strings.TrimSpace(cell))
 	}
 	return all

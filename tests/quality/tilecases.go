@@ -20,16 +20,18 @@ var smallTiles = map[string][]string{
 	"3-D, middle slice, speckle":             {tilescan.Brain},
 }
 
-// shownTiles names the kinds of scans that the page shows; a sheet beside it has all.
-var shownTiles = []string{
-	"base", "6 × 6 tiles, overlap 5 %, stated 20 %", "6 × 6 tiles, overlap 40 %, stated 20 %", "3 × 3 tiles, overlap 5 %, stated 20 %", "3 × 3 tiles, overlap 40 %, stated 20 %",
-	"jitter 5 px", "backlash 12 px", "rows slipped by 12 px", "one slip of 25 px, overlap 20 %", "rotation 2°, scale 3 %", "noise 20 %", "columns 5 %", "speckle 30 %",
-	"80 % empty, columns, vignette", "end of a specimen, 2", "hard", "hard, 80 % empty", "hard, overlap 5 %", "hard, 12 × 12 tiles of 128 px",
-	"3-D, middle slice, speckle", "3-D, last slice, speckle",
+// shownScans names the scans whose positions the page shows, as recorded and as found; a sheet beside it has all.
+var shownScans = []string{
+	"tissue, as recorded", "tissue, found", "worse stage, as recorded", "worse stage, found", "little tissue, as recorded", "little tissue, found", "noise, as recorded", "noise, found",
 }
 
-// shownPeers names the kinds of scans beside other programs that the page shows.
+// shownTiles names the kinds of scans of pictures that the page shows.
+var shownTiles = []string{
+	"base", "6 × 6 tiles, overlap 5 %, stated 20 %", "6 × 6 tiles, overlap 40 %, stated 20 %", "jitter 5 px", "backlash 12 px", "rows slipped by 12 px", "rotation 2°, scale 3 %",
+	"noise 20 %", "speckle 30 %", "80 % empty, columns, vignette", "end of a specimen, 2", "hard", "hard, overlap 5 %", "3-D, middle slice, speckle",
+}
+
+// shownPeers names the scans beside other programs that the page shows.
 var shownPeers = []string{
-	"base", "6 × 6 tiles, overlap 30 %, stated 20 %", "backlash 6 px", "one slip of 25 px, overlap 20 %", "noise 20 %", "80 % empty, columns, vignette", "hard", "hard, overlap 5 %",
-	"3-D, middle slice, speckle",
+	"base, ihc", "base, brick", "6 × 6 tiles, overlap 30 %, stated 20 %", "noise 20 %", "80 % empty, columns, vignette", "hard, ihc", "hard, overlap 5 %", "3-D, middle slice, speckle",
 }
