@@ -194,10 +194,10 @@ func TestArraysPage(t *testing.T) {
 		"benchmarks-arrays.md": form("benchmarks-arrays.md", "- <!-- note: arrays: full/z* -->Because of entropy.\n- <!-- note: arrays: tiles/* -->It was the cache.\n")})
 	check(t, filepath.Join(dir, "benchmarks-arrays.md"), []string{
 		"arrays/machine: begin -->Abacus, 2 cores", "arrays/about: begin -->4×5×6<", "arrays/targets: begin -->2 of 5 targets are reached; ✗ marks the others.<",
-		"| | strata, GiB/s | slow | fast | MiB (others) |\n",
-		"| raw | 1.00 | 9.00× | 3.00× | 20 ✗ |\n",
-		"| zstd | 0.50 | 1.00× ✗ | fails | 0 |\n",
-		"| | strata, ms | MiB (others) |", "| open | 0.060 ✗ |", "| raw | 1.00 | 0 | 1 |\n", "Because of entropy.",
+		"| | strata, GiB/s | slow | fast |\n",
+		"| raw | 1.00 ✗ | 9.00× | 3.00× |\n",
+		"| zstd | 0.50 | 1.00× ✗ | fails |\n",
+		"| | strata, ms |", "| open | 0.060 ✗ |", "| raw | 1.00 | 1 |\n", "Because of entropy.",
 	}, []string{"| old |", "linumpy"})
 	for _, want := range []string{
 		"benchmarks-arrays.md: no note explains why full/raw misses a target: write <!-- note: arrays: full/raw -->", "why open misses",
@@ -295,6 +295,17 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// The memory of others is a range, unless it reads alike.
+func TestBeside(t *testing.T) {
+	o := &outcome{median: map[string]summary{strata: {hwm: 20480}, "small": {hwm: 10240}, "large": {hwm: 30720}, "unknown": {}}}
+	of := func(s summary) int64 { return s.hwm }
+	for others, want := range map[string]string{"small large unknown": "20 (10–30)", "small": "20 (10)", "unknown": "20"} {
+		if got := o.beside(strings.Fields(others), of, mib); got != want {
+			t.Errorf("%s: %q, want %q", others, got, want)
+		}
+	}
+}
+
 func TestRemotePage(t *testing.T) {
 	dir, log := pagesOf(t, map[string]string{"remote.jsonl": `{"facts":{"CPU":"Abacus","Shape":[4,5,6]}}
 {"case":{"name":"web/full/raw","group":"web","label":"all, raw","unit":"ms","targets":[{"against":"zarr-python","ratio":2},{"against":"tensorstore","ratio":1.2}]}}
@@ -307,7 +318,7 @@ func TestRemotePage(t *testing.T) {
 `, "benchmarks-arrays.md": form("benchmarks-arrays.md", "<!-- note: remote: web/*/* -->The server sleeps.\n")})
 	check(t, filepath.Join(dir, "benchmarks-arrays.md"), []string{
 		"1 of 3 targets are reached; ✗ marks the others. Of the missed, 1 are of rows that only [the sheet](benchmarks.csv) has.<",
-		"| all, raw | 100 | 2.50× | 1.10× ✗ | 20 |\n",
+		"| all, raw | 100 | 2.50× | 1.10× ✗ |\n",
 	}, []string{"| all, raw, noise"})
 	if log != "" {
 		t.Error(log)
@@ -325,8 +336,8 @@ func TestFilesPage(t *testing.T) {
 {"run":{"case":"read/warm","who":"C, direct","failed":"invalid argument"}}
 `})
 	check(t, filepath.Join(dir, "benchmarks-arrays.md"), []string{
-		"0 of 1 targets are reached", "| | strata, GiB/s | C | C, mapped | C, direct | MiB (others) |\n",
-		"| in the page cache | 10.0 | 2.00× | 0.90× ✗ | fails | 20 (10–30) |\n",
+		"0 of 1 targets are reached", "| | strata, GiB/s | C | C, mapped | C, direct |\n",
+		"| in the page cache | 10.0 | 2.00× | 0.90× ✗ | fails |\n",
 	}, nil)
 }
 

@@ -119,44 +119,56 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	if commands {
 		head = append(head, "CPU s")
 	}
-	head = append(head, "MiB (others)")
+	if !g.brief {
+		head = append(head, "MiB (others)")
+	}
 	if written {
 		head = append(head, "MiB written (others)")
 	}
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		p("| %s |\n", strings.Join(o.cells(unit, others, inverse, commands, written), " | "))
+		p("| %s |\n", strings.Join(o.cells(columns{unit, others, inverse, commands, !g.brief, written}), " | "))
 	}
 }
 
-// cells returns the row of a case; the unit is that of the head, if it has one.
-func (o *outcome) cells(unit string, others []string, inverse map[string]bool, commands, written bool) []string {
+// columns are those of a group's table.
+type columns struct {
+	unit                      string // of the head, if all rows have the same
+	others                    []string
+	inverse                   map[string]bool // programs of which the table has the ratio of times
+	commands, memory, written bool
+}
+
+// cells returns the row of a case.
+func (o *outcome) cells(c columns) []string {
 	s := o.median[strata]
-	memory := s.hwm>>10 > o.Memory && o.Memory > 0
-	cells := []string{strings.TrimSuffix(strings.TrimSuffix(o.Label, ", structured"), ", 2 threads"), strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+unit) + o.missed(strata, memory)}
-	for _, w := range others {
+	memory := c.memory && s.hwm>>10 > o.Memory && o.Memory > 0
+	cells := []string{strings.TrimSuffix(strings.TrimSuffix(o.Label, ", structured"), ", 2 threads"), strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+c.unit) + o.missed(strata, memory)}
+	for _, w := range c.others {
 		r := o.times(w)
 		switch {
 		case o.median[w].failed != "":
 			cells = append(cells, "fails")
 		case r == 0:
 			cells = append(cells, "")
-		case inverse[w]:
+		case c.inverse[w]:
 			cells = append(cells, digits(1/r)+o.missed(w, false))
 		default:
 			cells = append(cells, o.alike(w)+digits(r)+"×"+o.missed(w, false))
 		}
 	}
 	mebi := func(n int64) string { return mib(n >> 10) }
-	if commands {
+	if c.commands {
 		cells = append(cells, digits(s.cpu))
 	}
-	cells = append(cells, o.beside(others, func(s summary) int64 { return s.hwm << 10 }, mebi))
+	if c.memory {
+		cells = append(cells, o.beside(c.others, func(s summary) int64 { return s.hwm << 10 }, mebi))
+	}
 	if memory {
 		cells[len(cells)-1] += " ✗"
 	}
-	if written {
-		cells = append(cells, o.beside(others, func(s summary) int64 { return s.stored }, mebi))
+	if c.written {
+		cells = append(cells, o.beside(c.others, func(s summary) int64 { return s.stored }, mebi))
 	}
 	return cells
 }

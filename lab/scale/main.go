@@ -31,7 +31,7 @@ const (
 type stage struct {
 	name          string
 	runs          int
-	cpu, wall     float64
+	cpu           float64
 	resident      int64 // largest
 	read, written int64 // bytes as stored
 }
@@ -105,7 +105,7 @@ func sum(ctx context.Context, reports string, cpu map[string]float64) ([]stage, 
 			first[tool] = r.Started
 		}
 		if s := &all[i]; true {
-			s.runs, s.cpu, s.wall = s.runs+1, s.cpu+seconds, s.wall+r.WallSeconds
+			s.runs, s.cpu = s.runs+1, s.cpu+seconds
 			s.resident, s.read, s.written = max(s.resident, r.PeakResidentBytes), s.read+r.BytesRead, s.written+r.BytesWritten
 		}
 		if r.Started.Before(first[tool]) {
@@ -120,14 +120,14 @@ func sum(ctx context.Context, reports string, cpu map[string]float64) ([]stage, 
 func measured(stages []stage, in input) map[string]string {
 	gb := float64(in.raw) / 1e9
 	var rows strings.Builder
-	rows.WriteString("| | runs | processor | per GB | wall | resident | read | written |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	rows.WriteString("| | runs | processor, s | s per GB | resident, MiB | read, GB | written, GB |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	var total stage
 	row := func(s stage) {
-		fmt.Fprintf(&rows, "| %s | %d | %.1f s | %.3f s | %.1f s | %d MiB | %.2f GB | %.2f GB |\n", s.name, s.runs, s.cpu, s.cpu/gb, s.wall, s.resident>>20, float64(s.read)/1e9, float64(s.written)/1e9)
+		fmt.Fprintf(&rows, "| %s | %d | %.1f | %.3f | %d | %.2f | %.2f |\n", s.name, s.runs, s.cpu, s.cpu/gb, s.resident>>20, float64(s.read)/1e9, float64(s.written)/1e9)
 	}
 	for _, s := range stages {
 		row(s)
-		total.runs, total.cpu, total.wall = total.runs+s.runs, total.cpu+s.cpu, total.wall+s.wall
+		total.runs, total.cpu = total.runs+s.runs, total.cpu+s.cpu
 		total.resident, total.read, total.written = max(total.resident, s.resident), total.read+s.read, total.written+s.written
 	}
 	total.name = "**all**"

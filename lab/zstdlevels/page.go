@@ -30,9 +30,8 @@ var (
 // Rows and columns of the page; the sheets have all.
 var (
 	shownLevels = []string{"1", "2", "3", "9"}
-	shownData   = []string{"image 128³ float32", "image 128³ float32, 0…4095", "image 128³ uint16", "noise 128³ float32", "phantom float32", "phantom uint16",
-		"image uint16, shuffled", "phantom uint16, shuffled", "text", "json"}
-	shownFrames = []string{"image 64³ float32", "image 64³ uint16", "image float32, shuffled", "image uint16, shuffled", "text", "json"}
+	shownData   = []string{"image 128³ float32", "image 128³ uint16", "phantom float32", "image uint16, shuffled", "phantom uint16, shuffled", "text"}
+	shownFrames = []string{"image 64³ float32", "image 64³ uint16", "image uint16, shuffled", "text"}
 )
 
 func (s *sheet) path(dir string) string { return filepath.Join(dir, s.file) }
