@@ -214,6 +214,7 @@ func TestArraysPage(t *testing.T) {
 		"arrays,full,full/raw,raw,strata,1,GiB/s,4,1,1.5,20,,2097152,,3,1,,≤ 10 MiB,20 MiB resident,,,,,\n",
 		"arrays,full,full/raw,raw,fast,0.3333,GiB/s,5,3,,,,2097152,,2,,3,≥ 2,,,,,,\n", ",no such codec\n",
 	}, nil)
+	check(t, filepath.Join(dir, machines), []string{"part,processor,cores,", "\narrays,Abacus,2,"}, nil)
 	svg, err := os.ReadFile(filepath.Join(dir, "benchmarks-arrays.svg"))
 	if err != nil {
 		t.Fatal(err)
@@ -266,6 +267,7 @@ func TestPagesAreOfResults(t *testing.T) {
 		}
 	}
 	same(sheet, filepath.Join(docs, sheet))
+	same(machines, filepath.Join(docs, machines))
 	for _, g := range parts() {
 		same(g.page, filepath.Join(docs, g.page))
 		if f, _, err := g.load(results); err != nil || f != nil { // a part without results has no plot

@@ -34,8 +34,11 @@ type part struct {
 	more    func(all []*outcome, results string) (map[string]string, error) // regions besides
 }
 
-// sheet is the file with all rows of all pages.
-const sheet = "benchmarks.csv"
+// sheet is the file with all rows of all pages, machines that of what they were measured on and with.
+const (
+	sheet    = "benchmarks.csv"
+	machines = "benchmarks-machines.csv"
+)
 
 func parts() []*part {
 	return []*part{stagesPart(), workflowPart(), scalingPart(), arraysPart(), remotePart(), filesPart(), tiffPart(), cziPart()}
@@ -83,7 +86,7 @@ func crossed(shape []int) string { return strings.ReplaceAll(join(shape), ",", "
 // they are: what people wrote in them is kept. The log names missed targets that no note explains.
 func writePages(results, pagesDir, docs string, log io.Writer) error {
 	texts := map[string]map[string]string{} // by page
-	var rows [][]string
+	var rows, conditions [][]string
 	for _, g := range parts() {
 		f, all, err := g.load(results)
 		if err != nil {
@@ -109,6 +112,7 @@ func writePages(results, pagesDir, docs string, log io.Writer) error {
 		if f == nil {
 			continue
 		}
+		conditions = append(conditions, f.row(g.name))
 		var b bytes.Buffer
 		if g.drawn != nil {
 			g.drawn(&b, all)
@@ -127,7 +131,10 @@ func writePages(results, pagesDir, docs string, log io.Writer) error {
 			return err
 		}
 	}
-	return writeSheet(filepath.Join(docs, sheet), rows)
+	if err := writeSheet(filepath.Join(docs, machines), machinesHead, conditions); err != nil {
+		return err
+	}
+	return writeSheet(filepath.Join(docs, sheet), sheetHead, rows)
 }
 
 // load reads the results of a part; without a file there are none.

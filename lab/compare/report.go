@@ -15,14 +15,14 @@ func printTo(w io.Writer) printer {
 	return func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 }
 
-// machine prints the conditions that the numbers depend on most; the results have all.
+// machine prints where and when a part was measured; the sheet of machines has the rest.
 func machine(p printer, f *facts) {
 	changed := ""
 	if f.Changed != "" {
 		changed = " and " + f.Changed + " changed source files"
 	}
 	day, _, _ := strings.Cut(f.Date, " ")
-	p("%s, %d cores, %.1f GiB; written to %s; commit %s%s, %s. %s.", f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.Out, f.Commit, changed, day, f.Versions)
+	p("%s, %d cores; commit %s%s, %s", f.CPU, f.Cores, f.Commit, changed, day)
 }
 
 // targets counts the targets of a part, and the missed ones in rows that the page lacks; the sheet names them.

@@ -74,7 +74,8 @@ func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) b
 	head = append(head, "spread, %")
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		cells := []string{strings.TrimSuffix(o.Label, ", zstd:3")} // as all rows of the page
+		size, _, _ := strings.Cut(o.Label, " (") // the sheet has the shape, and all rows of the page are zstd:3
+		cells := []string{size}
 		if ours == byDefault {
 			cells[0] = "`" + o.Group + "`, " + cells[0]
 		}

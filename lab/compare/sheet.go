@@ -64,11 +64,19 @@ func (o *outcome) difference(who string) []string {
 	return make([]string, 4)
 }
 
+// machinesHead names the columns of the sheet of machines.
+var machinesHead = []string{"part", "processor", "cores", "memory_mib", "system", "kernel", "go", "written_to", "commit", "changed_files", "date", "load_before", "versions"}
+
+// row returns the conditions of a part.
+func (f *facts) row(part string) []string {
+	return []string{part, f.CPU, fmt.Sprint(f.Cores), fmt.Sprint(f.MemoryMiB), f.OS, f.Kernel, f.Go, f.Out, f.Commit, f.Changed, f.Date, f.Load, f.Versions}
+}
+
 // writeSheet writes all rows as CSV.
-func writeSheet(file string, rows [][]string) error {
+func writeSheet(file string, head []string, rows [][]string) error {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	if err := w.WriteAll(append([][]string{sheetHead}, rows...)); err != nil {
+	if err := w.WriteAll(append([][]string{head}, rows...)); err != nil {
 		return err
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o666)

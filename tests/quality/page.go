@@ -95,7 +95,11 @@ func writePage(name string, tables map[string]string) error {
 		if !made {
 			continue
 		}
-		if err := s.write(filepath.Join(filepath.Dir(name), s.file), text); err != nil {
+		file := filepath.Join(filepath.Dir(name), s.file)
+		if err := s.write(file, text); err != nil {
+			return err
+		}
+		if text, err = s.read(file); err != nil {
 			return err
 		}
 		tables[s.table] = s.onPage(text)

@@ -21,9 +21,11 @@ type sheet struct {
 }
 
 var sheets = []sheet{
+	{"quality", "quality-volumes.csv", 2, shownVolumes, []string{"focal plane, µm"}},
 	{"scans", "quality-scans.csv", 2, shownScans, nil},
 	{"tiles", "quality-tiles.csv", 1, shownTiles, []string{"wrong tiles of the worst", "processor time"}},
 	{"tile peers", "quality-peers.csv", 2, shownPeers, []string{"tiles"}},
+	{"folder", "quality-folders.csv", 3, shownFolders, []string{"makes", "memory"}},
 }
 
 // onPage returns the rows and columns of a Markdown table that the page shows.

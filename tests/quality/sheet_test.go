@@ -20,7 +20,7 @@ func TestSheets(t *testing.T) {
 	if err := os.WriteFile(copied, page, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	least := map[string]int{"scans": 12, "tiles": 40, "tile peers": 22}
+	least := map[string]int{"quality": 6, "folder": 6, "scans": 12, "tiles": 40, "tile peers": 22}
 	for _, s := range sheets {
 		b, err := os.ReadFile(filepath.Join("../../docs", s.file))
 		if err == nil {
@@ -67,5 +67,33 @@ func TestSheetWrite(t *testing.T) {
 	}
 	if got, err := os.ReadFile(name); err != nil || string(got) != "a,\"b, px\"\n\"x, y\",1\n*all*,\n" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A page that is written of measured tables is the one that the sheets make.
+func TestWritePageIsRender(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	empty := ""
+	tables := map[string]string{}
+	for _, s := range sheets {
+		empty += "<!-- " + s.table + ": begin -->\n<!-- " + s.table + ": end -->\n"
+		tables[s.table] = "| scan | kind | v |\n|---|---|---|\n| base, ihc | x | 1 |\n| *all* | | |\n"
+	}
+	if err := os.WriteFile(page, []byte(empty), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePage(page, tables); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := render(page); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(page); err != nil || string(again) != string(got) || !strings.Contains(string(got), "| *all* |") {
+		t.Errorf("%s\nrendered:\n%s%v", got, again, err)
 	}
 }

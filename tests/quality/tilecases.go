@@ -20,6 +20,12 @@ var smallTiles = map[string][]string{
 	"3-D, middle slice, speckle":             {tilescan.Brain},
 }
 
+// shownVolumes names the phantoms and ways to stack that the page shows.
+var shownVolumes = []string{"easy, strata", "easy, as the reference", "hard, strata", "hard, as the reference"}
+
+// shownFolders names the folders of TIFF tiles that the page shows.
+var shownFolders = []string{"36 of 1024², ihc", "16 of 2048², gravel"}
+
 // shownScans names the scans whose positions the page shows, as recorded and as found; a sheet beside it has all.
 var shownScans = []string{
 	"tissue, as recorded", "tissue, found", "worse stage, as recorded", "worse stage, found", "little tissue, as recorded", "little tissue, found", "noise, as recorded", "noise, found",
@@ -33,5 +39,5 @@ var shownTiles = []string{
 
 // shownPeers names the scans beside other programs that the page shows.
 var shownPeers = []string{
-	"base, ihc", "base, brick", "6 × 6 tiles, overlap 30 %, stated 20 %", "noise 20 %", "80 % empty, columns, vignette", "hard, ihc", "hard, overlap 5 %", "3-D, middle slice, speckle",
+	"base, ihc", "6 × 6 tiles, overlap 30 %, stated 20 %", "noise 20 %", "80 % empty, columns, vignette", "hard, ihc", "hard, overlap 5 %", "3-D, middle slice, speckle",
 }
