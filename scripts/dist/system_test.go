@@ -290,7 +290,8 @@ func content(t *testing.T, file string) string {
 	return string(data[:min(len(data), 20)])
 }
 
-// make install takes no name from another program, leaves files of others, and clears away what a former version of ours had laid.
+// make install takes no name from another program, leaves files of others, and clears away what a former version of
+// ours had laid.
 func TestInstall(t *testing.T) {
 	all, _ := archived(t)
 	var plain tree

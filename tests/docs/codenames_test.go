@@ -58,8 +58,9 @@ func codeNames(document string) (names []string) {
 	return names
 }
 
-// declarations holds what packages declare: for each name of a package, which several may have, the names at its top level with their members.
-// A member that begins with "=" stands for all members of another type: of the same package, or "package.Type".
+// declarations holds what packages declare: for each name of a package, which several may have, the names at its top
+// level with their members. A member that begins with "=" stands for all members of another type: of the same package,
+// or "package.Type".
 type declarations map[string]map[string][]string
 
 // has reports whether a name is declared: package.Name, package.Name.Member.

@@ -18,8 +18,8 @@ const columns = 120
 // generated matches the line that marks a file which a program made.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// TestColumnsOfComments fails for a comment line in Go that is too wide. Directives, text that keeps its lines (indented
-// behind //), generated files and testdata are not looked at.
+// TestColumnsOfComments fails for a comment line in Go that is too wide. Directives, text that keeps its lines
+// (indented behind //), generated files and testdata are not looked at.
 func TestColumnsOfComments(t *testing.T) {
 	files := 0
 	for _, top := range []string{"cmd", "lab", "pkg", "scripts", "tests"} {
