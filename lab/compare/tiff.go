@@ -102,7 +102,7 @@ func tiffPart() *part {
 		plot: "Speed of strata and of other programs on the same TIFF files", plotted: []string{"level", "codecs", "copy"},
 		groups: []group{{"level", "A whole level"}, {"regions", "Regions"}, {"codecs", "Compressed tiles"}, {"copy", "TIFF to Zarr"}, {"import", "TIFF to OME-Zarr"}, {"views", "Halo views"}},
 		hidden: func(o *outcome) bool {
-			return (o.Group == "level" || o.Group == "regions" || o.Group == "codecs") && strings.HasSuffix(o.Name, "/1")
+			return o.Name == "jpeg-libjpeg-turbo/2" || o.Name == "copy/lz4" || (o.Group == "level" || o.Group == "regions" || o.Group == "codecs") && strings.HasSuffix(o.Name, "/1")
 		},
 	}
 }
