@@ -21,8 +21,8 @@ import (
 
 // io does the I/O that a stage cannot avoid: it reads and decodes level 0 of the images at path (comma-separated),
 // once for each of passes, and encodes and writes all levels of another image, a finished output of that stage,
-// which is in memory before the clock starts; or of several (comma-separated). With frames, the files below path are read. It
-// computes nothing.
+// which is in memory before the clock starts; or of several (comma-separated). With frames, the files below path are
+// read. It computes nothing.
 func (b *bench) io(ctx context.Context, like string, passes []pass, frames bool) error {
 	var img *output
 	err := b.outside(func() (err error) {

@@ -1,5 +1,5 @@
-// Command checksum measures what --checksum costs: with and without it, it writes a mosaic grid, reads it whole and in part, and runs
-// stages on it, each pair in turn. It writes the table of docs/reliability.md:
+// Command checksum measures what --checksum costs: with and without it, it writes a mosaic grid, reads it whole and in
+// part, and runs stages on it, each pair in turn. It writes the table of docs/reliability.md:
 //
 //	go run ./lab/checksum -page docs/reliability.md
 //
@@ -25,7 +25,8 @@ import (
 	"strata/tests/regions"
 )
 
-// codecs are those of the rows, with the Zarr format where it is not 3: in format 2 the checksum is that of Zstandard frames.
+// codecs are those of the rows, with the Zarr format where it is not 3: in format 2 the checksum is that of Zstandard
+// frames.
 const codecs = "raw,lz4,blosc-lz4,zstd:1,zstd:1 in format 2,blosc-zstd:1,gzip:1"
 
 func main() {
@@ -152,7 +153,8 @@ func (m *measurement) row(ctx context.Context, name string) (row []string, err e
 	return row, nil
 }
 
-// copies creates arrays to write to. Their codecs are not those of the metadata, which in format 2 say nothing of checksums.
+// copies creates arrays to write to. Their codecs are not those of the metadata, which in format 2 say nothing of
+// checksums.
 func (m *measurement) copies(ctx context.Context, arrays map[bool]*zarr.Array, name string) (map[bool]*zarr.Array, error) {
 	all := map[bool]*zarr.Array{}
 	for sum, a := range arrays {
@@ -176,8 +178,8 @@ func (m *measurement) copies(ctx context.Context, arrays map[bool]*zarr.Array, n
 	return all, nil
 }
 
-// compare runs an operation with and without checksum in turn and returns how much more processor time it takes with it: the
-// median of the pairs, and between which values half of them lie.
+// compare runs an operation with and without checksum in turn and returns how much more processor time it takes with
+// it: the median of the pairs, and between which values half of them lie.
 func (m *measurement) compare(op func(sum bool) error) (string, error) {
 	var ratios []float64
 	for i := range m.pairs + 1 {

@@ -1,5 +1,5 @@
-// Command codecs measures the codecs that strata has of its own beside the libraries that it would use otherwise: each decodes the same
-// bytes, or encodes the same data, in turn in one thread. It writes the table of docs/dependencies.md:
+// Command codecs measures the codecs that strata has of its own beside the libraries that it would use otherwise: each
+// decodes the same bytes, or encodes the same data, in turn in one thread. It writes the table of docs/dependencies.md:
 //
 //	go run ./lab/codecs -page docs/dependencies.md
 package main

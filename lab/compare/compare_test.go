@@ -244,8 +244,8 @@ func TestArraysPage(t *testing.T) {
 	}
 }
 
-// TestPagesAreOfResults: the pages, the sheet and README's tables are what the results in git make; of each missed target people wrote
-// why, and of none that is reached.
+// TestPagesAreOfResults: the pages, the sheet and README's tables are what the results in git make; of each missed
+// target people wrote why, and of none that is reached.
 func TestPagesAreOfResults(t *testing.T) {
 	const results, docs = "../results", "../../docs"
 	dir := t.TempDir()

@@ -19,7 +19,8 @@ var readmeStages = []readmeCase{
 	{"aip/raw", "`aip`, uncompressed"}, {"resample/raw", "`resample --resolution 10`, uncompressed"},
 }
 
-// writeReadme writes the table of README and the costs below it, each between its markers, from the results of a folder.
+// writeReadme writes the table of README and the costs below it, each between its markers, from the results of a
+// folder.
 func writeReadme(results, file string) error {
 	machine, all, err := stagesPart().load(results)
 	if err != nil {
@@ -40,7 +41,8 @@ func writeReadme(results, file string) error {
 	return regions.Write(file, file, map[string]string{"stages": stages.String(), "felt": felt.String()})
 }
 
-// feltInReadme prints the two costs that a user feels most: how soon there is a first result, and how long the whole chain takes.
+// feltInReadme prints the two costs that a user feels most: how soon there is a first result, and how long the whole
+// chain takes.
 func feltInReadme(p printer, results string) error {
 	_, arrays, err := arraysPart().load(results)
 	if err != nil {

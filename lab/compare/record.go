@@ -19,8 +19,8 @@ type header struct {
 	Input   int64    `json:"input,omitempty"`      // bytes of the files that are read, as stored
 }
 
-// target states a ratio that strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of the
-// others) or "best of C"; Ratio is the minimum of strata's speed in multiples of the yardstick's. With Against
+// target states a ratio that strata should reach. Against names the yardstick: a contestant, "peers" (the fastest of
+// the others) or "best of C"; Ratio is the minimum of strata's speed in multiples of the yardstick's. With Against
 // "ms" or "MiB resident", Ratio is a maximum in that unit, with "busy cores" and "efficiency" a minimum.
 type target struct {
 	Who     string  `json:"who,omitempty"` // whose; "": strata's

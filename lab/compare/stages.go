@@ -35,7 +35,8 @@ var inputs = []struct{ name, label string }{
 }
 
 // stageCases returns the stages, by default, on every mosaic that is informative for them, and stack on slices. Other
-// programs run on tiles of real size and on the phantom as shards and raw, and those of one pass also on the other kinds of data.
+// programs run on tiles of real size and on the phantom as shards and raw, and those of one pass also on the other
+// kinds of data.
 func stageCases() []stageCase {
 	var all []stageCase
 	for _, in := range inputs {

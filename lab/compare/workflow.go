@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// processCase is a process of the workflow: a program on data of one size. In its texts {raw}, {mosaic}, {slices}, {shifts} and
-// {template} stand for the data, {a}, {b} and {c} for the first three slices, and {out} for what the program writes.
+// processCase is a process of the workflow: a program on data of one size. In its texts {raw}, {mosaic}, {slices},
+// {shifts} and {template} stand for the data, {a}, {b} and {c} for the first three slices, and {out} for what the
+// program writes.
 type processCase struct {
 	name   string
 	ours   string  // command line
@@ -31,7 +32,8 @@ const (
 	processAlone = 1.5
 )
 
-// processCases returns the programs of the workflow that stageCases lacks, in the order in which the workflow runs them.
+// processCases returns the programs of the workflow that stageCases lacks, in the order in which the workflow runs
+// them.
 func processCases() []processCase {
 	const image, other = "{out}/image.ome.zarr", " {out}/image.ome.zarr"
 	const anyhow = " --min_overlap_correlation 0.05 --min_ncc_improvement -1" // speckle hides what both planes have in common

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every process has a target against its I/O, but for the one that reads only text, and against linumpy's program where LINUMPY has
-// one. Nothing is left of the words that stand for paths.
+// Every process has a target against its I/O, but for the one that reads only text, and against linumpy's program where
+// LINUMPY has one. Nothing is left of the words that stand for paths.
 func TestProcessUnits(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{filepath.Join(".venv", "bin", "python"), "scripts/x/none.py"} {

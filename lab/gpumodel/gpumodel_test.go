@@ -22,8 +22,8 @@ func stored(t *testing.T) (all []measured) {
 	return all
 }
 
-// TestChoices: by what was measured last, what package cost chooses from its tables takes no more than a tenth longer than the
-// better machine, in every row; and docs/gpu-model.md and the sheet beside it are what these tables make.
+// TestChoices: by what was measured last, what package cost chooses from its tables takes no more than a tenth longer
+// than the better machine, in every row; and docs/gpu-model.md and the sheet beside it are what these tables make.
 func TestChoices(t *testing.T) {
 	all := stored(t)
 	rows, err := predict(all)

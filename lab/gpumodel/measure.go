@@ -43,8 +43,8 @@ type input struct {
 
 var codecs = []input{{"raw", "raw", cost.Raw}, {"blosc-zstd:1", "blosc-zstd:1", cost.Blosc}, {"zstd:3", "zstd:3", cost.Zstd}}
 
-// phantoms are the tiles of what is measured: the small one says what a run takes whatever its size, the medium one what kernels move, which is slow to
-// see, the large one what the host's processors do, alone and beside a device.
+// phantoms are the tiles of what is measured: the small one says what a run takes whatever its size, the medium one
+// what kernels move, which is slow to see, the large one what the host's processors do, alone and beside a device.
 var phantoms = map[string][3]int64{"small": {16, 32, 32}, "medium": {80, 96, 96}, "large": {80, 160, 160}}
 
 // machine runs programs on the host and on the double.

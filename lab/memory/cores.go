@@ -36,8 +36,8 @@ var tileStages = map[string][]string{"aip": nil, "resample": {"-r", "10"}, "foca
 // needs matches what a program says that has too little memory for anything.
 var needs = regexp.MustCompile(`needs ([0-9]+) MiB of buffers`)
 
-// coresTable returns the page's table: for chunks of each size, the --mem with which the given numbers of cores all work, in the stage that
-// needs most. Programs in the folder bin say it.
+// coresTable returns the page's table: for chunks of each size, the --mem with which the given numbers of cores all
+// work, in the stage that needs most. Programs in the folder bin say it.
 func coresTable(ctx context.Context, bin string, tilings []tiling, cores []int) (string, error) {
 	var rows strings.Builder
 	rows.WriteString("| a chunk |")

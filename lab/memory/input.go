@@ -30,7 +30,8 @@ const micron = 10.0
 // extra is the number of A-lines of each frame of the raw tiles that the mirror's way back takes.
 const extra = 20
 
-// side is the size in voxels of the squares of even brightness of which a plane consists, so that results can be compressed, too.
+// side is the size in voxels of the squares of even brightness of which a plane consists, so that results can be
+// compressed, too.
 const side = 50
 
 // brightness is that of a voxel: water, then agarose in some squares and tissue in the others, which darken with depth.
@@ -46,9 +47,9 @@ func brightness(z, y, x int) float32 {
 	return float32(math.Round(float64(60+10*(square%4)+z/40*3%17) * math.Exp(-float64(z-surface)/200)))
 }
 
-// makeInput writes below dir: big.ome.zarr, a slice of about gb GB, and volume.ome.zarr, a volume with the proportions of a brain, whose chunks
-// are one file under many names; small.ome.zarr, a chunk of the slice; raw, tiles with as many voxels as the slice; and
-// files, the slice's tiles as TIFF files t0_0.tif and so on.
+// makeInput writes below dir: big.ome.zarr, a slice of about gb GB, and volume.ome.zarr, a volume with the proportions
+// of a brain, whose chunks are one file under many names; small.ome.zarr, a chunk of the slice; raw, tiles with as many
+// voxels as the slice; and files, the slice's tiles as TIFF files t0_0.tif and so on.
 func makeInput(ctx context.Context, dir string, gb float64) error {
 	n := int(math.Ceil(math.Sqrt(gb * 1e9 / bytesOf(sliceChunk))))
 	side := math.Cbrt(gb * 1e9 / 4 * 8 / 5) // y and x; z is 5/8 of it

@@ -1,5 +1,5 @@
-// Command memory measures how much memory the programs of the workflow need for a large image. It makes the input, and writes docs/memory.md from
-// the run records that scripts/memory.sh leaves.
+// Command memory measures how much memory the programs of the workflow need for a large image. It makes the input, and
+// writes docs/memory.md from the run records that scripts/memory.sh leaves.
 package main
 
 import (

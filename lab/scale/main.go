@@ -1,5 +1,5 @@
-// Command scale writes docs/scale.md: what the chain from raw frames to a volume costs per GB of raw frames, from the run records
-// that scripts/scale.sh leaves, and what follows for 1 TB.
+// Command scale writes docs/scale.md: what the chain from raw frames to a volume costs per GB of raw frames, from the
+// run records that scripts/scale.sh leaves, and what follows for 1 TB.
 package main
 
 import (

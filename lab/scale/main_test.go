@@ -11,8 +11,8 @@ import (
 	"strata/pkg/record"
 )
 
-// Programs stand in the order of their first run, with sums per GB; a step that ran again counts once; what follows for 1 TB is their
-// sum on 16 cores, or the storage.
+// Programs stand in the order of their first run, with sums per GB; a step that ran again counts once; what follows for
+// 1 TB is their sum on 16 cores, or the storage.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Now()

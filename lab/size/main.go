@@ -2,7 +2,8 @@
 //
 //	go run ./lab/size BINARY
 //
-// BINARY has its symbols (go build without -s): functions and data are counted by them. GODEBUG=inittrace=1 observes the start.
+// BINARY has its symbols (go build without -s): functions and data are counted by them. GODEBUG=inittrace=1 observes
+// the start.
 package main
 
 import (

@@ -247,8 +247,8 @@ func (g *Group) Folder(path string, foreign Foreign) (*Output, error) {
 	return g.start(&Output{path: path, foreign: foreign})
 }
 
-// File starts an output that is a regular file. With Overwrite, an existing one is replaced if foreign, which may be nil,
-// finds nothing.
+// File starts an output that is a regular file. With Overwrite, an existing one is replaced if foreign, which may be
+// nil, finds nothing.
 func (g *Group) File(path string, foreign Foreign) (*Output, error) {
 	return g.start(&Output{path: path, file: true, foreign: foreign})
 }

@@ -44,7 +44,8 @@ func (g *Group) mayReplace(o *Output) error {
 	return o.ours(o.final)
 }
 
-// ours returns an error if what lies at path, which the output replaces, holds something that the program does not write.
+// ours returns an error if what lies at path, which the output replaces, holds something that the program does not
+// write.
 func (o *Output) ours(path string) error {
 	check := o.foreign
 	switch {
@@ -93,8 +94,8 @@ func (o *Output) checkReplaced() error {
 	return nil
 }
 
-// create makes the hidden file or folder. It is as private as the one that it replaces, and of the same group, which the
-// files in a folder with the set-group bit inherit.
+// create makes the hidden file or folder. It is as private as the one that it replaces, and of the same group, which
+// the files in a folder with the set-group bit inherit.
 func (o *Output) create() error {
 	mode := fs.FileMode(0o777)
 	if o.file {

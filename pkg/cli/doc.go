@@ -3,7 +3,8 @@
 // and outputs that are whole or not there at all.
 //
 // It starts commands, and names what programs need of its parts: package flags describes commands and parses by
-// github.com/urfave/cli, package run carries out what a command does, package help prints what a command says of itself.
+// github.com/urfave/cli, package run carries out what a command does, package help prints what a command says of
+// itself.
 //
 // A binary describes itself and leaves the rest to [Main]:
 //

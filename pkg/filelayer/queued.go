@@ -33,8 +33,8 @@ type flight struct {
 	aside *mem.Buffer // aligned memory that receives them; nil: they go to their place
 }
 
-// enqueue hands a read into host memory to the system's queue, and reports whether it did: the read must bypass the page
-// cache, and the system must have such queues. If the queue is full, it first waits for a pending read.
+// enqueue hands a read into host memory to the system's queue, and reports whether it did: the read must bypass the
+// page cache, and the system must have such queues. If the queue is full, it first waits for a pending read.
 func (w *worker) enqueue(t task) bool {
 	q := &w.direct
 	if t.write || t.device() || t.file.source != nil || !w.pool.settings.DirectRead || q.refused != nil || t.len < page {

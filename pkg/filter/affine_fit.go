@@ -119,7 +119,8 @@ func (l *likeness) add(r *affineRow) {
 	}
 }
 
-// cost returns what is minimised, and the gain and offset of the moving plane; +Inf if too few of all pixels are inside.
+// cost returns what is minimised, and the gain and offset of the moving plane; +Inf if too few of all pixels are
+// inside.
 func (l *likeness) cost(all int, by Metric) (cost, gain, offset float64) {
 	n, sf, sm := l.n, l.sf, l.sm
 	if n < max(16, minInside*float64(all)) {

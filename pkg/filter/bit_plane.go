@@ -197,7 +197,8 @@ func (p *BitPlane) disk(erode bool) *BitPlane {
 	return out
 }
 
-// along combines each pixel of row y with those up to reach pixels beside it: by OR, or by AND to erode, with 0 outside.
+// along combines each pixel of row y with those up to reach pixels beside it: by OR, or by AND to erode, with 0
+// outside.
 func (p *BitPlane) along(dst []uint64, y, reach int, erode bool) {
 	row := p.row(y)
 	for i, w := range row {

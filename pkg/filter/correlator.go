@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// Correlator computes the normalised cross-correlation of two planes at many displacements at once: numerators by Fourier
-// transforms, means and variances of each overlap from tables of sums (J. P. Lewis, Fast Normalized
+// Correlator computes the normalised cross-correlation of two planes at many displacements at once: numerators by
+// Fourier transforms, means and variances of each overlap from tables of sums (J. P. Lewis, Fast Normalized
 // Cross-Correlation, 1995). It is not safe for concurrent use; its spectra are.
 type Correlator struct {
 	h, w       int // of planes

@@ -43,7 +43,8 @@ func Distance(dst, src []float32, ny, nx int) bool {
 	return true
 }
 
-// lowest writes min over q of (p − q)² + f[q] for each p: the lower envelope of parabolas. at and from hold the envelope.
+// lowest writes min over q of (p − q)² + f[q] for each p: the lower envelope of parabolas. at and from hold the
+// envelope.
 func lowest(dst, f []float64, at []int, from []float64) {
 	k := -1
 	for q, v := range f {

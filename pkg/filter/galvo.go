@@ -15,9 +15,10 @@ const (
 )
 
 // GalvoShift finds the A-lines that a scanning mirror recorded while it flew back, in the average intensity of a tile
-// along z, of shape (frame, A-line). They are a band of extra darker A-lines, which belongs at the end of a frame. shift
-// is the number of A-lines by which frames have to be rolled towards their end so that the band arrives there, and
-// confidence, 0 to 1, says how far the band differs from both its sides (workflow specification, create_mosaic_grid_3d).
+// along z, of shape (frame, A-line). They are a band of extra darker A-lines, which belongs at the end of a frame.
+// shift is the number of A-lines by which frames have to be rolled towards their end so that the band arrives there,
+// and confidence, 0 to 1, says how far the band differs from both its sides (workflow specification,
+// create_mosaic_grid_3d).
 //
 // The band is where the mean profile changes most at both of two places that are extra A-lines apart. The change lies
 // between two A-lines; the band begins behind it. linumpy takes the A-line before it, and rolls by one too many.

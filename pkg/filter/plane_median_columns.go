@@ -182,7 +182,8 @@ func (k *coarseCounts) remove(d *coarseCounts) {
 	k[5] -= d[5]
 }
 
-// beyond sets the lowest bit of each count that does not exceed the one in all counts of top, whose highest bits are set.
+// beyond sets the lowest bit of each count that does not exceed the one in all counts of top, whose highest bits are
+// set.
 func beyond(top, v uint64) uint64 { return (top - v) >> 15 & lanes }
 
 // find returns in which part a place in the order of members lies, and its place there.

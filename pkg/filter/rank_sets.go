@@ -17,7 +17,8 @@ import (
 //	}
 //	lo, hi, t := r.Around(z, 0)
 //
-// A percentile p lies at (n−1)·p/100 between the order statistics of the n values. NaN and infinite values are left out.
+// A percentile p lies at (n−1)·p/100 between the order statistics of the n values. NaN and infinite values are left
+// out.
 type RankSets struct {
 	percent []float64
 	pass    int // 1, 2, 3; 4: done

@@ -34,7 +34,8 @@ func (m *Rims) Fill(dst, src []float32, shape [3]int, beside Beside) {
 	m.spread(dst, src, shape)
 }
 
-// start gives voxels at the volume's border their height, those beside a known level the higher of both, and others +Inf.
+// start gives voxels at the volume's border their height, those beside a known level the higher of both, and others
+// +Inf.
 func start(dst, src []float32, shape [3]int, beside Beside) {
 	nz, ny, nx := shape[0], shape[1], shape[2]
 	area := ny * nx

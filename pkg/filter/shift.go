@@ -64,7 +64,8 @@ func (s Shift) Row(dst, src []float32, start, from, to int) {
 	}
 }
 
-// Rows mixes output row p of rows of len(dst) samples, which begin stride samples apart; src begins with input row start.
+// Rows mixes output row p of rows of len(dst) samples, which begin stride samples apart; src begins with input row
+// start.
 func (s Shift) Rows(dst, src []float32, start, p, stride int) {
 	a, b := s.pair(p)
 	if a == b || s.taps[0] == 0 {

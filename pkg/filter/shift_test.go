@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A shift is linear interpolation between samples, with half a sample of the edges repeated, from any part of the input.
+// A shift is linear interpolation between samples, with half a sample of the edges repeated, from any part of the
+// input.
 func TestShift(t *testing.T) {
 	const n = 7
 	in := make([]float32, n)

@@ -128,7 +128,8 @@ func (d *Device) Beside(f func()) {
 // Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }
 
-// CallAside works like Call on a thread of its own, so that f, which may take long, holds up nothing else on the device.
+// CallAside works like Call on a thread of its own, so that f, which may take long, holds up nothing else on the
+// device.
 func (d *Device) CallAside(f func() error) (err error) {
 	t := newThread()
 	defer t.end()

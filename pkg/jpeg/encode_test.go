@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestEncodeAsCjpeg: a stream is that of libjpeg-turbo's cjpeg, from the frame header on and in its quantization tables.
+// TestEncodeAsCjpeg: a stream is that of libjpeg-turbo's cjpeg, from the frame header on and in its quantization
+// tables.
 func TestEncodeAsCjpeg(t *testing.T) {
 	rgb, err := os.ReadFile("testdata/picture.rgb")
 	if err != nil {

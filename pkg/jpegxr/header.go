@@ -272,8 +272,8 @@ func (f *file) readIndices(r *reader) (i indices) {
 }
 
 // step returns the step that a quantizer's index stands for, times 2^s if arithmetic is scaled. Where HP uses LP's
-// quantizers and arithmetic is scaled, libjxr takes LP's steps for HP of chroma, half of the standard's, which this
-// package takes. No encoder is known to write such images.
+// quantizers and arithmetic is scaled, libjxr takes LP's steps for HP of chroma, half of those that the standard gives
+// and this package takes. No encoder is known to write such images.
 func (f *file) step(index uint8, s int) int32 {
 	m, e := 16+int32(index&15), int(index>>4)
 	switch {

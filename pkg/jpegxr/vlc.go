@@ -78,7 +78,8 @@ type extended struct{ base, bits uint8 }
 // Levels above 1: what the symbols of the alphabet of 7 stand for. The last one is an escape.
 var levels = []extended{{2, 0}, {3, 0}, {4, 1}, {6, 2}, {10, 2}, {14, 2}, {0, 0}}
 
-// Runs of zeros: what the symbols of the first table of the alphabet of 5 stand for where at most 14, 10 and 6 zeros fit.
+// Runs of zeros: what the symbols of the first table of the alphabet of 5 stand for where at most 14, 10 and 6 zeros
+// fit.
 var runsUpTo = [3][]extended{
 	{{1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 3}},
 	{{1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}},

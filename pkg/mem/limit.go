@@ -22,8 +22,8 @@ func Limit() int64 { return limit.Load() }
 
 var caches atomic.Int64
 
-// SetCaches sets the part of the limit that caches of data which could be read again take a share of. Where the limit is
-// a large default, more would not make them faster by much.
+// SetCaches sets the part of the limit that caches of data which could be read again take a share of. Where the limit
+// is a large default, more would not make them faster by much.
 func SetCaches(n int64) { caches.Store(n) }
 
 // Caches returns what SetCaches set, else the limit.

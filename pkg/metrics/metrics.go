@@ -28,7 +28,8 @@ const (
 // rank orders statuses.
 var rank = map[Status]int{Info: 0, OK: 0, Warning: 1, Error: 2}
 
-// A Limit judges a value: beyond Warning it is a warning, beyond Error an error. Higher tells that high values are good.
+// A Limit judges a value: beyond Warning it is a warning, beyond Error an error. Higher tells that high values are
+// good.
 type Limit struct {
 	Warning, Error float64
 	Higher         bool

@@ -27,7 +27,8 @@ type ImageSpec struct {
 	Scale       []float64 // voxel size of level 0, in the unit of the axis
 	Translation []float64 // centre of the first voxel of level 0; nil: not stated
 	Omero       *Omero    // display settings; nil: none
-	// Label makes a label image: levels below level 0 have voxels of the one above, no means. nil: an image of intensities.
+	// Label makes a label image: levels below level 0 have voxels of the one above, no means. nil: an image of
+	// intensities.
 	Label *ImageLabel
 	// Attributes of the image's group, such as those of another image. The writer ignores members that NGFF
 	// defines and sets them itself.

@@ -7,8 +7,8 @@ import (
 
 // A Coming is a device that is being taken into use while a stage begins on the CPU.
 type Coming struct {
-	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they are
-	// first called.
+	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they
+	// are first called.
 	First time.Duration
 	// Piece is the longest that a piece of work is expected to take there after that, from when it is taken until it is
 	// written.
@@ -65,8 +65,8 @@ func (c *Coming) Late(done, all int, took time.Duration) bool {
 	return whole*float64(all-done) < float64(c.First+c.Piece)*float64(all)
 }
 
-// WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be called
-// after [Coming.Known] has been closed.
+// WithDevice returns the resources with the device that was coming. It returns false if there is none, and must be
+// called after [Coming.Known] has been closed.
 func (r Resources) WithDevice() (Resources, bool) {
 	c := r.Coming
 	if c == nil || c.add == nil {

@@ -40,8 +40,8 @@ type Crew struct {
 // Crew plans workers. It logs how many there are and what they hold, and passes that to Crewed.
 //
 // Where Mem is shared, workers beyond those that a quarter of it holds begin one by one, after a piece of work has
-// ended, that is, once those before them have touched their memory, and only if the machine has several times as much as
-// they need. Programs that are started together thus see each other.
+// ended, that is, once those before them have touched their memory, and only if the machine has several times as much
+// as they need. Programs that are started together thus see each other.
 func (r *Resources) Crew(t Team) *Crew {
 	if t.Pieces > 0 {
 		t.Workers = min(t.Workers, t.Pieces)

@@ -48,8 +48,8 @@ func (s *Specimen) stage(slice, i, j int) (at [3]float64) {
 	return at
 }
 
-// recordedError returns by how much the recorded position of a slice differs from its own, in px: what is wrong with the
-// shifts up to it, and the stage's loss of its home.
+// recordedError returns by how much the recorded position of a slice differs from its own, in px: what is wrong with
+// the shifts up to it, and the stage's loss of its home.
 func (s *Specimen) recordedError(slice int) (sum [2]float64) {
 	for _, p := range s.csv[:slice] {
 		for d := range sum {

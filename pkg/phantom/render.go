@@ -67,7 +67,8 @@ func (r *render) to(dst []byte) error {
 	return nil
 }
 
-// shading holds the properties by which a row of A-lines is rendered: values per A-line, and tables that serve all rows.
+// shading holds the properties by which a row of A-lines is rendered: values per A-line, and tables that serve all
+// rows.
 type shading struct {
 	*render
 	offset []float32 // depth of the surface in voxels

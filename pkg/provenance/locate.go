@@ -38,7 +38,8 @@ func (t *tracer) producer(place string, s state, before *entry) *output {
 	return best
 }
 
-// fit tells how an output of a record fits what lies at a place. Of what was changed in place since, only the path tells.
+// fit tells how an output of a record fits what lies at a place. Of what was changed in place since, only the path
+// tells.
 func (o *output) fit(id string, s state, changedSince bool) int {
 	if s.made != nil && !changedSince && (s.made.Program != o.rec.Tool || s.made.Version != o.rec.Version) {
 		return noFit // another run made the image that is there now

@@ -36,7 +36,8 @@ type Map struct {
 	Unit           string
 }
 
-// titles lists the titles of the maps that focal saves, and whether their numbers are depths, which it stores in planes.
+// titles lists the titles of the maps that focal saves, and whether their numbers are depths, which it stores in
+// planes.
 var titles = map[string]struct {
 	name  string
 	depth bool

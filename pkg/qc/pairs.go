@@ -38,7 +38,8 @@ const (
 // pairs have a few tenths of a pixel.
 var residualClasses = [...]float64{0.1, 0.2, 0.5, 1, 2, 5}
 
-// residualColors are the colours of the classes: a part of a perceptually uniform map that stands out from a dark ground.
+// residualColors are the colours of the classes: a part of a perceptually uniform map that stands out from a dark
+// ground.
 var residualColors = sync.OnceValue(func() (out []string) {
 	m, err := colormap.ByName("viridis")
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // leaves.
 const glitched = shifts + "0,1,0,0,0.02,-0.01\n1,2,0,0,0.01,0.02\n2,3,0,0,0.03,0\n3,4,0,0,2.0,0.01\n4,5,0,0,-1.98,0\n5,6,0,0,0.02,0.01\n6,7,0,0,0.9,0.01\n"
 
-// repairedRun is a run's folder with what shifts clean and analyze write, in the places where the workflow publishes it.
+// repairedRun is a run's folder with what shifts clean and analyze write, in the places where the workflow publishes
+// it.
 func repairedRun(t *testing.T) string {
 	t.Helper()
 	table, err := registration.ReadShiftTable(strings.NewReader(glitched), "shifts_xy.csv")

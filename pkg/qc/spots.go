@@ -211,7 +211,8 @@ func doubtful(s *stitch.Result) (seams []seam) {
 	return seams
 }
 
-// seamSpot returns the place of a seam: in the stitched slice or, if that was not kept, in the slice that was made of it.
+// seamSpot returns the place of a seam: in the stitched slice or, if that was not kept, in the slice that was made of
+// it.
 func (r *Report) seamSpot(f *Facts, s seam) *webpage.Spot {
 	spot := func(folder string, moved [2]float64) *webpage.Spot {
 		return &webpage.Spot{Image: folder + "/" + f.Name + ".ome.zarr", Width: s.across, At: [3]float64{webpage.Middle, s.at[0] + moved[0], s.at[1] + moved[1]}}

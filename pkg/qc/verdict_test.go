@@ -65,7 +65,8 @@ func TestMicrometres(t *testing.T) {
 	}
 }
 
-// Every warning says what to do, in words that the programs know: each text is one that a program has, each flag is one.
+// Every warning says what to do, in words that the programs know: each text is one that a program has, each flag is
+// one.
 func TestAdvice(t *testing.T) {
 	var source strings.Builder
 	for _, dir := range []string{"../oct", "../cli", "../registration", "../zarr", ".", "../../cmd/internal"} {

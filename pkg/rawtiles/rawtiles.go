@@ -10,8 +10,8 @@
 // A-lines begin in the middle of a scan.
 //
 // A frame (B-scan) is a row of A-lines along the microscope's x. Frames follow each other along its y. A frame has nx
-// A-lines of the image, and then n_extra that are recorded while the mirror flies back. On disk a frame is stored A-line
-// by A-line: the shape of a tile in C order is (frame, A-line, z), of float32 in little-endian byte order.
+// A-lines of the image, and then n_extra that are recorded while the mirror flies back. On disk a frame is stored
+// A-line by A-line: the shape of a tile in C order is (frame, A-line, z), of float32 in little-endian byte order.
 //
 // Errors are one line and begin with the file, of a text with its line: "info.txt:3: …".
 package rawtiles
@@ -50,7 +50,8 @@ var tileName = pattern.Lazy(`^tile_x(\d+)_y(\d+)_z(\d+)$`)
 // mostNumber limits the numbers in names: a larger one is a mistake.
 const mostNumber = 1_000_000
 
-// ParseName returns the tile whose folder has the given path. ok is false for a name that is not tile_x<XX>_y<YY>_z<ZZ>.
+// ParseName returns the tile whose folder has the given path. ok is false for a name that is not
+// tile_x<XX>_y<YY>_z<ZZ>.
 func ParseName(path string) (t Tile, ok bool, err error) {
 	m := tileName().FindStringSubmatch(filepath.Base(path))
 	if m == nil {

@@ -81,7 +81,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A link to nothing is not an absent file: the error names it and where it leads, also where a folder above is the link.
+// A link to nothing is not an absent file: the error names it and where it leads, also where a folder above is the
+// link.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -18,7 +18,8 @@ type Image struct {
 	// 0: unknown.
 	VoxelUM  [3]float64
 	Interval float64
-	// VoxelFrom says where a size along y and x was read if not in what Kind names: "Micro-Manager", "MetaMorph"; "": there.
+	// VoxelFrom says where a size along y and x was read if not in what Kind names: "Micro-Manager", "MetaMorph"; "":
+	// there.
 	VoxelFrom string
 	Stage     *Stage // nil: not recorded
 

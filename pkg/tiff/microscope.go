@@ -201,8 +201,8 @@ func (d *directory) uicText(ctx context.Context, at int64) string {
 	return strings.ReplaceAll(text, "\xb5", "µ")
 }
 
-// uicStage looks for the stage's position of the first plane: identifier 28, with numerator and denominator of x and of y
-// for each plane. Identifiers of known length may come before it.
+// uicStage looks for the stage's position of the first plane: identifier 28, with numerator and denominator of x and of
+// y for each plane. Identifiers of known length may come before it.
 func (d *directory) uicStage(ctx context.Context, at, planes int64) *Stage {
 	for range 8 {
 		b := make([]byte, 2)

@@ -36,8 +36,8 @@ const (
 	NumPy = "NumPy"
 )
 
-// ReadHeader reads the header of a file of any format, and checks that the file is whole. axes are those of pages, as in
-// [Options].
+// ReadHeader reads the header of a file of any format, and checks that the file is whole. axes are those of pages, as
+// in [Options].
 func ReadHeader(ctx context.Context, path, axes string) (*Header, error) {
 	o, err := store.Folder(filepath.Dir(path)).Open(ctx, filepath.Base(path)) // a pipe would wait for its writer
 	if err != nil {

@@ -41,8 +41,8 @@ func (s *Set) ReadHeader(ctx context.Context, file string) (*Header, error) {
 	return ReadHeader(ctx, s.Path(file), s.Options.Axes)
 }
 
-// Voxel returns the voxel size (z, y, x) in µm: that of the options, or of the header. A size along z that nothing states
-// is 0 if there is one plane. The error is an [OptionError].
+// Voxel returns the voxel size (z, y, x) in µm: that of the options, or of the header. A size along z that nothing
+// states is 0 if there is one plane. The error is an [OptionError].
 func (s *Set) Voxel() ([3]float64, error) {
 	v := s.Options.Voxel
 	if v == [3]float64{} {
@@ -65,9 +65,9 @@ func (s *Set) Voxel() ([3]float64, error) {
 // Depth returns the number of planes of a tile.
 func (s *Set) Depth() int { return max(1, len(s.Planes)) * s.Header.Planes }
 
-// Inspect reads the headers of all files of a slice with a number of workers (0: as many as there are processors). Files
-// that are cut off, or of another size or type than the first, are one error, which counts them and names some. It notes
-// the positions that files record, unless names state them.
+// Inspect reads the headers of all files of a slice with a number of workers (0: as many as there are processors).
+// Files that are cut off, or of another size or type than the first, are one error, which counts them and names some.
+// It notes the positions that files record, unless names state them.
 func (s *Set) Inspect(ctx context.Context, sl *Slice, workers int) error {
 	type item struct {
 		tile int
@@ -112,8 +112,8 @@ func (s *Set) Inspect(ctx context.Context, sl *Slice, workers int) error {
 	return faulty(s.Root, faults)
 }
 
-// orient reverses positions that decrease along rows or columns, as those of a stage whose axis runs against that of the
-// images do.
+// orient reverses positions that decrease along rows or columns, as those of a stage whose axis runs against that of
+// the images do.
 func (s *Slice) orient() {
 	for d, axis := range [2][2]string{{"rows", "y"}, {"columns", "x"}} {
 		var place, position float64 // means

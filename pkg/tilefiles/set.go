@@ -9,8 +9,8 @@ import (
 
 // Options says how files are arranged. The zero value takes everything from names and files.
 type Options struct {
-	// Grid is the number of rows and columns. 0, 0: as the numbers of {row} and {col}, or positions, say. {index} needs it
-	// unless files record positions.
+	// Grid is the number of rows and columns. 0, 0: as the numbers of {row} and {col}, or positions, say. {index} needs
+	// it unless files record positions.
 	Grid [2]int
 	// Columns and Snake say how {index} runs through the grid: column by column instead of row by row, and every other
 	// line backwards.
@@ -96,8 +96,8 @@ type Tile struct {
 	Place [2]int // row and column, from 0
 	// Files are paths below the set's folder, by time, channel and plane, planes fastest. "": there is no file.
 	Files []string
-	// Position is that of the first pixel (y, x) in µm, as {y_um} and {x_um} state it, or the stage by [Set.ReadPositions];
-	// nil: not known.
+	// Position is that of the first pixel (y, x) in µm, as {y_um} and {x_um} state it, or the stage by
+	// [Set.ReadPositions]; nil: not known.
 	Position *[2]float64
 }
 

@@ -14,8 +14,8 @@ type Grid struct {
 }
 
 const (
-	// apart is the part of a tile's length by which positions differ that belong to two rows, or columns: stage errors are
-	// smaller, the steps of a stage larger.
+	// apart is the part of a tile's length by which positions differ that belong to two rows, or columns: stage errors
+	// are smaller, the steps of a stage larger.
 	apart = 0.25
 	// sparse is the maximum number of places of a grid per tile, beyond a few.
 	sparse, few = 4, 64

@@ -32,7 +32,8 @@ func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(readerAt{ctx, o}, 0, o.Size()))
 }
 
-// zarrEnd may follow the number of an image in an address, since napari takes only addresses with .zarr for its plugins.
+// zarrEnd may follow the number of an image in an address, since napari takes only addresses with .zarr for its
+// plugins.
 const zarrEnd = ".ome.zarr"
 
 // StoredAt returns where the objects of an entry are served, below the viewer's address.

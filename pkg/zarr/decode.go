@@ -300,7 +300,8 @@ func (rd reader) encoded(p *meta.Pipeline, s span, start, shape []int) ([]byte, 
 // about what another system call costs.
 const leastSpared = 256 << 10
 
-// partly reports whether a box, in stored order, needs so little of a chunk that decodeChunk decodes only a range of it.
+// partly reports whether a box, in stored order, needs so little of a chunk that decodeChunk decodes only a range of
+// it.
 func (rd reader) partly(p *meta.Pipeline, start, shape []int) bool {
 	if _, ok := p.Chain.Partial(); !ok || p.Shard != nil || rd.w.planes != nil || rd.w.front {
 		return false

@@ -35,8 +35,8 @@ const debDescription = `Description: serial-sectioning OCT microscopy, from mosa
  names alone.
 `
 
-// postinst gives back the names that packages up to 0.10.0 took from alternatives, such as vim's view: dpkg has just removed our links there.
-// It says nothing.
+// postinst gives back the names that packages up to 0.10.0 took from alternatives, such as vim's view: dpkg has just
+// removed our links there. It says nothing.
 const postinst = `#!/bin/sh
 set -e
 if [ "$1" = configure ] && [ -n "$2" ] && dpkg --compare-versions "$2" le 0.10.0; then
@@ -52,7 +52,8 @@ if [ "$1" = configure ] && [ -n "$2" ] && dpkg --compare-versions "$2" le 0.10.0
 fi
 `
 
-// deb returns a Debian package (deb(5)) of the tree, below /usr. It conflicts with no other package, replaces none and diverts no file.
+// deb returns a Debian package (deb(5)) of the tree, below /usr. It conflicts with no other package, replaces none and
+// diverts no file.
 func (r *release) deb(t tree, arch string) ([]byte, error) {
 	data, err := r.debTree(t.forSystem(r.taken))
 	if err != nil {

@@ -70,7 +70,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// The archive has every program, its page and completions, the licences and the bill; all of it belongs to root and is as old as the commit.
+// The archive has every program, its page and completions, the licences and the bill; all of it belongs to root and is
+// as old as the commit.
 func TestArchive(t *testing.T) {
 	all, _ := archived(t)
 	links, contents := map[string]string{}, map[string][]byte{}

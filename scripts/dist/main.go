@@ -1,6 +1,6 @@
-// Command dist packs strata for machines without Go: archives for Linux and macOS, Debian packages, Python wheels, a bill of
-// materials and checksums (make dist), or a folder with the same files (make install). The same sources, commit and compiler give the
-// same bytes: files have the time of the commit, belong to root, and stand in order.
+// Command dist packs strata for machines without Go: archives for Linux and macOS, Debian packages, Python wheels, a
+// bill of materials and checksums (make dist), or a folder with the same files (make install). The same sources, commit
+// and compiler give the same bytes: files have the time of the commit, belong to root, and stand in order.
 //
 //	go run ./scripts/dist -version 0.18.0 -ldflags "$LDFLAGS" -out build/dist
 //	go run ./scripts/dist -version 0.18.0 -ldflags "$LDFLAGS" -install /usr/local

@@ -12,8 +12,8 @@ import (
 // namesTable lists, for each program, the packages of Debian that have a file of its name.
 const namesTable = "packaging/debian/names.tsv"
 
-// readNames reads which programs have the name of another package's program. Every program must be in the table, so that a new one is
-// looked up before it gets into a system's folders.
+// readNames reads which programs have the name of another package's program. Every program must be in the table, so
+// that a new one is looked up before it gets into a system's folders.
 func (r *release) readNames() error {
 	text, err := os.ReadFile(filepath.Join(r.root, namesTable))
 	if err != nil {

@@ -15,13 +15,14 @@ import (
 	"strings"
 )
 
-// own is the folder of a system with all programs by their names, their manual pages and completions. The system's own folders get only those
-// whose names no other package has.
+// own is the folder of a system with all programs by their names, their manual pages and completions. The system's own
+// folders get only those whose names no other package has.
 const own = "lib/strata/"
 
-// forSystem returns a tree for folders that other programs share, such as /usr. The program lies in bin of its own folder, with all names as
-// links; bin has links to strata and to names that are not in taken. What belongs to a name in taken is in its own folder, its manual page is
-// also strata-NAME(1). man and bash's completion look beside a folder of PATH, and find both there.
+// forSystem returns a tree for folders that other programs share, such as /usr. The program lies in bin of its own
+// folder, with all names as links; bin has links to strata and to names that are not in taken. What belongs to a name
+// in taken is in its own folder, its manual page is also strata-NAME(1). man and bash's completion look beside a folder
+// of PATH, and find both there.
 func (t tree) forSystem(taken map[string]string) tree {
 	var out []entry
 	for _, e := range t {
@@ -113,8 +114,9 @@ share/ has manual pages, completions for shells, licences, and the workflow.
 `, r.version, r.takenBy())
 }
 
-// installInto installs the programs into a folder that others may share, such as /usr/local, and says what it left out. Files of others stay
-// as they are; what a former version of ours had there and this one has elsewhere goes. With all, every program gets its link in bin.
+// installInto installs the programs into a folder that others may share, such as /usr/local, and says what it left out.
+// Files of others stay as they are; what a former version of ours had there and this one has elsewhere goes. With all,
+// every program gets its link in bin.
 func (r *release) installInto(plain tree, prefix string, all bool, say io.Writer) error {
 	taken := r.taken
 	if all {
@@ -154,7 +156,8 @@ func (r *release) installInto(plain tree, prefix string, all bool, say io.Writer
 	return nil
 }
 
-// ours tells whether a file may be replaced: it is not there, or strata's of any version. name is its place below the prefix.
+// ours tells whether a file may be replaced: it is not there, or strata's of any version. name is its place below the
+// prefix.
 func ours(file, name string) bool {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// untar returns what an archive holds, by name without ./ and prefix, and its folders' names. All of it must belong to root, be as old as the
-// commit, and have modes that let nobody else write.
+// untar returns what an archive holds, by name without ./ and prefix, and its folders' names. All of it must belong to
+// root, be as old as the commit, and have modes that let nobody else write.
 func untar(t *testing.T, packed io.Reader, prefix string) (all map[string]entry, folders []string) {
 	t.Helper()
 	z, err := gzip.NewReader(packed)
@@ -122,8 +122,8 @@ func resolve(all map[string]entry, folders []string, name string) (entry, bool) 
 	return entry{}, false
 }
 
-// The Debian package has no file that another package of Debian has, and tells dpkg nothing about other packages; all programs are in a
-// folder of its own.
+// The Debian package has no file that another package of Debian has, and tells dpkg nothing about other packages; all
+// programs are in a folder of its own.
 func TestDebian(t *testing.T) {
 	data, err := os.ReadFile(file("strata_" + version + "_amd64.deb"))
 	if err != nil {
@@ -200,7 +200,8 @@ func unzip(t *testing.T, data []byte) string {
 	return string(text)
 }
 
-// Who gets the archive, the wheel or the conda package, or reads how to install, is told which names come before others'.
+// Who gets the archive, the wheel or the conda package, or reads how to install, is told which names come before
+// others'.
 func TestNotes(t *testing.T) {
 	all, folders := archived(t)
 	_, taken := table(t)
@@ -289,7 +290,8 @@ func content(t *testing.T, file string) string {
 	return string(data[:min(len(data), 20)])
 }
 
-// make install takes no name from another program, leaves files of others, and clears away what a former version of ours had laid.
+// make install takes no name from another program, leaves files of others, and clears away what a former version of
+// ours had laid.
 func TestInstall(t *testing.T) {
 	all, _ := archived(t)
 	var plain tree

@@ -132,8 +132,8 @@ func (r *release) tree(program string) (tree, error) {
 	return sorted(files, r.help, r.workflow), nil
 }
 
-// besides lists the files packed besides the workflow's own: those that start it from its folder, the demo's scripts, and the translator of
-// linumpy's parameters.
+// besides lists the files packed besides the workflow's own: those that start it from its folder, the demo's scripts,
+// and the translator of linumpy's parameters.
 var besides = []string{"main.nf", "nextflow.config", "scripts/demo.sh", "scripts/steps.sh", "scripts/times.sh",
 	"scripts/linumpy-params.sh", "scripts/linumpy-params.awk", "scripts/linumpy-params.tsv"}
 

@@ -71,8 +71,8 @@ wherever pipx links to them, these come before other programs of the same name. 
 `, r.takenBy())
 }
 
-// copies returns the files of the folder that a link leads to, as files below the link. The link to the programs has none: those of a
-// wheel lie where the environment has its scripts.
+// copies returns the files of the folder that a link leads to, as files below the link. The link to the programs has
+// none: those of a wheel lie where the environment has its scripts.
 func copies(t tree, link entry, below string) []entry {
 	folder := path.Join(path.Dir(link.name), link.link) + "/"
 	var all []entry

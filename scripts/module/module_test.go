@@ -35,7 +35,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// A module elsewhere, which gets ours from a proxy under its new path, builds and runs with the libraries that README names.
+// A module elsewhere, which gets ours from a proxy under its new path, builds and runs with the libraries that README
+// names.
 func TestImportedFromOutside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -22,9 +22,10 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// CutTiles is a program of scripts: cuttiles MOSAIC DIR NAME [STEP] writes each tile of a mosaic grid (z, y, x) to a file of its own,
-// as a microscope does. NAME says how it is called, with {row} {col} {index} {x_um} {y_um}, and in which format: .tif, .npy,
-// or .png, which takes the first plane. STEP is the distance of tiles as a fraction of their length, 1 by default.
+// CutTiles is a program of scripts: cuttiles MOSAIC DIR NAME [STEP] writes each tile of a mosaic grid (z, y, x) to a
+// file of its own, as a microscope does. NAME says how it is called, with {row} {col} {index} {x_um} {y_um}, and in
+// which format: .tif, .npy, or .png, which takes the first plane. STEP is the distance of tiles as a fraction of their
+// length, 1 by default.
 func CutTiles() {
 	if err := cutTiles(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "cuttiles:", err)

@@ -110,8 +110,8 @@ var unpacked struct {
 	dir string
 }
 
-// Dir returns a folder with the unpacked corpus: v2, v3, ome, neg, field, expected. It is created once per process; tests
-// must not change it, and [Main] removes it.
+// Dir returns a folder with the unpacked corpus: v2, v3, ome, neg, field, expected. It is created once per process;
+// tests must not change it, and [Main] removes it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	unpacked.Lock()

@@ -103,8 +103,8 @@ func TestClockStart(t *testing.T) {
 	}
 }
 
-// TestClockLibraries: cuFile's driver takes a second to open, also where it refuses, and the first call of nvCOMP for each format and
-// direction loads kernels.
+// TestClockLibraries: cuFile's driver takes a second to open, also where it refuses, and the first call of nvCOMP for
+// each format and direction loads kernels.
 func TestClockLibraries(t *testing.T) {
 	_, f := cost.ForGPU("H100", 9)
 	for _, mode := range []string{"native", "compat"} {

@@ -281,7 +281,8 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestInterleave: streams run in an order that is drawn among those that streams and events allow, and that the seed repeats.
+// TestInterleave: streams run in an order that is drawn among those that streams and events allow, and that the seed
+// repeats.
 func TestInterleave(t *testing.T) {
 	run := func(seed int) string {
 		there, out, passed := apart(t, "CUEMU_INTERLEAVE=1", fmt.Sprintf("CUEMU_SEED=%d", seed))
@@ -389,7 +390,8 @@ func TestLateError(t *testing.T) {
 }
 
 // TestImages: where libnvidia-ptxjitcompiler is missing PTX cannot be loaded, but cubins can, of which the double finds
-// the kernels by their names, and what they are called with; another architecture's are refused, as are all where it interprets PTX.
+// the kernels by their names, and what they are called with; another architecture's are refused, as are all where it
+// interprets PTX.
 func TestImages(t *testing.T) {
 	const noJIT, interprets = "CUEMU_NO_JIT=1", "CUEMU_PTX=1"
 	for name, c := range map[string]struct {
@@ -438,7 +440,8 @@ func machineCode(image string) *gpu.Code {
 // meanSizes are the sizes of the kernel mean's parameters.
 var meanSizes = []uint32{8, 8, 8, 4}
 
-// cubin is an ELF image as ptxas makes it, as far as the names of its sections and the sizes of a kernel's parameters go.
+// cubin is an ELF image as ptxas makes it, as far as the names of its sections and the sizes of a kernel's parameters
+// go.
 func cubin(kernel string, arch uint32, sizes ...uint32) string {
 	names := "\x00.text." + kernel + "\x00.nv.info." + kernel + "\x00.shstrtab\x00"
 	name := func(section string) uint32 { return uint32(strings.Index(names, section)) }

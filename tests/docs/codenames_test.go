@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestNamesOfCode fails for a name like `aip.Run`, `ngff.Writer.Close` or `oct.Resources.Coming` in a document about the code that no
-// package declares.
+// TestNamesOfCode fails for a name like `aip.Run`, `ngff.Writer.Close` or `oct.Resources.Coming` in a document about
+// the code that no package declares.
 func TestNamesOfCode(t *testing.T) {
 	packages := declared(t)
 	if len(packages) < 100 {
@@ -41,8 +41,8 @@ func TestNamesOfCode(t *testing.T) {
 	}
 }
 
-// qualified matches a name behind that of a package, and parameters behind it; notCode the names of files and libraries, and what the
-// standard library declares.
+// qualified matches a name behind that of a package, and parameters behind it; notCode the names of files and
+// libraries, and what the standard library declares.
 var (
 	qualified = regexp.MustCompile("`([a-z][a-z0-9]*(?:\\.[A-Za-z][A-Za-z0-9]*)+)(?:\\([^`]*\\))?`")
 	notCode   = regexp.MustCompile(`\.(go|json|md|mod|so|svs|toml|tsv|work)(\.|$)|^(context|iter)\.`)
@@ -58,8 +58,9 @@ func codeNames(document string) (names []string) {
 	return names
 }
 
-// declarations holds what packages declare: for each name of a package, which several may have, the names at its top level with their members.
-// A member that begins with "=" stands for all members of another type: of the same package, or "package.Type".
+// declarations holds what packages declare: for each name of a package, which several may have, the names at its top
+// level with their members. A member that begins with "=" stands for all members of another type: of the same package,
+// or "package.Type".
 type declarations map[string]map[string][]string
 
 // has reports whether a name is declared: package.Name, package.Name.Member.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Where v is a product, v-v may be computed from the exact one on some machines (arm64 fuses both), and is not zero then: it must be
-// converted first, as in float64(a * b).
+// Where v is a product, v-v may be computed from the exact one on some machines (arm64 fuses both), and is not zero
+// then: it must be converted first, as in float64(a * b).
 func TestDifferencesOfProducts(t *testing.T) {
 	for _, root := range []string{"../../pkg", "../../cmd"} {
 		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

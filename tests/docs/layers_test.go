@@ -55,7 +55,8 @@ func TestMisplaced(t *testing.T) {
 	}
 }
 
-// TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/machine to a device.
+// TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/machine
+// to a device.
 func TestOneBody(t *testing.T) {
 	packages := imports(t)
 	for _, stage := range []string{"pkg/oct/aip", "pkg/oct/crop", "pkg/oct/focal", "pkg/oct/resample", "pkg/oct/smooth", "pkg/oct/stack", "pkg/oct/stitch", "pkg/oct/surface"} {

@@ -42,8 +42,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndex fails for a document in docs/ or in a folder below it that the index.md beside it does not link to, for such an
-// index that docs/index.md does not link to, and for a program without a row in docs/index.md.
+// TestIndex fails for a document in docs/ or in a folder below it that the index.md beside it does not link to, for
+// such an index that docs/index.md does not link to, and for a program without a row in docs/index.md.
 func TestIndex(t *testing.T) {
 	indexes := 0
 	for _, name := range tracked(t, "docs/*.md") {

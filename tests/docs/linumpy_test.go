@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestScriptsOfLinumpy fails if docs/migrating.md lacks one of linumpy's console scripts, or names one that linumpy does not have.
+// TestScriptsOfLinumpy fails if docs/migrating.md lacks one of linumpy's console scripts, or names one that linumpy
+// does not have.
 func TestScriptsOfLinumpy(t *testing.T) {
 	var scripts []string
 	for line := range strings.Lines(text(t, "tests/docs/testdata/linumpy-scripts.txt")) {

@@ -21,8 +21,8 @@ func commandsOf(document string) (lines []string) {
 	return lines
 }
 
-// TestNamesOfOthers fails for a command that starts another program where the package of another program is installed: view is vim's. The
-// documents type strata view.
+// TestNamesOfOthers fails for a command that starts another program where the package of another program is installed:
+// view is vim's. The documents type strata view.
 func TestNamesOfOthers(t *testing.T) {
 	var taken []string
 	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)\t.*\t.*\t`).FindAllStringSubmatch(text(t, "packaging/debian/names.tsv"), -1) {
@@ -53,8 +53,9 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
-// TestSpellingOfFlags fails for a command of ours in a document or in an example of --help that spells a flag with a dash inside its name,
-// where lists of flags have an underscore. Only no- stands before a name with a dash, as in the lists.
+// TestSpellingOfFlags fails for a command of ours in a document or in an example of --help that spells a flag with a
+// dash inside its name, where lists of flags have an underscore. Only no- stands before a name with a dash, as in the
+// lists.
 func TestSpellingOfFlags(t *testing.T) {
 	ours := map[string]bool{}
 	for _, name := range programs(t) {

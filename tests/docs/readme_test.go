@@ -18,8 +18,8 @@ func TestGlossary(t *testing.T) {
 	}
 }
 
-// TestReadme fails for a README that is too long, that is silent about GPUs as long as none has been tried, or that says that nothing is
-// published in other words than docs/install.md.
+// TestReadme fails for a README that is too long, that is silent about GPUs as long as none has been tried, or that
+// says that nothing is published in other words than docs/install.md.
 func TestReadme(t *testing.T) {
 	readme, install := text(t, "README.md"), text(t, "docs/install.md")
 	if n := strings.Count(readme, "\n"); n > 200 {
@@ -35,7 +35,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestCitation fails for a CITATION.cff that lacks what its format requires, or is of another version than CHANGELOG.md.
+// TestCitation fails for a CITATION.cff that lacks what its format requires, or is of another version than
+// CHANGELOG.md.
 func TestCitation(t *testing.T) {
 	citation := text(t, "CITATION.cff")
 	for _, key := range []string{"cff-version", "message", "title", "authors", "license"} {

@@ -18,8 +18,8 @@ import (
 
 const root = "../.."
 
-// Messages in the tables of docs/troubleshooting.md are those of the programs: a message is a text that a program can write, or is put together
-// from two such texts.
+// Messages in the tables of docs/troubleshooting.md are those of the programs: a message is a text that a program can
+// write, or is put together from two such texts.
 func TestTroubleshooting(t *testing.T) {
 	texts := written(t)
 	if len(texts) < 1000 {
@@ -68,8 +68,9 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// unwritten returns "" for a message that stands in one text of the programs with its parts in order, or in two: one text, and another in place of
-// an ellipsis or at an end. Of another message it returns the longest part that stands in no text, or the message.
+// unwritten returns "" for a message that stands in one text of the programs with its parts in order, or in two: one
+// text, and another in place of an ellipsis or at an end. Of another message it returns the longest part that stands in
+// no text, or the message.
 func unwritten(message string, texts []string) string {
 	if len(strings.Join(parts(message), "")) < 12 {
 		return message

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// workflowLines are the command lines of the stages that follow stitch, each on the image "in.ome.zarr" or on a folder of three slices of
-// which it is the second.
+// workflowLines are the command lines of the stages that follow stitch, each on the image "in.ome.zarr" or on a folder
+// of three slices of which it is the second.
 var workflowLines = map[string]string{
 	"flatfield":    "flatfield in.ome.zarr out.ome.zarr",
 	"linum-basic":  "flatfield in.ome.zarr out.ome.zarr --solver linum-basic",
@@ -39,8 +39,8 @@ var workflowLines = map[string]string{
 var makeNoImage = map[string]string{"register": "out/transform.tfm", "fixed": "out/transform.tfm", "common-space": "out/slice_z01.ome.zarr/.zattrs",
 	"zero fill": "out/slice_z01.ome.zarr/.zattrs", "assess": "out.csv"}
 
-// nothingIn is what each says of a slice that shows nothing, by what it shows instead: an error, or a warning and a result that the
-// documentation describes. "" is for all that are not named.
+// nothingIn is what each says of a slice that shows nothing, by what it shows instead: an error, or a warning and a
+// result that the documentation describes. "" is for all that are not named.
 var nothingIn = map[string]map[string]outcome{
 	"flatfield":    {"": {3, `in\.ome\.zarr/0: (all tiles are 0|no voxel is above 0)`}, "constant": {0, `warning: seam_pearson`}},
 	"linum-basic":  {"": {3, `in\.ome\.zarr/0: (all tiles are 0|no voxel is above 0)`}, "constant": {0, `warning: seam_pearson`}},

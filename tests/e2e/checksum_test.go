@@ -11,8 +11,8 @@ import (
 // checkable are the codecs of --codec.
 var checkable = []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4", "blosc-zstd:1"}
 
-// A flipped bit of a chunk with a checksum ends validate, a stage that reads the image whole and one that reads a part of it with exit
-// code 3 and a message that names the file, wherever the bit lies, in files of chunks and in shards.
+// A flipped bit of a chunk with a checksum ends validate, a stage that reads the image whole and one that reads a part
+// of it with exit code 3 and a message that names the file, wherever the bit lies, in files of chunks and in shards.
 func TestChecksum(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, "phantom", "ph", "--tiles", "2,2", "--tile", "32,48,48", "--n_levels", "0", "-q")
@@ -64,7 +64,8 @@ func flips(n int) []int {
 	return []int{0, 13, n / 2, n - 1}
 }
 
-// Every program that writes Zarr takes --checksum, and writes the codec behind the codecs of every array, also of pyramid levels and maps.
+// Every program that writes Zarr takes --checksum, and writes the codec behind the codecs of every array, also of
+// pyramid levels and maps.
 func TestChecksumEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	specimen(t, dir, "--slices", "2", "--tiles", "2,2", "--tile", "32,48,48")

@@ -11,8 +11,8 @@ import (
 	"strata/pkg/record"
 )
 
-// The --mem that a run names so that no core is idle is enough for that, and only a run that is short of memory names one. More
-// memory changes no byte.
+// The --mem that a run names so that no core is idle is enough for that, and only a run that is short of memory names
+// one. More memory changes no byte.
 func TestMemoryForAllCores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every stage several times")

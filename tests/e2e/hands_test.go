@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Where memory holds a chunk or two, all processors share those: at --mem 512MiB, with chunks of 105 MB, at least ten pieces are in hand
-// at once on sixteen processors, and the output has the same bytes as by one.
+// Where memory holds a chunk or two, all processors share those: at --mem 512MiB, with chunks of 105 MB, at least ten
+// pieces are in hand at once on sixteen processors, and the output has the same bytes as by one.
 func TestProcessorsShareChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tiles of 105 MB")

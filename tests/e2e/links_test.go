@@ -189,7 +189,8 @@ func TestReferenceCommandsAIP(t *testing.T) {
 	}
 }
 
-// Of old data (--preprocess) the grid of tiles is exchanged with the axes, which linumpy forgets: pkg/oct/mosaic compares it.
+// Of old data (--preprocess) the grid of tiles is exchanged with the axes, which linumpy forgets: pkg/oct/mosaic
+// compares it.
 func TestReferenceCommandsMosaic(t *testing.T) {
 	path := links(t)
 	for _, c := range golden.Cases(t, "mosaic_grid") {

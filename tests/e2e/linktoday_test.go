@@ -18,8 +18,8 @@ func all(t *testing.T, a *zarr.Array) []float64 {
 	return voxels(t, a, a.Bounds())
 }
 
-// Under linumpy's name normalize divides by the largest span, as linumpy does today: what it did before, which the golden data have, divided by
-// its largest voxel. A pipeline that wants the numbers of before says so.
+// Under linumpy's name normalize divides by the largest span, as linumpy does today: what it did before, which the
+// golden data have, divided by its largest voxel. A pipeline that wants the numbers of before says so.
 func TestReferenceCommandsNormalize(t *testing.T) {
 	path := links(t)
 	for _, c := range golden.Cases(t, "normalize") {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// memoryLines are command lines of programs that pass over their input several times, or prepare for a single pass by another.
+// memoryLines are command lines of programs that pass over their input several times, or prepare for a single pass by
+// another.
 var memoryLines = map[string]string{
 	"aip":                 "aip in/mosaic_grid_3d_z00.ome.zarr o/out.ome.zarr",
 	"resample":            "resample in/mosaic_grid_3d_z00.ome.zarr o/out.ome.zarr -r 6",

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The same run writes the same bytes again, whatever the workers and the memory are: images with all that they note, tables, metrics
-// but for their time.
+// The same run writes the same bytes again, whatever the workers and the memory are: images with all that they note,
+// tables, metrics but for their time.
 func TestStagesSameBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every stage twice")

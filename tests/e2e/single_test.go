@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The tests run the programs as links to strata. Linked by itself, a program is the same one: aip, for all of them, writes
-// the same files, and each main package imports the command that has its name, and no other.
+// The tests run the programs as links to strata. Linked by itself, a program is the same one: aip, for all of them,
+// writes the same files, and each main package imports the command that has its name, and no other.
 func TestSinglePrograms(t *testing.T) {
 	dir := t.TempDir()
 	single := filepath.Join(dir, "single", "aip")

@@ -34,8 +34,8 @@ func steps(t *testing.T, dir, input, results string) string {
 	return string(out)
 }
 
-// stepsWithout runs scripts/steps.sh on four slices of a phantom without the missing ones. It returns the folder that holds results/, and
-// the script's output.
+// stepsWithout runs scripts/steps.sh on four slices of a phantom without the missing ones. It returns the folder that
+// holds results/, and the script's output.
 func stepsWithout(t *testing.T, missing string) (dir, said string) {
 	t.Helper()
 	if testing.Short() {
@@ -47,8 +47,8 @@ func stepsWithout(t *testing.T, missing string) (dir, said string) {
 	return dir, steps(t, dir, "raw", "results")
 }
 
-// The chain without an engine makes up for a slice that is missing between two others, as the workflow does: the volume is as deep as the
-// specimen, and not by an interval less.
+// The chain without an engine makes up for a slice that is missing between two others, as the workflow does: the volume
+// is as deep as the specimen, and not by an interval less.
 func TestStepsFillAGap(t *testing.T) {
 	dir, said := stepsWithout(t, "2")
 	if !strings.Contains(said, "interpolate: slice_z02\n") {

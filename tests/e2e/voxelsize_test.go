@@ -14,7 +14,8 @@ var sizeLines = []string{
 	"preview in.ome.zarr out.png", "zarr-tool ome in.ome.zarr out.ome.zarr", "zarr-tool export in.ome.zarr out.tif",
 }
 
-// Every program that opens an image refuses a voxel size that no microscope has, and names file and axis. What only describes shows it.
+// Every program that opens an image refuses a voxel size that no microscope has, and names file and axis. What only
+// describes shows it.
 func TestVoxelSizesOfNoMicroscope(t *testing.T) {
 	for scale, want := range map[string]string{"10, 10, 1e-300": `axis "x": voxel size 1e-300 µm`, "10, 1e9, 10": `axis "y": voxel size 1e+09 µm`, "0.0009, 10, 10": `axis "z": voxel size 0.0009 µm`} {
 		t.Run(want, func(t *testing.T) {

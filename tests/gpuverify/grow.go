@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// grow makes a mosaic of across by across tiles from one of two by two, without a pyramid, by links to its chunks: data of
-// any size are there in no time, and take no more room. The phantom writes Zarr 3 with the separator "/".
+// grow makes a mosaic of across by across tiles from one of two by two, without a pyramid, by links to its chunks: data
+// of any size are there in no time, and take no more room. The phantom writes Zarr 3 with the separator "/".
 func grow(src, dst string, across int) error {
 	root, err := readJSON(filepath.Join(src, "zarr.json"))
 	if err != nil {

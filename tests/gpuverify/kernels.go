@@ -29,7 +29,8 @@ type timer struct {
 	repeat   int
 }
 
-// median runs f once to warm up, then repeat times, and returns the median time; that of the first run, if it is not repeated.
+// median runs f once to warm up, then repeat times, and returns the median time; that of the first run, if it is not
+// repeated.
 func (t *timer) median(f func() error) (float64, error) {
 	var all []float64
 	for i := range t.repeat + 1 {

@@ -133,8 +133,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestMerge: results come among the records under the name of their GPU, in place of older ones and what was timed apart, and
-// into the page.
+// TestMerge: results come among the records under the name of their GPU, in place of older ones and what was timed
+// apart, and into the page.
 func TestMerge(t *testing.T) {
 	results, records := t.TempDir(), t.TempDir()
 	file := filepath.Join(t.TempDir(), "page.md")
@@ -270,8 +270,8 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// TestTimeOne: each run has its own report, though programs may write behind one that is there; a run that fails is a row
-// with its exit code, and one for which there is no time has 124.
+// TestTimeOne: each run has its own report, though programs may write behind one that is there; a run that fails is a
+// row with its exit code, and one for which there is no time has 124.
 func TestTimeOne(t *testing.T) {
 	s := &settings{bin: t.TempDir()}
 	for name, script := range map[string]string{

@@ -14,14 +14,14 @@ import (
 	"strata/tests/cudaemu"
 )
 
-// asked lists the kernels whose requests touch more than 1.2 times the sectors that they must touch, and how many times that.
-// What caches would give them is counted, too.
+// asked lists the kernels whose requests touch more than 1.2 times the sectors that they must touch, and how many times
+// that. What caches would give them is counted, too.
 var asked = map[string]float64{
 	"along_f32": 3.53, "column_means": 2.12, "counts_u16": 1.50, "mix": 1.21, "place_u16": 1.25, "rigid": 2.89, "steepest8": 2.25,
 }
 
-// TestSectors counts what the measured kernels ask of memory, beside the sectors that they must touch, by the interpreter of the double: -v
-// prints the table. It finds a kernel that gets worse.
+// TestSectors counts what the measured kernels ask of memory, beside the sectors that they must touch, by the
+// interpreter of the double: -v prints the table. It finds a kernel that gets worse.
 func TestSectors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("interprets every kernel")

@@ -187,7 +187,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// A later file takes precedence, a profile is taken when it is asked for, and preproc's file goes with that of reconst_3d.
+// A later file takes precedence, a profile is taken when it is asked for, and preproc's file goes with that of
+// reconst_3d.
 func TestLinumpyConfigurationsTogether(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, content string) string {

@@ -114,7 +114,8 @@ func TestParametersAgree(t *testing.T) {
 	}
 }
 
-// TestGroupsInReadme fails for a group of parameters that --help lists by a word and README.md does not, and for such a word of no group.
+// TestGroupsInReadme fails for a group of parameters that --help lists by a word and README.md does not, and for such a
+// word of no group.
 func TestGroupsInReadme(t *testing.T) {
 	var root struct {
 		Defs map[string]struct {

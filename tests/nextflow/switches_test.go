@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// switchedBy are the scripts here that turn each on/off parameter to the side that is not its default, in a run that really computes. What the
-// stages are told otherwise stands in other.yml, with which full.sh runs the whole chain once.
+// switchedBy are the scripts here that turn each on/off parameter to the side that is not its default, in a run that
+// really computes. What the stages are told otherwise stands in other.yml, with which full.sh runs the whole chain
+// once.
 var switchedBy = map[string]string{
 	"watch":                 "full.sh",
 	"publish_intermediates": "chain.sh",
@@ -67,8 +68,8 @@ var switchedBy = map[string]string{
 	"sync":              "other.yml",
 }
 
-// addedBy are the scripts that put in the stages that no chain has by itself. Those of the full chain run in full.sh anyway, and all are left
-// out there, one by one.
+// addedBy are the scripts that put in the stages that no chain has by itself. Those of the full chain run in full.sh
+// anyway, and all are left out there, one by one.
 var addedBy = map[string]string{
 	"focal": "other.yml", "assess": "other.yml", "bias_field": "other.yml", "manual": "full.sh", "align": "full.sh",
 }

@@ -22,15 +22,16 @@ type scannedSlice struct {
 	fault string
 }
 
-// badSeries is a series whose slices are those of the phantom "good", but for some: at the depth of its slice 2 the grid of tiles is another,
-// at those of 4 and 6 there is noise, and too much light; slice 7 is scanned twice, and the specimen ends after slice 8.
+// badSeries is a series whose slices are those of the phantom "good", but for some: at the depth of its slice 2 the
+// grid of tiles is another, at those of 4 and 6 there is noise, and too much light; slice 7 is scanned twice, and the
+// specimen ends after slice 8.
 var badSeries = []scannedSlice{
 	{"good", 0, ""}, {"good", 1, ""}, {"grid", 2, "grid"}, {"good", 3, ""}, {"noise", 4, "noise"}, {"good", 5, ""}, {"saturated", 6, "saturated"},
 	{"good", 7, ""}, {"twice", 9, "duplicate"}, {"good", 8, ""}, {"end", 9, "no_tissue"},
 }
 
-// badPhantoms are the flags of the phantoms beside "good". Slice 9 of "twice" lies as deep as slice 7 of "good": 9 × 155.6 = 7 × 200 µm; its
-// speckle, its surface and the errors of its tiles are its own.
+// badPhantoms are the flags of the phantoms beside "good". Slice 9 of "twice" lies as deep as slice 7 of "good": 9 ×
+// 155.6 = 7 × 200 µm; its speckle, its surface and the errors of its tiles are its own.
 var badPhantoms = map[string]string{
 	"good":      "--slices 9 --tiles 3,3 --anatomy 0.6 --truth_slices",
 	"grid":      "--slices 9 --tiles 3,4 --anatomy 0.6 --only_slices 2",
@@ -40,8 +41,8 @@ var badPhantoms = map[string]string{
 	"end":       "--slices 10 --tiles 3,3 --anatomy 0 --texture 0 --fill_tissue --gain 120 --floor 0.167 --only_slices 9",
 }
 
-// Limits of the places of good slices in a volume without the bad ones. The slicing interval alone places those behind a gap: what the
-// surface of such a slice, which crop finds, is off adds to it.
+// Limits of the places of good slices in a volume without the bad ones. The slicing interval alone places those behind
+// a gap: what the surface of such a slice, which crop finds, is off adds to it.
 const (
 	mostBadZ  = 2.0 // planes, of every slice
 	mostBadXY = 1.0 // voxels, root mean square along an axis
@@ -56,7 +57,8 @@ type badResult struct {
 	wanted int
 }
 
-// tryBad makes the series, processes it by all stages, has its slices assessed, and stacks it without those that are excluded.
+// tryBad makes the series, processes it by all stages, has its slices assessed, and stacks it without those that are
+// excluded.
 func tryBad(ctx context.Context, o options) (*badResult, error) {
 	if !o.wants(badName) {
 		return nil, nil

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// tissue calls each with the voxels of a plane of the volume that show tissue of a slice: their position in the slice in
-// micrometres, their value, and the reflectivity that the truth has there. The plane lies depth micrometres below the slice's
-// surface.
+// tissue calls each with the voxels of a plane of the volume that show tissue of a slice: their position in the slice
+// in micrometres, their value, and the reflectivity that the truth has there. The plane lies depth micrometres below
+// the slice's surface.
 func (r *result) tissue(t *truth, v, slice *volume, k, z int, depth float64, each func(at [3]float64, value, reflectivity float64)) {
 	c := &t.Config
 	from := (depth + c.Water) / c.Voxel[0]
@@ -24,7 +24,8 @@ func (r *result) tissue(t *truth, v, slice *volume, k, z int, depth float64, eac
 	}
 }
 
-// ratio returns the brightness of the tissue of a slice in a plane over its reflectivity; ok is false where there is none.
+// ratio returns the brightness of the tissue of a slice in a plane over its reflectivity; ok is false where there is
+// none.
 func (r *result) ratio(t *truth, v, slice *volume, k, z int, depth float64) (ratio float64, ok bool) {
 	var here, there float64
 	r.tissue(t, v, slice, k, z, depth, func(_ [3]float64, value, reflectivity float64) {
@@ -89,7 +90,8 @@ func extremes(v []float64) (lo, hi, mean float64) {
 	return lo, hi, mean
 }
 
-// The first plane of a slice that is measured lies this far below its surface in µm: above it some of the plane is water.
+// The first plane of a slice that is measured lies this far below its surface in µm: above it some of the plane is
+// water.
 const skin = 10
 
 // evenness measures how even the brightness of the tissue is in a volume whose attenuation and illumination were

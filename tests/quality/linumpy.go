@@ -13,10 +13,11 @@ import (
 	"strata/pkg/work"
 )
 
-// linumpySlice are the programs of linumpy that make a slice from raw tiles, each with the arguments of its workflow, but for the
-// resolution, the depth and the number of samples, which suit the phantom, and for focal curvature, which the workflow leaves out and
-// the phantom has. {raw}, {dir} and {k} are the raw tiles, the folder of results and the number of the slice. The workflow's own
-// solver of illumination, linum-basic, is not among linumpy's programs: this is its other one.
+// linumpySlice are the programs of linumpy that make a slice from raw tiles, each with the arguments of its workflow,
+// but for the resolution, the depth and the number of samples, which suit the phantom, and for focal curvature, which
+// the workflow leaves out and the phantom has. {raw}, {dir} and {k} are the raw tiles, the folder of results and the
+// number of the slice. The workflow's own solver of illumination, linum-basic, is not among linumpy's programs: this is
+// its other one.
 var linumpySlice = []string{
 	"create_mosaic_grid_3d --from_root_directory {raw} -z {k} -r -1 --no-preprocess --no-use_gpu --n_processes 1 {dir}/mosaic_{k}.ome.zarr",
 	"resample_mosaic_grid {dir}/mosaic_{k}.ome.zarr {dir}/resampled_{k}.ome.zarr -r 5 --no-use_gpu --n_levels 0",
@@ -39,8 +40,9 @@ const (
 	repairedRow = linumpyRow + ", our shifts"
 )
 
-// linumpys runs its programs one after another on the raw tiles of a phantom, as processes of their own, and measures the volumes. They find
-// shifts of slices with x and y swapped on the phantom, so those are ours, before a program repairs them.
+// linumpys runs its programs one after another on the raw tiles of a phantom, as processes of their own, and measures
+// the volumes. They find shifts of slices with x and y swapped on the phantom, so those are ours, before a program
+// repairs them.
 func (o *options) linumpys(ctx context.Context, t *truth, phantom, raw, dir string) (out []result, err error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -120,7 +122,8 @@ func (run *linumpyRun) all(ctx context.Context, k int, lines ...string) error {
 	return nil
 }
 
-// linumpyProgram runs a program of linumpy with the Python of the environment in its folder. What it says goes to a log.
+// linumpyProgram runs a program of linumpy with the Python of the environment in its folder. What it says goes to a
+// log.
 func (o *options) linumpyProgram(ctx context.Context, log string, argv []string) error {
 	found, err := filepath.Glob(filepath.Join(o.linumpy, "scripts", "*", "linum_"+argv[0]+".py"))
 	if err != nil {

@@ -158,8 +158,8 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(check(results), checkRaws(aligned), checkBad(bad), checkScans(stitched), checkTiles(found))
 }
 
-// prepare generates a phantom and processes it with all stages. It returns its truth, the folder of the phantom, and that of
-// the results.
+// prepare generates a phantom and processes it with all stages. It returns its truth, the folder of the phantom, and
+// that of the results.
 func prepare(ctx context.Context, o options, c phantomCase) (t *truth, input, results string, err error) {
 	dir := filepath.Join(o.dir, c.name)
 	if err := os.RemoveAll(dir); err != nil {

@@ -147,8 +147,9 @@ func (r *result) geometry(ctx context.Context, t *truth, path string) error {
 	return nil
 }
 
-// surface returns how far the surface of a slice lies below the mean of the block's at its patches: their median in micrometres. The
-// phantom's tissue follows the surface, so all that a slice shows lies as much too deep in it. On many tiles that is next to nothing.
+// surface returns how far the surface of a slice lies below the mean of the block's at its patches: their median in
+// micrometres. The phantom's tissue follows the surface, so all that a slice shows lies as much too deep in it. On many
+// tiles that is next to nothing.
 func surface(s *phantom.Specimen, c *phantom.Config, slice int, patches []patchPlace) float64 {
 	var deep []float64
 	for _, q := range patches {
@@ -158,8 +159,8 @@ func surface(s *phantom.Specimen, c *phantom.Config, slice int, patches []patchP
 	return median(deep)
 }
 
-// spread determines how far the slices lie from where the block has them, and how long distances in it are. Where the whole
-// volume lies in the block, and by what angle, does not count.
+// spread determines how far the slices lie from where the block has them, and how long distances in it are. Where the
+// whole volume lies in the block, and by what angle, does not count.
 func (r *result) spread(t *truth, v *volume, slices [][]patchPlace) {
 	if len(t.Turns) > 0 {
 		var all []patchPlace

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// rigid is the position of a slice in a volume: point p of the volume, in micrometres, is p + off of the slice, turned by a
-// small angle about a centre (y, x).
+// rigid is the position of a slice in a volume: point p of the volume, in micrometres, is p + off of the slice, turned
+// by a small angle about a centre (y, x).
 type rigid struct {
 	off    [3]float64
 	angle  float64 // radians
@@ -60,8 +60,8 @@ func (p *rigid) slice(at [3]float64) [3]float64 {
 	return [3]float64{at[0] + p.off[0], at[1] + p.off[1] + turned[0], at[2] + p.off[2] + turned[1]}
 }
 
-// inBlock returns the patches of a slice with their displacements in the block, where slices lie as they were before they
-// were turned.
+// inBlock returns the patches of a slice with their displacements in the block, where slices lie as they were before
+// they were turned.
 func (t *truth) inBlock(slice int, patches []patchPlace) []patchPlace {
 	out := append([]patchPlace(nil), patches...)
 	for _, turn := range t.Turns {

@@ -54,7 +54,8 @@ func (r *result) aligned(ctx context.Context, o options, t *truth, chain, slices
 	return errors.Join(r.tiles(t, filepath.Join(chain, "stitch")), r.geometry(ctx, t, plain), r.evenness(ctx, t, blended))
 }
 
-// Limits for a volume made from raw tiles by strata's programs. A small phantom has few tiles to find its illumination in.
+// Limits for a volume made from raw tiles by strata's programs. A small phantom has few tiles to find its illumination
+// in.
 const (
 	mostAway         = 0.5 // voxels, root mean square along an axis
 	mostStep         = 1.0 // percent

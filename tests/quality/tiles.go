@@ -66,7 +66,8 @@ func tryTiles(ctx context.Context, o options) ([]tileResult, error) {
 	return out, err
 }
 
-// wantedPictures returns the function that picks the pictures of a kind of scan, or nil if no scan of pictures is wanted.
+// wantedPictures returns the function that picks the pictures of a kind of scan, or nil if no scan of pictures is
+// wanted.
 func wantedPictures(o options) func(c *tilescan.Case) []string {
 	switch {
 	case o.wants("tiles"):
@@ -111,8 +112,8 @@ func (r *tileResult) try(ctx context.Context, o options, dir string, c tilescan.
 // tilesName is the name of a scan's mosaic grid in its folder.
 const tilesName = "tiles.ome.zarr"
 
-// stitch stitches the mosaic grid in a folder, and keeps what is warned of its tiles. Warnings of other things, as of the levels that the
-// pyramid lacks, do not count; nor may --quiet be given, which hides them all.
+// stitch stitches the mosaic grid in a folder, and keeps what is warned of its tiles. Warnings of other things, as of
+// the levels that the pyramid lacks, do not count; nor may --quiet be given, which hides them all.
 func (r *tileResult) stitch(ctx context.Context, o options, dir string, overlap float64) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(o.bin, "stitch"), filepath.Join(dir, tilesName), filepath.Join(dir, "out.ome.zarr"), "--overlap", fmt.Sprint(overlap),
@@ -188,7 +189,8 @@ func tileTable(results []tileResult) string {
 	return b.String()
 }
 
-// mostMissed is the part of the full scans that may be over tilescan.MostRMS with further random numbers; with the first none may.
+// mostMissed is the part of the full scans that may be over tilescan.MostRMS with further random numbers; with the
+// first none may.
 const mostMissed = 0.05
 
 // mostWorse is by how much, in px, places may be worse than nominal ones: by what tiles of little texture add.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Programs brings bin/ up to date with make build, and returns its path. A program that is current keeps its bytes and its
-// times, and costs a second; a stale one is linked again, so that no test runs what its sources no longer say. Tests of
-// several packages that call it at the same time wait for each other.
+// Programs brings bin/ up to date with make build, and returns its path. A program that is current keeps its bytes and
+// its times, and costs a second; a stale one is linked again, so that no test runs what its sources no longer say.
+// Tests of several packages that call it at the same time wait for each other.
 func Programs() (string, error) {
 	if err := os.MkdirAll(Path("build"), 0o777); err != nil {
 		return "", err

@@ -21,7 +21,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// From a folder of another module in the repository, the root is the repository's; outside of it, the working directory.
+// From a folder of another module in the repository, the root is the repository's; outside of it, the working
+// directory.
 func TestFind(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -157,7 +157,8 @@ func atWidths(b *browser.Browser, problems *[]string) (found content, err error)
 	return found, nil
 }
 
-// inSchemes tests whether the page can be read on dark and on light ground, and takes a picture of each unless shot is empty.
+// inSchemes tests whether the page can be read on dark and on light ground, and takes a picture of each unless shot is
+// empty.
 func inSchemes(b *browser.Browser, shot string, problems *[]string) error {
 	if err := b.Window(1180, 1120); err != nil {
 		return err

@@ -77,8 +77,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// Symbolic links, which the programs' names are, stay links, and keep their times as long as they have the same target; a program of
-// an older build makes way for one.
+// Symbolic links, which the programs' names are, stay links, and keep their times as long as they have the same target;
+// a program of an older build makes way for one.
 func TestRenewLinks(t *testing.T) {
 	for _, how := range [][]string{nil, {"--link"}} {
 		from, to := t.TempDir(), t.TempDir()

@@ -27,8 +27,8 @@ type flipped struct {
 	Part     int    `json:"part"`     // by who reads a part of the chunk
 }
 
-// flipBits flips single bits of a chunk, with each codec, with and without checksum, and counts how many are noticed. A bit that goes
-// unnoticed although there is a checksum is a promise broken.
+// flipBits flips single bits of a chunk, with each codec, with and without checksum, and counts how many are noticed. A
+// bit that goes unnoticed although there is a checksum is a promise broken.
 func (f *fixtures) flipBits(ctx context.Context) (result, error) {
 	started := time.Now()
 	res := result{Name: flippedName, Promise: "Every read of the chunk, whole or in part, ends with exit code 3 and names the file.", Outcomes: map[string]int{}}

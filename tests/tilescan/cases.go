@@ -19,7 +19,8 @@ var usual = []string{"ihc.png", "camera.png", "gravel.png", "brick.png"}
 
 var base = []string{"retina.jpg", "brick.png", "camera.png", "coins.png", "grass.png", "gravel.png", "moon.png", "ihc.png", "hubble_deep_field.jpg", "chelsea.png", "astronaut.png", "page.png"}
 
-// Brain is the volume of all kinds of scans in 3-D: a T1-weighted template of the human brain, of 1 mm, without what surrounds it.
+// Brain is the volume of all kinds of scans in 3-D: a T1-weighted template of the human brain, of 1 mm, without what
+// surrounds it.
 const Brain = "mni_icbm152_t1_tal_nlin_sym_09a_converted.nii.gz"
 
 // Cases returns all kinds of scans.
@@ -107,9 +108,9 @@ func (c *Case) Of(picture string, seed uint64) *Scan {
 	return &s
 }
 
-// Hidden lists the kinds and pictures of full scans some of whose tiles show nothing by which they could be placed within
-// MostRMS, and why: even where each pair is compared at its true displacement, not all are. They need a warning as all
-// others do.
+// Hidden lists the kinds and pictures of full scans some of whose tiles show nothing by which they could be placed
+// within MostRMS, and why: even where each pair is compared at its true displacement, not all are. They need a warning
+// as all others do.
 var Hidden = map[[2]string]string{
 	{"hard", "camera.png"}:                          sky,
 	{"speckle 30 %", "camera.png"}:                  sky,

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Wrong is the error in px from which a tile is wrong, and MostRMS the root mean square of all that full scans must reach.
+// Wrong is the error in px from which a tile is wrong, and MostRMS the root mean square of all that full scans must
+// reach.
 const Wrong, MostRMS = 2, 1
 
-// Misplaced compares places (y, x) in px with the truth of tiles with tissue, after the common shift (the median, so that one wrong tile
-// does not blame the others).
+// Misplaced compares places (y, x) in px with the truth of tiles with tissue, after the common shift (the median, so
+// that one wrong tile does not blame the others).
 func (r *Rendered) Misplaced(place func(t int) [2]float64) (rms float64, wrong, tiles int) {
 	var off [2][]float64
 	for t, is := range r.Tissue {

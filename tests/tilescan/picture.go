@@ -66,8 +66,8 @@ const photographs = "skimage/data/"
 // Get returns a picture whose sides are at least so many pixels: smaller ones are enlarged by a whole factor.
 func (p *Pictures) Get(name string, least int) (*Picture, error) { return p.get(name, least, false) }
 
-// Continued returns a picture whose sides are at least so many pixels: smaller ones are reflected at their borders, so that their detail is
-// as fine as that of the picture.
+// Continued returns a picture whose sides are at least so many pixels: smaller ones are reflected at their borders, so
+// that their detail is as fine as that of the picture.
 func (p *Pictures) Continued(name string, least int) (*Picture, error) {
 	return p.get(name, least, true)
 }

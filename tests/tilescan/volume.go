@@ -21,7 +21,8 @@ const specimens = "nilearn/datasets/data/"
 // nothing is the brightness below which a voxel is not tissue.
 const nothing = 0.05
 
-// volume returns a volume whose planes have sides of at least so many pixels: a smaller one is enlarged by a whole factor.
+// volume returns a volume whose planes have sides of at least so many pixels: a smaller one is enlarged by a whole
+// factor.
 func (p *Pictures) volume(name string, least int) (*Volume, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -96,8 +96,8 @@ func runQuick(ctx context.Context, r *cli.Run) error {
 	return errors.Join(advice(r.Stdout, &b, doc), json.Write(doc.WriteJSON), html.Write(doc.HTML))
 }
 
-// rounds returns how often tiles are read one after the other and on 8 threads, in turn: as often as a few seconds allow, so that
-// a repeated test gives the same advice.
+// rounds returns how often tiles are read one after the other and on 8 threads, in turn: as often as a few seconds
+// allow, so that a repeated test gives the same advice.
 func rounds(each float64) int {
 	const most, seconds = 5, 4
 	return max(1, min(most, int(seconds/max(each, 1e-3))))

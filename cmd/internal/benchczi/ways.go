@@ -37,7 +37,8 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %d", w.kind, w.n)
 }
 
-// numbered are the kinds of ways of which there are several, with the flag that has their numbers, and those of --quick.
+// numbered are the kinds of ways of which there are several, with the flag that has their numbers, and those of
+// --quick.
 var numbered = []struct {
 	kind, flag string
 	quick      []int

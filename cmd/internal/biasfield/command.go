@@ -1,4 +1,5 @@
-// Package biasfield implements the command bias-field, which removes the smooth multiplicative field of a stacked volume.
+// Package biasfield implements the command bias-field, which removes the smooth multiplicative field of a stacked
+// volume.
 package biasfield
 
 import (

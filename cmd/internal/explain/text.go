@@ -93,7 +93,8 @@ var headings = map[string]string{
 	provenance.NotLooked: "not seen", provenance.Cycle: "cycle", provenance.Limit: "limit",
 }
 
-// inputs prints the inputs of an image; of many that were made in the same way, and have nothing to say, the first ones.
+// inputs prints the inputs of an image; of many that were made in the same way, and have nothing to say, the first
+// ones.
 func (t *tree) inputs(im *provenance.Image, level int) {
 	alike := map[string]int{}
 	for _, id := range im.Inputs {

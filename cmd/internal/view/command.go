@@ -116,7 +116,8 @@ type page struct {
 	neuroglancer bool // print its address, too
 }
 
-// Serve shows images until ctx ends: it opens the first, prints the address of the page, and opens a browser if asked to.
+// Serve shows images until ctx ends: it opens the first, prints the address of the page, and opens a browser if asked
+// to.
 func Serve(ctx context.Context, r *cli.Run, o view.Options, browser bool) error {
 	return serveOn(ctx, r, o, page{browser: browser})
 }

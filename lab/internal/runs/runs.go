@@ -1,4 +1,5 @@
-// Package runs serves the pages that are made from run records: it reads the records of a folder, and names the machine.
+// Package runs serves the pages that are made from run records: it reads the records of a folder, and names the
+// machine.
 package runs
 
 import (

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Records come by the names of their files; what is no record is an error that names it, and so is a folder without any.
+// Records come by the names of their files; what is no record is an error that names it, and so is a folder without
+// any.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), dir+": no run records") {

@@ -114,7 +114,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Where results go to the same terminal, nothing is drawn over them once the last bar has ended; another one may follow.
+// Where results go to the same terminal, nothing is drawn over them once the last bar has ended; another one may
+// follow.
 func TestBarEnds(t *testing.T) {
 	out := new(buffer)
 	d := New(Bar, out, time.Hour, nil)

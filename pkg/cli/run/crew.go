@@ -13,8 +13,8 @@ type shortage struct {
 	mem             int64 // that no part would be short of
 }
 
-// Crewed notes in the record how many workers a part of the run computes with, of how many that would have work, and the
-// --mem that would let as many compute. If memory holds fewer, the end of the run warns of it, once.
+// Crewed notes in the record how many workers a part of the run computes with, of how many that would have work, and
+// the --mem that would let as many compute. If memory holds fewer, the end of the run warns of it, once.
 func (r *Run) Crewed(workers, useful int, mem int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -172,8 +172,8 @@ func memBudget(l host.Limits, available int64) int64 {
 	return max(least, usable/2)
 }
 
-// AssuredMem returns the part of Mem that a run of these options has whatever the machine and others on it leave: all if
-// it was asked for, else what is the default at least.
+// AssuredMem returns the part of Mem that a run of these options has whatever the machine and others on it leave: all
+// if it was asked for, else what is the default at least.
 func (o *Options) AssuredMem() int64 {
 	if o.SharedMem {
 		return min(o.Mem, mem.Assured)

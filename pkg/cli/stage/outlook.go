@@ -21,8 +21,8 @@ const (
 	outlookMost   = 256 << 30
 )
 
-// Outlook says, by the model that decides, for which stages and from which sizes of the input one of the GPUs is taken on
-// this machine, as the end of a sentence that begins "stages use GPU 0".
+// Outlook says, by the model that decides, for which stages and from which sizes of the input one of the GPUs is taken
+// on this machine, as the end of a sentence that begins "stages use GPU 0".
 func Outlook(cores int, list []gpu.Info) (string, error) {
 	m, err := newModel()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strata/pkg/oct/machine/transfer"
 )
 
-// A part of a machine is shared by those who use it at the same time: each gets as much of it as the others, and at most
-// what one can use.
+// A part of a machine is shared by those who use it at the same time: each gets as much of it as the others, and at
+// most what one can use.
 type part struct {
 	rate, most float64 // a second, of all and of one
 

@@ -17,7 +17,8 @@ import (
 	"strata/pkg/tiff/tiffwriter"
 )
 
-// Write writes an image as the file out, band by band, each of which fill has to fill, and notes it in the run's record.
+// Write writes an image as the file out, band by band, each of which fill has to fill, and notes it in the run's
+// record.
 func Write(ctx context.Context, r *cli.Run, out *atomic.Output, spec tiffwriter.Spec, task *progress.Task, fill func(context.Context, *tiffwriter.Band) error) error {
 	f, err := out.Create()
 	if err != nil {

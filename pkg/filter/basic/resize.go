@@ -4,7 +4,8 @@ package basic
 type Shrinker struct{ rows, columns []taps }
 
 // Triangles returns a Shrinker of images of ny × nx pixels: along each axis with triangle weights as wide as the step
-// between outputs, whose centres run from the first pixel of the axis to its last (stages specification, focal, step 2).
+// between outputs, whose centres run from the first pixel of the axis to its last (stages specification, focal, step
+// 2).
 func Triangles(ny, nx int) Shrinker { return Shrinker{triangles(ny), triangles(nx)} }
 
 // Centred is [Triangles] as linum-basic does it: images of at least Size rows become means over what an output

@@ -1,6 +1,7 @@
 package basic
 
-// sums holds the partial sums of a step over a piece of an image, in eight lanes: lane i sums pixels i, i + 8, i + 16, …
+// sums holds the partial sums of a step over a piece of an image, in eight lanes: lane i sums pixels i, i + 8, i + 16,
+// …
 type sums struct {
 	excess [8]float64 // of clip(u) − u, which is −μ·R
 	square [8]float32 // of d², where d = clip(u) − Y is μ·(I − S·B − R)
@@ -19,14 +20,14 @@ func (s *sums) total() (excess, square, along float64) {
 // factors are the numbers of one image in a step.
 type factors struct{ mu, a, b float32 }
 
-// step makes R and the dual variable Y of a piece of an image. Of both it keeps one number a pixel, u = Y + μ·(I − S·B):
-// soft thresholds make R = (u − clip(u))/μ, where clip limits to ±W, so that the dual variable would become clip(u), if S
-// and B stayed as they are. What they have changed meanwhile is p·a, and with q = S and b = μ·B
+// step makes R and the dual variable Y of a piece of an image. Of both it keeps one number a pixel, u = Y + μ·(I −
+// S·B): soft thresholds make R = (u − clip(u))/μ, where clip limits to ±W, so that the dual variable would become
+// clip(u), if S and B stayed as they are. What they have changed meanwhile is p·a, and with q = S and b = μ·B
 //
 //	Y = clip(u) + p·a,  u = Y + μ·I − q·b.
 //
-// It adds clip(u) − u to excess and, unless that is nil, (clip(u) − Y)·b to pull, and sets s. Pieces have a multiple of 8
-// pixels.
+// It adds clip(u) − u to excess and, unless that is nil, (clip(u) − Y)·b to pull, and sets s. Pieces have a multiple of
+// 8 pixels.
 func step(u, image, weight, p, q []float32, f factors, excess, pull []float64, s *sums) {
 	if stepVector(u, image, weight, p, q, f, excess, pull, s) {
 		return

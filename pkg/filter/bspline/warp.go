@@ -136,7 +136,8 @@ func (w *Warp) Bound() (largest float64) {
 	return largest
 }
 
-// Places returns where pixels x0 … of row y sample a plane that is displaced by w and then moved by t: at t(p) + d(t(p)).
+// Places returns where pixels x0 … of row y sample a plane that is displaced by w and then moved by t: at t(p) +
+// d(t(p)).
 func (w *Warp) Places(xs, ys []float64, t filter.Rigid, y, x0 int) {
 	s, c := math.Sincos(t.Angle)
 	v := float64(y) - t.CY

@@ -6,7 +6,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// Volume is an image in space: voxels (z, y, x) in C order. Voxel (0, 0, 0) lies at Origin, its neighbours Spacing apart.
+// Volume is an image in space: voxels (z, y, x) in C order. Voxel (0, 0, 0) lies at Origin, its neighbours Spacing
+// apart.
 type Volume struct {
 	Shape           [3]int // (z, y, x)
 	Origin, Spacing Vec    // (x, y, z)

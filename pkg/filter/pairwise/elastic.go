@@ -20,7 +20,8 @@ type ElasticResult struct {
 	// Warp displaces points of the moving plane, on top of the rigid transform: pixel p of the fixed plane shows what
 	// the moving one shows at T(p) + d(T(p)). nil if Refused.
 	Warp *bspline.Warp
-	// Before and After are the correlations of the planes' detail under the rigid transform alone and with the displacements.
+	// Before and After are the correlations of the planes' detail under the rigid transform alone and with the
+	// displacements.
 	Before, After float64
 	// HeldOutBefore and HeldOutAfter are the same in pixels that the displacements were not fitted to.
 	HeldOutBefore, HeldOutAfter float64
@@ -33,7 +34,8 @@ const (
 	// units of the mean weight that the pixels have on a control point. The first keeps displacements smooth, the
 	// second makes them vanish where nothing is seen.
 	bending, ridge = 0.01, 1e-4
-	// heldOut is the least side in pixels of the squares that are held out in turn; for wide spacings it is half of these.
+	// heldOut is the least side in pixels of the squares that are held out in turn; for wide spacings it is half of
+	// these.
 	heldOut = 16
 	// leastGain is the gain in correlation of the pixels held out, as a share of what is missing to 1, that
 	// displacements must have.

@@ -29,7 +29,8 @@ const (
 	leastOverlap, leastPixels = 0.15, 100
 )
 
-// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one caller at a time.
+// refiner climbs to the highest correlation of the detail of two planes. It owns memory and serves one caller at a
+// time.
 //
 // Detail is the difference of the smooth planes from their local means. The means are taken over the pixels that both
 // planes have under the transform: at the border of the overlap, means over different pixels would differ although the
@@ -50,7 +51,8 @@ type refiner struct {
 	products      [][20]float64 // by rows: see equations
 }
 
-// bands shares out the rows or columns of a plane. A plane's sums are kept by rows, so that they do not depend on bands.
+// bands shares out the rows or columns of a plane. A plane's sums are kept by rows, so that they do not depend on
+// bands.
 type bands struct {
 	n    int // 1 or less: all in one
 	each func(n int, f func(i int)) error

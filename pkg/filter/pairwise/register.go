@@ -55,10 +55,11 @@ type Result struct {
 const (
 	// leastPeak is the [Result.Peak] below which an agreement counts as accidental.
 	leastPeak = 7
-	// coarse and fine are the lengths in pixels, at most, of the planes on which rotations are tried, and tried again if that
-	// fails: fine texture does not survive on the coarse level.
+	// coarse and fine are the lengths in pixels, at most, of the planes on which rotations are tried, and tried again
+	// if that fails: fine texture does not survive on the coarse level.
 	coarse, fine = 128, 384
-	// tried is the number of starting points that are refined, kept the number of fits that are followed to the next level.
+	// tried is the number of starting points that are refined, kept the number of fits that are followed to the next
+	// level.
 	tried, kept = 5, 2
 	// same is the displacement under which two fits are one, in pixels of the level.
 	same = 1.0
@@ -66,7 +67,8 @@ const (
 	unmoved = 0.1
 )
 
-// Register finds the rigid transform about (cx, cy) that lays the moving plane on the fixed one. Both have the same size.
+// Register finds the rigid transform about (cx, cy) that lays the moving plane on the fixed one. Both have the same
+// size.
 func Register(fixed, moving *Image, cx, cy float64, o Options) (Result, error) {
 	r, refused := begin(fixed, moving, filter.Rigid{CX: cx, CY: cy}, o)
 	if r == nil {

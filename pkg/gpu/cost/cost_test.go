@@ -200,7 +200,8 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// TestMeasuredOnTheHost: the GPU has nothing to gain in stages that measure on the host, but where it encodes the output.
+// TestMeasuredOnTheHost: the GPU has nothing to gain in stages that measure on the host, but where it encodes the
+// output.
 func TestMeasuredOnTheHost(t *testing.T) {
 	raw := Array{Codec: Raw, Bytes: 20 << 30, Streams: 1, Region: 8 << 20, Device: true}
 	for _, s := range []string{"beam-profile", "normalize", "flatfield"} {

@@ -195,8 +195,8 @@ func seamSums[T dtype.Element, F float32 | float64](t *testing.T) {
 	}
 }
 
-// compareSeams compares two tiles in seams of two cells, of one, and of two, of which one has as many voxels as come at a
-// time and the other one, whose planes come at two times.
+// compareSeams compares two tiles in seams of two cells, of one, and of two, of which one has as many voxels as come at
+// a time and the other one, whose planes come at two times.
 func compareSeams[T dtype.Element, F float32 | float64](t *testing.T, tile []T, other []F) {
 	t.Helper()
 	b := open(t)

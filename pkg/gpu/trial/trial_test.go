@@ -82,8 +82,8 @@ func TestNone(t *testing.T) {
 	(*Piece)(nil).Drop()
 }
 
-// TestCompany: of eight workers only pieces that begin beside four others on their way are timed, whatever the other way
-// has to do meanwhile.
+// TestCompany: of eight workers only pieces that begin beside four others on their way are timed, whatever the other
+// way has to do meanwhile.
 func TestCompany(t *testing.T) {
 	b := New(2, 8)
 	x := b.Of("read", "a", "", "device", "host")

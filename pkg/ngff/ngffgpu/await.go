@@ -52,8 +52,8 @@ func (h *holding) now() (tiles, given int, freed <-chan struct{}) {
 	return h.tiles, h.given, h.freed
 }
 
-// Await is [Writer.Begin] for a tile that found too little page-locked memory: it waits while other tiles hold some. The
-// caller must not hold tiles that are stored only after it returns. If no other tile holds memory, the error is
+// Await is [Writer.Begin] for a tile that found too little page-locked memory: it waits while other tiles hold some.
+// The caller must not hold tiles that are stored only after it returns. If no other tile holds memory, the error is
 // [gpu.ErrMemory]. It waits for the stream.
 func (w *Writer) Await(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	w.held.waiting.Lock() // two that get half of what they need would wait for each other

@@ -185,8 +185,8 @@ func (w *Writer) first(stream, call error) error {
 // Begin queues all work of the device on a tile, after the work already on the stream. The tile lies at the
 // beginning of src, which is aligned to the element size, in C order and native byte order. Once the stream
 // has been waited for, the caller may reuse src and calls [Tile.Write] to store the tile. Begin returns
-// errors of allocating and queuing; failures of queued work come from the stream's Wait. If page-locked memory is short,
-// the error is [gpu.ErrMemory], and [Writer.Await] waits for some.
+// errors of allocating and queuing; failures of queued work come from the stream's Wait. If page-locked memory is
+// short, the error is [gpu.ErrMemory], and [Writer.Await] waits for some.
 func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err

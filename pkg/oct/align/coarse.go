@@ -35,7 +35,8 @@ func (c coarse) voxel() (um [3]float64) {
 // least is the number of voxels along an axis below which it is not made coarser.
 const least = 16
 
-// coarser doubles the voxels along the axis along which they are smallest. ok is false if all axes have few voxels left.
+// coarser doubles the voxels along the axis along which they are smallest. ok is false if all axes have few voxels
+// left.
 func (c coarse) coarser() (_ coarse, ok bool) {
 	axis := -1
 	for d, um := range c.voxel() {

@@ -293,7 +293,8 @@ func (s *sampler) fill(ctx context.Context, dst []float32, from, shape [3]int) e
 	return nil
 }
 
-// sample returns the input at an output voxel: linear between voxels, the outermost repeated by half a voxel, 0 outside.
+// sample returns the input at an output voxel: linear between voxels, the outermost repeated by half a voxel, 0
+// outside.
 func (s *sampler) sample(low, size [3]int, z, y, x int) float32 {
 	var i, j [3]int
 	var t [3]float64

@@ -58,7 +58,8 @@ type Result struct {
 	MaxGain    float64
 }
 
-// Run corrects the image in. The output is of float32. NaN and infinite voxels stay, and are left out of everything else.
+// Run corrects the image in. The output is of float32. NaN and infinite voxels stay, and are left out of everything
+// else.
 func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layout oct.Layout, res oct.Resources) (*ngff.Image, *Result, error) {
 	j, done, err := newJob(ctx, in, o, layout, res)
 	if err != nil {

@@ -41,7 +41,8 @@ type Options struct {
 	Sections   int     // of equal depth that the volume consists of
 	Shrink     int     // every n-th voxel along each axis is used to fit; 0: 4, or more in a volume of more than mostSamples·4³ voxels
 	Iterations []int   // maximum number of rounds of each level
-	// SplineMM is the distance of the field's control points at the first level in mm; 0: 2 for sections, 10 for the volume.
+	// SplineMM is the distance of the field's control points at the first level in mm; 0: 2 for sections, 10 for the
+	// volume.
 	SplineMM  float64
 	MaskSigma float64 // of the Gaussian along y and x before Otsu's threshold, in voxels
 

@@ -28,7 +28,8 @@ func ramp[T dtype.Element](t *testing.T, shape, chunks []int) *Volume {
 	return v
 }
 
-// boxSum replaces a block's voxels without halo by sums over 3×3×3 voxels of the volume, and checks the halo on the way.
+// boxSum replaces a block's voxels without halo by sums over 3×3×3 voxels of the volume, and checks the halo on the
+// way.
 func boxSum(v *Volume) func(ctx context.Context, b *Block) error {
 	return func(_ context.Context, b *Block) error {
 		src := slices.Clone(b.Voxels)

@@ -148,7 +148,8 @@ func (c *Cut) block(i int) *Block {
 	return b
 }
 
-// Each reads each block and calls f with it, from several goroutines. Reports of progress count the blocks without halo.
+// Each reads each block and calls f with it, from several goroutines. Reports of progress count the blocks without
+// halo.
 func (c *Cut) Each(ctx context.Context, f func(ctx context.Context, b *Block) error) error {
 	return c.each(ctx, 0, func(ctx context.Context, b *Block, _ []byte) error { return f(ctx, b) })
 }

@@ -11,7 +11,8 @@ import (
 // A Source computes the voxels of a volume that is not stored, such as one volume moved onto the canvas of several. It
 // is safe for concurrent use.
 type Source interface {
-	// Read writes a box of voxels (z, y, x) to dst. scratch has the bytes that Scratch returns for a box at least as large.
+	// Read writes a box of voxels (z, y, x) to dst. scratch has the bytes that Scratch returns for a box at least as
+	// large.
 	Read(ctx context.Context, dst []float32, scratch []byte, start, shape [3]int) error
 	Scratch(shape [3]int) int
 }

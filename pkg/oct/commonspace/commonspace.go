@@ -14,8 +14,8 @@ import (
 
 // Options are the choices of the user.
 type Options struct {
-	// Excluded says how to treat the shifts from and to excluded slices; Window is the number of rows on either side that
-	// [LocalMedian] considers.
+	// Excluded says how to treat the shifts from and to excluded slices; Window is the number of rows on either side
+	// that [LocalMedian] considers.
 	Excluded Mode
 	Window   int
 

@@ -1,5 +1,5 @@
-// Package flatfield divides the tiles of a mosaic grid by the lateral illumination that they share. It is the pipeline's
-// illumination stage; [Run] does all of it.
+// Package flatfield divides the tiles of a mosaic grid by the lateral illumination that they share. It is the
+// pipeline's illumination stage; [Run] does all of it.
 package flatfield
 
 import (
@@ -34,7 +34,8 @@ type Options struct {
 	Smoothness    float64 // λ; 0: LinumBasic chooses it from the images, BasicPy takes 1
 	MaxSamples    int     // tiles to estimate from, at least 1: planes are left out if there are more
 	PerZ          bool    // a field for each plane instead of one for all
-	// PercentileMax is the percentile of the values of all tiles, 0…100, above which BasicPy clips them; 0 clips nothing.
+	// PercentileMax is the percentile of the values of all tiles, 0…100, above which BasicPy clips them; 0 clips
+	// nothing.
 	PercentileMax float64
 
 	DarkField       bool    // subtract a percentile of each pixel over the tiles

@@ -35,7 +35,8 @@ func shadingLeft(field, truth []float32) float64 {
 	return math.Sqrt(square)
 }
 
-// The phantom's vignette comes back, with speckle, relief and structured tissue, from a mosaic whose focal plane is flat.
+// The phantom's vignette comes back, with speckle, relief and structured tissue, from a mosaic whose focal plane is
+// flat.
 func TestTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("accuracy")
@@ -262,7 +263,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// A mosaic of which basicpy cannot estimate some planes: they are copied. linum-basic takes the nearest of those fitted.
+// A mosaic of which basicpy cannot estimate some planes: they are copied. linum-basic takes the nearest of those
+// fitted.
 func TestPlanes(t *testing.T) {
 	value := func(i int) float32 {
 		if z := i / (83 * 125); z == 3 || z == 7 && i%125 > 24 {

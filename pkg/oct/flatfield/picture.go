@@ -58,9 +58,9 @@ func (p *Pictures) add(f *fitting, tile, z int, voxels []float32) {
 	}
 }
 
-// WritePNG writes a picture as 16-bit grey PNG: the flat-field, the plane before and the plane after the correction, side
-// by side. The flat-field spans black to white from its smallest value to its largest; both planes share the limits of
-// the one before, percentiles 0.1 and 99.9.
+// WritePNG writes a picture as 16-bit grey PNG: the flat-field, the plane before and the plane after the correction,
+// side by side. The flat-field spans black to white from its smallest value to its largest; both planes share the
+// limits of the one before, percentiles 0.1 and 99.9.
 func (r *Result) WritePNG(w io.Writer) error {
 	const gap = 8
 	p := r.Pictures

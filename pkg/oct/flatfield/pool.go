@@ -99,8 +99,8 @@ type reading struct {
 	each        int64
 }
 
-// read plans a reading of rows of each tile in the given memory, of which perPlane bytes are for something else for each
-// plane that is read at a time.
+// read plans a reading of rows of each tile in the given memory, of which perPlane bytes are for something else for
+// each plane that is read at a time.
 func (m *mosaic) read(planes []int, first, rows int, memory int64, perPlane int64, res *oct.Resources) (*reading, error) {
 	r := &reading{mosaic: m, planes: planes, first: first, rows: rows}
 	voxel := int64(4)

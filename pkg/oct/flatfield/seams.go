@@ -9,8 +9,8 @@ import (
 // overlap is the share of a tile, from each edge, that is compared to its neighbour.
 const overlap = 0.2
 
-// Seams describes how well neighbouring tiles agree: the last fifth of each tile with the first fifth of the next, along
-// y and along x, as the mean over all pairs of whole tiles and then over the planes.
+// Seams describes how well neighbouring tiles agree: the last fifth of each tile with the first fifth of the next,
+// along y and along x, as the mean over all pairs of whole tiles and then over the planes.
 type Seams struct {
 	L1      float64 // mean difference over mean value
 	Pearson float64 // correlation, without strips of one value; NaN: there are only such

@@ -22,8 +22,8 @@ type Options struct {
 	Corner bool
 	// KeepReturn keeps the A-lines of the mirror's way back, and all frames.
 	KeepReturn bool
-	// Galvo rolls the A-lines of all tiles so that the mirror's way back comes last, if its place is found with at least
-	// the confidence GalvoThreshold.
+	// Galvo rolls the A-lines of all tiles so that the mirror's way back comes last, if its place is found with at
+	// least the confidence GalvoThreshold.
 	Galvo          bool
 	GalvoThreshold float64
 	// Camera rolls the A-lines of each tile so that its brightest comes first.
@@ -44,8 +44,8 @@ type Mosaic struct {
 	Slice rawtiles.Slice
 	Grid  *rawtiles.Grid
 	Infos []rawtiles.Info // of the tiles
-	// Places, Shape, Tile and Voxel describe the mosaic grid: tiles (y, x), voxels (z, y, x), voxels of a tile, and their
-	// size in µm.
+	// Places, Shape, Tile and Voxel describe the mosaic grid: tiles (y, x), voxels (z, y, x), voxels of a tile, and
+	// their size in µm.
 	Places      [2]int
 	Shape, Tile [3]int
 	Voxel       [3]float64

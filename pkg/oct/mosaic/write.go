@@ -26,10 +26,10 @@ type Result struct {
 // being A-line i of frame j (workflow specification, create_mosaic_grid_3d). Tiles of more than 64 MiB are
 // cut along z, unless they are to stay whole or voxels change.
 //
-// Frames that repeat a place are averaged in float32. A tile is rolled and cropped first, then resampled like by package
-// resample: each axis of n voxels becomes one of m = n·voxel size/resolution, rounded down, blurred by a Gaussian of
-// (n/m−1)/2 voxels where it shrinks, and sampled linearly at (i+½)·n/m − ½ or, with Corner, at i·(n−1)/(m−1). Voxels that
-// are NaN or infinite are counted, and stay so.
+// Frames that repeat a place are averaged in float32. A tile is rolled and cropped first, then resampled like by
+// package resample: each axis of n voxels becomes one of m = n·voxel size/resolution, rounded down, blurred by a
+// Gaussian of (n/m−1)/2 voxels where it shrinks, and sampled linearly at (i+½)·n/m − ½ or, with Corner, at
+// i·(n−1)/(m−1). Voxels that are NaN or infinite are counted, and stay so.
 //
 // Products are made of the tiles as they are in memory, in the same pass. out may be nil if there are any: the mosaic
 // is not kept then.

@@ -16,8 +16,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// Joined runs a stage on a mosaic, on the host, while a device is on its way, as [JoinedAfter] does: it comes at once, or
-// when the first part of the work is done.
+// Joined runs a stage on a mosaic, on the host, while a device is on its way, as [JoinedAfter] does: it comes at once,
+// or when the first part of the work is done.
 func Joined(t *testing.T, run func(in *ngff.Image, res oct.Resources) (*ngff.Image, any, error)) {
 	t.Helper()
 	JoinedOf[uint16](t, run)
@@ -88,7 +88,8 @@ type joined struct {
 	done, bad int64
 }
 
-// run runs a stage. It waits with each progress for a device that has come and done nothing yet, so that it has time to.
+// run runs a stage. It waits with each progress for a device that has come and done nothing yet, so that it has time
+// to.
 func (c joining) run(t *testing.T, run func(res oct.Resources) (*ngff.Image, any, error)) (out joined) {
 	t.Helper()
 	res := c.resources

@@ -324,7 +324,8 @@ func TestResampleIsTheSameHoweverStored(t *testing.T) {
 	}
 }
 
-// One tile is shared by all processors, and has the same bytes: planes are filtered by several, and added in their order.
+// One tile is shared by all processors, and has the same bytes: planes are filtered by several, and added in their
+// order.
 func TestResampleSharesATile(t *testing.T) {
 	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
 	if err != nil {

@@ -83,7 +83,8 @@ func usual(pixel float64) float64 {
 	return math.Ceil(pixel/50) * 50
 }
 
-// glitches suggests what shifts clean is told: the lengths of shifts tell those of the stage's glitches from the others.
+// glitches suggests what shifts clean is told: the lengths of shifts tell those of the stage's glitches from the
+// others.
 func glitches(t *registration.ShiftTable, a Acquisition) (out []Suggestion) {
 	var lengths []float64
 	for _, r := range t.Rows {

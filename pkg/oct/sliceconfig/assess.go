@@ -36,8 +36,8 @@ type Score struct {
 	Depth   int  // planes
 	HasData bool // or else it is empty or constant
 	Judged  bool // or else there is no slice with data to compare it with
-	// SSIM is the mean structural similarity to the neighbours, Edge the correlation of edges (0 to 1), and Variance 1 if the
-	// values vary as much as the neighbours' (0 to 1). Quality is 0.5·SSIM + 0.3·Edge + 0.2·Variance.
+	// SSIM is the mean structural similarity to the neighbours, Edge the correlation of edges (0 to 1), and Variance 1
+	// if the values vary as much as the neighbours' (0 to 1). Quality is 0.5·SSIM + 0.3·Edge + 0.2·Variance.
 	SSIM, Edge, Variance, Quality float64
 }
 

@@ -45,7 +45,8 @@ const (
 	// as agarose, and slices are told apart only by plainest, a contrast under which a slice shows no structure,
 	// whatever others have.
 	distinct, plainest = 0.75, 0.05
-	// sameStructure is the correlation of blocks with a neighbour from which on a slice shows what it shows, however faint.
+	// sameStructure is the correlation of blocks with a neighbour from which on a slice shows what it shows, however
+	// faint.
 	sameStructure = 0.5
 	// flat is the relative range of the planes' means up to which brightness does not depend on depth. Light decays by
 	// more, in any medium.

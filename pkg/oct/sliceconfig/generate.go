@@ -1,6 +1,6 @@
-// Package sliceconfig decides which slices are used, in the slice configuration (slice_config.csv): [Generate] begins it,
-// [Assess] compares slices with their neighbours and [Decide] excludes those that do not resemble them, [Exclude] marks
-// runs of slices whose registration failed, and [Finalise] notes which missing slices were interpolated.
+// Package sliceconfig decides which slices are used, in the slice configuration (slice_config.csv): [Generate] begins
+// it, [Assess] compares slices with their neighbours and [Decide] excludes those that do not resemble them, [Exclude]
+// marks runs of slices whose registration failed, and [Finalise] notes which missing slices were interpolated.
 package sliceconfig
 
 import (

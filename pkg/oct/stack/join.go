@@ -9,8 +9,8 @@ import (
 	"strata/pkg/oct/machine/volume"
 )
 
-// place is the memory in which slices meet. A stack that begins on the host while a device is being taken into use moves
-// to the device when that is there.
+// place is the memory in which slices meet. A stack that begins on the host while a device is being taken into use
+// moves to the device when that is there.
 type place struct {
 	volume.Memory
 	ctx     context.Context

@@ -50,7 +50,8 @@ func within(t filter.Rigid, warp *bspline.Warp, s *stackSlice) (px float64, ok b
 	return px, px <= max(ny, nx) && math.Abs(t.TX)+bent <= nx && math.Abs(t.TY)+bent <= ny
 }
 
-// leastShown is the share of a slice's part of the canvas from which on no warning says how little of the slice is shown.
+// leastShown is the share of a slice's part of the canvas from which on no warning says how little of the slice is
+// shown.
 const leastShown = 0.1
 
 // show warns of a slice that its transform moves off the canvas, wholly or nearly. A slice that is not shown at all has

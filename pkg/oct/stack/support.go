@@ -8,8 +8,8 @@ import (
 	"strata/pkg/oct/surface"
 )
 
-// silent reports that the two slices were compared and nothing shows that one lies on the other: neither their pictures,
-// nor a measured overlap, nor a registration that counts.
+// silent reports that the two slices were compared and nothing shows that one lies on the other: neither their
+// pictures, nor a measured overlap, nor a registration that counts.
 func (m *movingSlice) silent(low float64) bool {
 	compared := m.displaced.least > 0 || m.search != nil && m.fallback
 	return compared && !m.displaced.shown() && m.source != "correlation" && !(m.source == "registration" && m.transform.confidence >= low)

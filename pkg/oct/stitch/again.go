@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// nearlyAll is how much farther from 1 the correlation of a pair may be than most others' if it lies where it should
-	// not. With 1, the errors of all mosaics of make quality QUALITY=tiles add up to 9 % more.
+	// nearlyAll is how much farther from 1 the correlation of a pair may be than most others' if it lies where it
+	// should not. With 1, the errors of all mosaics of make quality QUALITY=tiles add up to 9 % more.
 	nearlyAll = 2
 	// nearlyDoubted is the same for a pair with which the overviews agree by less than leastEvidence, but by more than
 	// leastDoubted standard deviations of chance. Without it, five of these more have a wrong tile.
 	nearlyDoubted, leastDoubted = 20, 1
 )
 
-// readmit lets pairs vote that lie too far from where they should be, or that the overviews hardly support, if they agree
-// about as well as most others: those that are wrong contradict them.
+// readmit lets pairs vote that lie too far from where they should be, or that the overviews hardly support, if they
+// agree about as well as most others: those that are wrong contradict them.
 func readmit(measures []measure) {
 	var unlike []float64
 	for _, m := range measures {
@@ -44,8 +44,8 @@ func readmit(measures []measure) {
 // leastReadmitted is the least correlation of a doubted pair that votes.
 const leastReadmitted = 0.5
 
-// rejoin returns by how much farther the tiles lie that nothing joins to the rest than an arrangement has them, (y, x) in
-// px: where the overviews of all pairs that could join them agree.
+// rejoin returns by how much farther the tiles lie that nothing joins to the rest than an arrangement has them, (y, x)
+// in px: where the overviews of all pairs that could join them agree.
 func (e *estimator) rejoin(a *consensus.Arrangement, pairs []consensus.Pair) [][2]float64 {
 	joining := map[int][]consensus.Pair{} // by group
 	main := e.main(a.Fit)

@@ -12,8 +12,8 @@ import (
 	"strata/pkg/oct/stitch/consensus"
 )
 
-// periodic returns a mosaic of tiles of a wall with a period in px along both axes, each stone a little different, under
-// noise relative to that; tiles overlap by a part.
+// periodic returns a mosaic of tiles of a wall with a period in px along both axes, each stone a little different,
+// under noise relative to that; tiles overlap by a part.
 func periodic(t *testing.T, overlap, noise, different float64) *ngff.Image {
 	const tiles, side, period = 5, 128, 32
 	rng := rand.New(rand.NewPCG(4, 4))

@@ -23,8 +23,8 @@ const (
 	leastDifference = 0.02
 )
 
-// checkOverlap warns if tiles in the middle of a mosaic do not fit where the matrix and the overlap put them. It reports
-// whether they have anything in common, wherever they overlap.
+// checkOverlap warns if tiles in the middle of a mosaic do not fit where the matrix and the overlap put them. It
+// reports whether they have anything in common, wherever they overlap.
 func checkOverlap(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) (alike bool, err error) {
 	res.Progress, res.Device = nil, nil // tiles come again, and count once; few are not worth a device
 	all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)

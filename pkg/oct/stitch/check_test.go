@@ -35,7 +35,8 @@ func checked(t *testing.T, in *ngff.Image, opt Options) (warned []string) {
 
 var misfit = regexp.MustCompile(`tiles in the middle overlap by about ([\d.]+) % along y and ([\d.]+) % along x and do not fit where --overlap 0\.\d+ puts them: add --estimate$`)
 
-// Tiles that do not fit where the overlap and the matrix put them are told, with the overlap that would; others are not.
+// Tiles that do not fit where the overlap and the matrix put them are told, with the overlap that would; others are
+// not.
 func TestCheckOverlap(t *testing.T) {
 	stitchAccuracy(t)
 	for _, c := range []struct {
@@ -144,8 +145,8 @@ func TestNoiseIsNamed(t *testing.T) {
 	}
 }
 
-// The check costs few tiles, does not count as progress and never makes a run fail that would not; it is off where tiles
-// are measured anyway.
+// The check costs few tiles, does not count as progress and never makes a run fail that would not; it is off where
+// tiles are measured anyway.
 func TestCheckOverlapIsNoBurden(t *testing.T) {
 	cfg := phantom.Default()
 	cfg.Tile, cfg.Tiles, cfg.Overlap, cfg.FillTissue = [3]int{24, 128, 128}, [2]int{4, 4}, 0.3, true

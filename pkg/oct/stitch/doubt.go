@@ -77,9 +77,9 @@ func (g *grid) warn(f *consensus.Fit, measures []measure, otherwise, where strin
 }
 
 // certainTiles is the part of the tiles that show something for sure which must be held for certain, so that their
-// consensus is better than the stage, where they are leastCertain and half of all tiles or more. A smooth brain in fully
-// developed speckle, which is placed worse than by the stage, stays below in most scans; all full slices whose tiles are
-// found reach more.
+// consensus is better than the stage, where they are leastCertain and half of all tiles or more. A smooth brain in
+// fully developed speckle, which is placed worse than by the stage, stays below in most scans; all full slices whose
+// tiles are found reach more.
 const certainTiles, leastCertain = 0.25, 9
 
 // weak reports whether most tiles hang on overlaps that nothing checks.

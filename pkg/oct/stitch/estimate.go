@@ -25,13 +25,13 @@ var (
 	errWeak = errors.New("most tiles hang on overlaps that nothing checks")
 )
 
-// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by the rules of
-// opt: see [Run]. If too few pairs agree, the initial matrix is returned, with
+// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by the rules
+// of opt: see [Run]. If too few pairs agree, the initial matrix is returned, with
 // a warning. If the tiles have neighbours along one axis only, the other column of the matrix is that of a rotation and
 // a scale.
 //
-// Of opt, only the overlap, the initial transform, the rules and the channel are used. All mosaics must have tiles of the
-// same size.
+// Of opt, only the overlap, the initial transform, the rules and the channel are used. All mosaics must have tiles of
+// the same size.
 func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (affine.Transform, error) {
 	if err := opt.check(); err != nil {
 		return affine.Transform{}, err
@@ -102,8 +102,8 @@ func newEstimator(all []*aligner, opt Options, res oct.Resources) *estimator {
 	return e
 }
 
-// estimate finds the places of the tiles of mosaics acquired alike by the rules of opt. A consensus finds where tiles may
-// overlap by their overviews, then exactly by their projections.
+// estimate finds the places of the tiles of mosaics acquired alike by the rules of opt. A consensus finds where tiles
+// may overlap by their overviews, then exactly by their projections.
 func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resources) (*estimation, error) {
 	e := newEstimator(all, opt, res)
 	if opt.Rules == affine.RulesReference {
@@ -176,8 +176,8 @@ func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 	return pairs, nil
 }
 
-// repeats reports whether neighbours that lie as expected would agree as well at the displacements that were found along
-// all axes of which one is known.
+// repeats reports whether neighbours that lie as expected would agree as well at the displacements that were found
+// along all axes of which one is known.
 func (e *estimator) repeats(steps consensus.Steps, verdicts [2]consensus.Verdict, known [2]bool) bool {
 	for axis, is := range known {
 		if !is {

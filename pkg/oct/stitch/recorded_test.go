@@ -293,8 +293,8 @@ func TestChannelsInOneChunk(t *testing.T) {
 	}
 }
 
-// What is measured badly does not make positions worse than the record: pairs that contradict each other by pixels count
-// less than their correlation says, and the record more.
+// What is measured badly does not make positions worse than the record: pairs that contradict each other by pixels
+// count less than their correlation says, and the record more.
 func TestBadPairsLeaveTheRecord(t *testing.T) {
 	const n, wrong, stage = 8, 5.0, 3.0
 	g := &grid{ny: n, nx: n, tile: [2]int{100, 100}, shape: [2]int{100 * n, 100 * n}}

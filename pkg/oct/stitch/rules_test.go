@@ -49,8 +49,8 @@ func stepsOf(t affine.Transform) (out [4]float64) {
 	return [4]float64{t.Matrix[0][0] * step, t.Matrix[1][0] * step, t.Matrix[0][1] * step, t.Matrix[1][1] * step}
 }
 
-// The reference's rules find the steps between tiles from the middle planes, without tiles that are mostly empty, of one
-// mosaic or several, and in whatever memory.
+// The reference's rules find the steps between tiles from the middle planes, without tiles that are mostly empty, of
+// one mosaic or several, and in whatever memory.
 func TestReferenceRules(t *testing.T) {
 	truth := [4]float64{78, 3, -4, 83}
 	opt := Options{Overlap: 0.2, Rules: affine.RulesReference}

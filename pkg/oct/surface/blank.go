@@ -26,8 +26,8 @@ const (
 // Blank reports that an image shows neither a surface nor structure, from boxes of A-lines that are spread over it: the
 // depths at which they brighten are those of noise, and so is the ratio of brightness between their upper and lower
 // halves. That ratio knows no shading, seams or blending of tiles, which all depths share, so that the surface may have
-// been cut off, and intensities normalised. Blank reports false for an image with other axes than z, y and x, and where a
-// quarter of [oct.Resources.Assured] does not suffice to look.
+// been cut off, and intensities normalised. Blank reports false for an image with other axes than z, y and x, and where
+// a quarter of [oct.Resources.Assured] does not suffice to look.
 func Blank(ctx context.Context, in *ngff.Image, res oct.Resources) (bool, error) {
 	v, err := blocks.Open(in)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // NoiseText says what [Depths] finds where there is no tissue.
 const NoiseText = "A-lines brighten at depths that have nothing in common with those of their neighbours, as in noise (was the laser off?)"
 
-// Depths judges whether the depths at which A-lines brighten most are those of a surface: then neighbours have nearly the
-// same depth, or all have. In noise they are independent, and lie anywhere. It may be used concurrently.
+// Depths judges whether the depths at which A-lines brighten most are those of a surface: then neighbours have nearly
+// the same depth, or all have. In noise they are independent, and lie anywhere. It may be used concurrently.
 type Depths struct {
 	planes, apart int
 

@@ -16,7 +16,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Motion is a transform of a slice: pixel p of the output shows the slice at Rigid(p) and, with a Warp, displaced there.
+// Motion is a transform of a slice: pixel p of the output shows the slice at Rigid(p) and, with a Warp, displaced
+// there.
 type Motion struct {
 	Rigid filter.Rigid
 	Warp  *bspline.Warp // may be nil

@@ -290,7 +290,8 @@ func (a *array) fillOf(ctx context.Context) any {
 	return v
 }
 
-// cropped reports whether the page's last tile is one that the writer cut at the image's edges: these the store decodes.
+// cropped reports whether the page's last tile is one that the writer cut at the image's edges: these the store
+// decodes.
 func (a *array) cropped(ctx context.Context) bool {
 	l, g := a.layout, a.layout.Grid()
 	if !l.Tiled || l.Height%l.TileHeight == 0 && l.Width%l.TileWidth == 0 || l.TileDepth > 1 {

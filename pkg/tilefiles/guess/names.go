@@ -34,7 +34,8 @@ type Proposal struct {
 	Why        string
 	// Files is how many of the names it describes.
 	Files int
-	// Tenths: {x_um} and {y_um} are in tenths of µm, as TeraStitcher has them: they order the tiles, but are no positions.
+	// Tenths: {x_um} and {y_um} are in tenths of µm, as TeraStitcher has them: they order the tiles, but are no
+	// positions.
 	Tenths bool
 	// Swap: rows and columns may be exchanged; only pictures can tell.
 	Swap bool

@@ -38,7 +38,8 @@ func (f *asType) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 // bigEndian puts the most significant byte of each element first, as "bytes" does behind filters.
 type bigEndian struct{ asType }
 
-// BigEndian returns a codec that stores elements of a type with the most significant byte first. No metadata express it.
+// BigEndian returns a codec that stores elements of a type with the most significant byte first. No metadata express
+// it.
 func BigEndian(elem dtype.Type) Codec {
 	return &bigEndian{asType{described{name: "bytes"}, sized{layout{Type: elem}, layout{Type: elem, big: true}}}}
 }

@@ -245,7 +245,8 @@ func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
 	return nil, errChecksumV2
 }
 
-// errChecksumV2 is an error of FromFlag: numcodecs has such a filter, but readers of format 2 besides zarr-python do not.
+// errChecksumV2 is an error of FromFlag: numcodecs has such a filter, but readers of format 2 besides zarr-python do
+// not.
 var errChecksumV2 = errors.New("--checksum needs Zarr format 3, because readers of format 2 do not have the codec crc32c: give --zarr_format 3, or --codec zstd, which has a checksum of its own")
 
 func compressorFromFlag(s string, elem dtype.Type) (Chain, error) {

@@ -51,7 +51,8 @@ func TestDeflateSegments(t *testing.T) {
 	}
 }
 
-// TestDeflateSegmentSizes: a stream in segments takes at most 1 % more than a whole one, and some hundred bytes for each.
+// TestDeflateSegmentSizes: a stream in segments takes at most 1 % more than a whole one, and some hundred bytes for
+// each.
 func TestDeflateSegmentSizes(t *testing.T) {
 	race.Leave(t)
 	const n = 9 << 20

@@ -66,7 +66,8 @@ func together(t *testing.T, pieces int64) func() bool {
 	return func() bool { return n.Load() >= pieces }
 }
 
-// encodeBoth encodes src without hands and with many, which must make the same bytes, and decodes them again, both ways.
+// encodeBoth encodes src without hands and with many, which must make the same bytes, and decodes them again, both
+// ways.
 func encodeBoth(t *testing.T, name string, c Codec, src []byte) []byte {
 	t.Helper()
 	alone, many := NewScratch(), helped(15)

@@ -301,7 +301,8 @@ func TestPackedFirstChunk(t *testing.T) {
 	}
 }
 
-// A chunk with a checksum is not decoded on the device, and not on the host, if a bit of it is flipped, wherever it lies.
+// A chunk with a checksum is not decoded on the device, and not on the host, if a bit of it is flipped, wherever it
+// lies.
 func TestPackedChecksum(t *testing.T) {
 	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
 	for _, name := range []string{"raw", "lz4", "zstd:1", "gzip:1", "blosc-lz4", "blosc-zstd:1"} {

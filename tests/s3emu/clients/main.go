@@ -1,5 +1,6 @@
-// Command clients measures the S3 client of pkg/zarr/store beside minio-go, on the server of tests/s3emu: both do the same work in
-// turn. It also links strata with minio-go, to compare size and start-up. It writes the table of docs/dependencies.md:
+// Command clients measures the S3 client of pkg/zarr/store beside minio-go, on the server of tests/s3emu: both do the
+// same work in turn. It also links strata with minio-go, to compare size and start-up. It writes the table of
+// docs/dependencies.md:
 //
 //	go run ./tests/s3emu/clients -page docs/dependencies.md
 package main

@@ -104,8 +104,8 @@ const MostSlots = 3
 // host reads and one that the device processes.
 const SlotsInTurn = 2
 
-// Begin allocates slots for uploads, up to the given number but at least one, as far as memory allows, and for each slot
-// a place for downloads: page-locked memory of the given number of bytes. End releases them.
+// Begin allocates slots for uploads, up to the given number but at least one, as far as memory allows, and for each
+// slot a place for downloads: page-locked memory of the given number of bytes. End releases them.
 func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, slots, bytes int) (places [][]byte, err error) {
 	for range slots {
 		p, err := w.Pinned(bytes)

@@ -63,7 +63,8 @@ type Analysis struct {
 const (
 	// farOut begins outliers, in robust standard deviations from the median.
 	farOut = 5
-	// leastTurn and leastMove are the smallest robust standard deviations, in degrees and px: registrations err by as much.
+	// leastTurn and leastMove are the smallest robust standard deviations, in degrees and px: registrations err by as
+	// much.
 	leastTurn, leastMove = 0.05, 0.5
 	// bias is the mean rotation in degrees that is one for linumpy, too.
 	bias = 0.5

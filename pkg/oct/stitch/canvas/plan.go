@@ -113,7 +113,8 @@ func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 					end := min(z+slab*p.unit[0], depth)
 					reads += (end+m.Piece-1)/m.Piece - z/m.Piece
 				}
-				// of plans that cost the same, the first, or the smallest where they are larger than what all programs have
+				// of plans that cost the same, the first, or the smallest where they are larger than what all programs
+				// have
 				if cost := float64(reads) * float64(tiles) / float64(w); best < 0 || cost < best || cost == best && total < bestTotal && bestTotal > mem.Assured {
 					best, bestTotal = cost, total
 					*p = try

@@ -47,7 +47,8 @@ func bridges(tiles int, links []Link) []bool {
 	return out
 }
 
-// farthest is by how many standard deviations of the others a link that nothing checks may differ from what is expected.
+// farthest is by how many standard deviations of the others a link that nothing checks may differ from what is
+// expected.
 const farthest = 3
 
 // distrust drops links that nothing checks and that put tiles where no others lie.
@@ -85,8 +86,8 @@ func (f *Fit) doubtful(links []Link) {
 	f.Doubtful = unchecked(len(f.R), groups(len(f.R), good), good, func(l *Link) bool { return l.Sure })
 }
 
-// unchecked reports for each tile whether its group holds it only by links that nothing else checks, of those given, and
-// that are not believed alone.
+// unchecked reports for each tile whether its group holds it only by links that nothing else checks, of those given,
+// and that are not believed alone.
 func unchecked(tiles int, group []int, links []Link, believed func(l *Link) bool) []bool {
 	alone := bridges(tiles, links)
 	var sure []Link

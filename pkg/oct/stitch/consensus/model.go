@@ -33,7 +33,8 @@ const (
 
 // FitModel fits a model to the tiles that were found, robustly (Huber's estimator). It assumes that both axes are
 // alike within 2 % and square within 2°, to which the tiles give the more weight the more there are and the farther
-// apart. serpentine also fits a backlash: rows that the stage scans from left to right against those from right to left.
+// apart. serpentine also fits a backlash: rows that the stage scans from left to right against those from right to
+// left.
 func FitModel(tiles []Placed, serpentine bool) Model {
 	m := Model{Matrix: [2][2]float64{{1, 0}, {0, 1}}, Deviation: startDeviation}
 	centred := centredOf(tiles)

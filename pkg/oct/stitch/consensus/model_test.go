@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Backlash is no shear, a row that slipped no rotation: the matrix of the stage comes back, and tiles that no pair shows
-// lie where their row and the matrix put them.
+// Backlash is no shear, a row that slipped no rotation: the matrix of the stage comes back, and tiles that no pair
+// shows lie where their row and the matrix put them.
 func TestArrangeFindsTheStage(t *testing.T) {
 	const n = 6
 	for _, c := range []struct {

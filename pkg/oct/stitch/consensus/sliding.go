@@ -32,7 +32,8 @@ func (f *Fit) sliding(links []Link) {
 	}
 }
 
-// hold takes those from the sliding tiles that links to several others hold together, and reports whether there were any.
+// hold takes those from the sliding tiles that links to several others hold together, and reports whether there were
+// any.
 func (f *Fit) hold(links []Link) bool {
 	by := make([]Sym, len(f.R))
 	for _, l := range links {

@@ -186,8 +186,8 @@ func hypotheses(voters []Pair, chance [2]Chance, expected [2]float64, least floa
 	return out
 }
 
-// climb moves a hypothesis to where more candidates put it: to their mean, weighted by the probabilities that they belong
-// to it.
+// climb moves a hypothesis to where more candidates put it: to their mean, weighted by the probabilities that they
+// belong to it.
 func (h *hypothesis) climb(voters []Pair, votes [][]float64) {
 	for range 4 {
 		var precision Sym

@@ -3,16 +3,17 @@ package overview
 import "math"
 
 const (
-	// leastAlias is the least difference of a displacement from the expected one, as a part of a tile, that is thought to
-	// be another period of what tiles show.
+	// leastAlias is the least difference of a displacement from the expected one, as a part of a tile, that is thought
+	// to be another period of what tiles show.
 	leastAlias = 0.05
-	// aliasShare is the part of the agreement of neighbours that a tile must reach with itself for that. Bricks reach 0.87
-	// where neighbours show the same bricks, and 0.93 and 0.98 where they do not.
+	// aliasShare is the part of the agreement of neighbours that a tile must reach with itself for that. Bricks reach
+	// 0.87 where neighbours show the same bricks, and 0.93 and 0.98 where they do not.
 	aliasShare = 0.9
 	// aliasDip is the part of the agreement of a tile with itself a period away that it falls below on the way there.
 	aliasDip = 0.8
-	// better is the part of the agreement of neighbours that they reach as expected if that is clearly better. Bricks in
-	// speckle reach 1.4 to 1.6 where they were found a period away, and bricks 0.85 where their true overlap was found.
+	// better is the part of the agreement of neighbours that they reach as expected if that is clearly better. Bricks
+	// in speckle reach 1.4 to 1.6 where they were found a period away, and bricks 0.85 where their true overlap was
+	// found.
 	better = 1.2
 	// aliasTiles is the number of tiles, and of pairs, by which it is judged.
 	aliasTiles = 30
@@ -58,8 +59,8 @@ func Better(all []*Overview, neighbours [][][2]int, found, expected [2]float64, 
 		agreement(all, neighbours, expected, reach) > better*agreement(all, neighbours, found, reach)
 }
 
-// around returns how far around a displacement that scatters, in px, is looked at, in pixels of the overview, and how far
-// in px from it another displacement lies apart.
+// around returns how far around a displacement that scatters, in px, is looked at, in pixels of the overview, and how
+// far in px from it another displacement lies apart.
 func (o *Overview) around(scatter float64) (reach int, apart float64) {
 	step := min(o.Step[0], o.Step[1])
 	reach = min(max(1, int(math.Round(scatter/float64(step)))), mostAliasReach)

@@ -67,8 +67,8 @@ func (o *Overview) Reduce(plane []float32, width int) []float32 {
 	return out
 }
 
-// Prepare turns the brightness of overviews of mosaics acquired alike into contrast, which does not depend on how bright
-// a place is, and takes out the pattern that is common to all tiles.
+// Prepare turns the brightness of overviews of mosaics acquired alike into contrast, which does not depend on how
+// bright a place is, and takes out the pattern that is common to all tiles.
 func Prepare(ctx context.Context, all []*Overview, workers int) error {
 	sum, low, count := 0.0, 0.0, 0.0
 	for _, o := range all {
@@ -107,7 +107,8 @@ func Prepare(ctx context.Context, all []*Overview, workers int) error {
 	return nil
 }
 
-// flattened smooths a picture by (1, 2, 1)/4 and subtracts its shading: a polynomial of fourth degree and the local mean.
+// flattened smooths a picture by (1, 2, 1)/4 and subtracts its shading: a polynomial of fourth degree and the local
+// mean.
 func flattened(v []float32, n [2]int) {
 	filter.RemovePolynomial(v, n[0], n[1], degree)
 	copy(v, BoxMean(BoxMean(v, n, [2]int{1, 1}), n, [2]int{1, 1}))

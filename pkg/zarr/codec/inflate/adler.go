@@ -14,7 +14,8 @@ func adler(p []byte) uint32 {
 	}
 	a, b := uint64(1), uint64(0)
 	for len(p) >= adlerStep {
-		// In such a piece no 32-bit sum of the kernel exceeds 2³¹, and no 64-bit sum here 2⁶⁴: one modulo at its end will do.
+		// In such a piece no 32-bit sum of the kernel exceeds 2³¹, and no 64-bit sum here 2⁶⁴: one modulo at its end
+		// will do.
 		n := min(len(p), 1<<18) &^ (adlerStep - 1)
 		sum, before, weighted := adlerSums(&p[0], n)
 		b = (b + uint64(n)*a + adlerStep*before + weighted) % adlerMod

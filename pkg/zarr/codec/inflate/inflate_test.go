@@ -191,7 +191,8 @@ func compare(t testing.TB, s []byte, limit int) {
 	got, err := guarded(t, Raw, limit, s)
 	switch {
 	case wantErr != nil && len(want) <= limit:
-		// compress/flate hands out what it has decoded in larger pieces, so the bytes before the error cannot be compared.
+		// compress/flate hands out what it has decoded in larger pieces, so the bytes before the error cannot be
+		// compared.
 		if err == nil {
 			t.Fatalf("compress/flate refuses %x: %v; it was accepted with %d bytes", s, wantErr, len(got))
 		}

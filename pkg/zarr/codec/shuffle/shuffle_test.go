@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// sizes: every remainder of the vector widths at small n, then some around the piece sizes of the bit shuffle and beyond.
+// sizes: every remainder of the vector widths at small n, then some around the piece sizes of the bit shuffle and
+// beyond.
 func sizes() []int {
 	var s []int
 	for n := range 601 {

@@ -1,4 +1,5 @@
-// Package unxz decodes LZMA, bare or in the .xz container, from one byte slice into another whose size the caller knows.
+// Package unxz decodes LZMA, bare or in the .xz container, from one byte slice into another whose size the caller
+// knows.
 //
 //	n, err := unxz.XZ(ctx, tile, stored)
 //

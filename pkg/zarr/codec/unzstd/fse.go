@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// entry is one state of a sequence code: what the symbol stands for, and how to get to the next state. From the low end:
+// entry is one state of a sequence code: what the symbol stands for, and how to get to the next state. From the low
+// end:
 //
 //	8 bits   number of bits of both, at most 39
 //	8 bits   number of bits to be added to the next state

@@ -22,7 +22,8 @@ func TestWithoutAssembly(t *testing.T) {
 	t.Run("damage", TestDamage)
 }
 
-// fenced returns n bytes that end, or begin, where memory does: the loops cannot touch what lies beyond without a fault.
+// fenced returns n bytes that end, or begin, where memory does: the loops cannot touch what lies beyond without a
+// fault.
 func fenced(t testing.TB, n int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()
@@ -56,7 +57,8 @@ type sequencesCase struct {
 	dst, src, literals []byte
 }
 
-// set makes a state out of numbers: with tables that seed chooses, some literals, n bytes of output, and room for others.
+// set makes a state out of numbers: with tables that seed chooses, some literals, n bytes of output, and room for
+// others.
 func (c *sequencesCase) set(seed uint64, bits []byte, literals, n, room, count int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var d Decoder
