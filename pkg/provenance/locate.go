@@ -16,7 +16,7 @@ const (
 )
 
 // producer returns the output of the record that made what lies at a place; nil if there is none. Of several records it
-// is the latest, and with before the latest that is earlier than that.
+// is the latest, and with before the latest that is not later than that.
 func (t *tracer) producer(place string, s state, before *entry) *output {
 	var best *output
 	bestFit, id := noFit, identity(place)
@@ -26,7 +26,7 @@ func (t *tracer) producer(place string, s state, before *entry) *output {
 	}
 	for i := range candidates {
 		o := &candidates[i]
-		if before != nil && (o.entry == before || !o.rec.Started.Before(before.rec.Started)) {
+		if before != nil && (o.entry == before || o.rec.Started.After(before.rec.Started)) {
 			continue
 		}
 		f := o.fit(id, s, before != nil)

@@ -26,6 +26,7 @@ const mostFiles = 200_000
 // state is what a look at a place shows.
 type state struct {
 	there    bool
+	file     bool   // it is a file
 	reason   string // why it could not be looked at; "": it could
 	made     *record.Provenance
 	metadata string
@@ -64,7 +65,7 @@ func (t *tracer) look(ctx context.Context, place string) state {
 			s.reason = "it is no file or folder"
 			return s
 		}
-		s.there = true
+		s.there, s.file = true, info.Mode().IsRegular()
 		s.bytes, s.modified = record.OnDisk(file, mostFiles)
 	}
 	err := s.open(ctx, place, t.o.Requests)
@@ -103,6 +104,12 @@ func (s *state) open(ctx context.Context, place string, requests []store.HTTPOpt
 		}
 	}
 	return nil
+}
+
+// differs reports whether there are more or fewer bytes at a place than a record counted. It cannot tell of folders that are no
+// images, such as raw tiles, if the record counted only the bytes that were read, and notes no time of their files.
+func (s *state) differs(d record.Dataset) bool {
+	return d.Bytes > 0 && s.bytes >= 0 && d.Bytes != s.bytes && (s.file || s.metadata != "" || d.Modified != nil)
 }
 
 // secret stands in recorded addresses in the place of what was left out.

@@ -64,12 +64,21 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 	return s
 }
 
-// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, before is
-// that run: the image is what it was before.
+// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, or that is no
+// longer there, before is the run that read it: the image is what the latest run before that had made of it.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
+	near := place
+	if !isRemote(place) {
+		near = identity(place)
+	}
+	if err := t.records.near(ctx, near); err != nil {
+		return nil, err
+	}
+	s := t.stateOf(ctx, place)
+	made := t.producer(place, s, before)
 	key := identity(place)
-	if before != nil {
-		key += "\x00" + before.file
+	if before != nil && made != nil {
+		key += "\x00" + made.file
 	}
 	if im := t.known[key]; im != nil {
 		return im, nil
@@ -79,7 +88,6 @@ func (t *tracer) follow(ctx context.Context, place string, before *entry, depth 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := t.stateOf(ctx, place)
 	im.Shape, im.DType = s.shape, s.dtype
 	switch {
 	case s.reason != "":
@@ -88,16 +96,9 @@ func (t *tracer) follow(ctx context.Context, place string, before *entry, depth 
 	case !s.there:
 		im.Kind = Missing
 	}
-	near := place
-	if !isRemote(place) {
-		near = identity(place)
-	}
-	if err := t.records.near(ctx, near); err != nil {
-		return nil, err
-	}
 	t.open[im] = true
 	defer delete(t.open, im)
-	switch made := t.producer(place, s, before); {
+	switch {
 	case made != nil:
 		return im, t.recorded(ctx, im, place, s, made, before != nil, depth)
 	case s.made != nil && before == nil:
@@ -183,7 +184,7 @@ func (t *tracer) recorded(ctx context.Context, im *Image, place string, s state,
 		im.Run.said = methods.FromImage(s.made)
 		im.Run.said.Workflow = workflow
 	}
-	if s.there && !replaced && made.Bytes > 0 && s.bytes >= 0 && s.bytes != made.Bytes {
+	if s.there && !replaced && s.differs(made.Dataset) {
 		im.problem(ImageChanged, fmt.Sprintf("it has changed since it was written: %s then, %s now", units.FormatSize(made.Bytes), units.FormatSize(s.bytes)), nil)
 	}
 	seen := map[string]bool{}
@@ -207,8 +208,8 @@ func (t *tracer) recorded(ctx context.Context, im *Image, place string, s state,
 func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, d record.Dataset, depth int) error {
 	place, moved := t.locate(ctx, made.entry, d)
 	var before *entry
-	if identity(place) == identity(of) {
-		before = made.entry // it changed its input in place
+	if s := t.stateOf(ctx, place); identity(place) == identity(of) || !s.there && s.reason == "" {
+		before = made.entry // it changed its input in place, or others may have been written there since
 	}
 	in, err := t.follow(ctx, place, before, depth+1)
 	if err != nil {
@@ -235,7 +236,7 @@ func changed(e *entry, d record.Dataset, s state, by *Run, moved bool) string {
 	switch {
 	case d.Metadata != "" && s.metadata != "" && d.Metadata != s.metadata:
 		return "has changed since: its metadata differ"
-	case d.Bytes > 0 && s.bytes >= 0 && d.Bytes != s.bytes:
+	case s.differs(d):
 		return fmt.Sprintf("has changed since: %s then, %s now", units.FormatSize(d.Bytes), units.FormatSize(s.bytes))
 	case by != nil && by.Started != nil && by.Started.After(e.ended()):
 		return "was made again since, at " + when(*by.Started)

@@ -75,6 +75,10 @@ func TestTrace(t *testing.T) {
 	}{
 		"a chain": {map[string]string{"c": "data", "b": "data", "a": "data", "reports/1.json": run("crop", 1, "b", "a"), "reports/2.json": run("smooth", 2, "c", "b")},
 			"c", []string{"c made smooth", "b made crop", "a source"}},
+		"a file that each slice had for a time": {map[string]string{"v": "data", "r1": "data", "r2": "data",
+			"1.json": run("crop", 1, "tmp", "r1"), "2.json": run("smooth", 2, "s1", "tmp"), "3.json": run("crop", 3, "tmp", "r2"), "4.json": run("smooth", 4, "s2", "tmp"),
+			"5.json": run("stack", 5, "v", "s1", "s2")},
+			"v", []string{"v made stack input_missing input_missing", "s1 missing smooth input_missing", "tmp missing crop", "r1 source", "s2 missing smooth input_missing", "tmp missing crop", "r2 source"}},
 		"one input of two, used twice": {map[string]string{"d": "data", "c": "data", "b": "data", "a": "data",
 			"1.json": run("crop", 1, "b", "a"), "2.json": run("crop", 2, "c", "a"), "3.json": run("stack", 3, "d", "b", "c", "b")},
 			"d", []string{"d made stack", "b made crop", "a source", "c made crop"}},

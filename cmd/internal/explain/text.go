@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func (t *tree) image(im *provenance.Image, level int) {
 			t.line(level+2, "missing: it was deleted or moved")
 		}
 		for _, p := range im.Problems {
+			if p.Kind == provenance.InputMissing {
+				continue // the input's own line says so
+			}
 			t.line(level+2, "%s: %s", headings[p.Kind], p.Text)
 		}
 		for _, w := range r.Warnings {
@@ -119,8 +123,12 @@ func (t *tree) kind(im *provenance.Image) string {
 	steps := 0
 	var add func(im *provenance.Image) bool
 	add = func(im *provenance.Image) bool {
-		if steps++; steps > 100 || len(im.Problems) > 0 || im.Kind == provenance.Missing || im.Kind == provenance.Unseen {
+		other := slices.ContainsFunc(im.Problems, func(p provenance.Problem) bool { return p.Kind != provenance.InputMissing })
+		if steps++; steps > 100 || other || im.Kind == provenance.Missing && im.Run == nil || im.Kind == provenance.Unseen {
 			return false
+		}
+		if im.Kind == provenance.Missing {
+			b.WriteString(im.Kind + " ")
 		}
 		if r := im.Run; r == nil {
 			b.WriteString(im.Kind + "(")
