@@ -106,8 +106,9 @@ func (s *state) open(ctx context.Context, place string, requests []store.HTTPOpt
 	return nil
 }
 
-// differs reports whether there are more or fewer bytes at a place than a record counted. It cannot tell of folders that are no
-// images, such as raw tiles, if the record counted only the bytes that were read, and notes no time of their files.
+// differs reports whether there are more or fewer bytes at a place than a record counted. It cannot tell of folders
+// that are no images, such as raw tiles, if the record counted only the bytes that were read, and notes no time of
+// their files.
 func (s *state) differs(d record.Dataset) bool {
 	return d.Bytes > 0 && s.bytes >= 0 && d.Bytes != s.bytes && (s.file || s.metadata != "" || d.Modified != nil)
 }

@@ -64,8 +64,8 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 	return s
 }
 
-// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, or that is no
-// longer there, before is the run that read it: the image is what the latest run before that had made of it.
+// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, or that is
+// no longer there, before is the run that read it: the image is what the latest run before that had made of it.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
 	near := place
 	if !isRemote(place) {
