@@ -44,7 +44,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan demo-tiles bench interop test-nextflow test-report test-viewers test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install debian-names module image image-gpu links quick test test-race full lint vuln fuzz soak quality scale size kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan demo-tiles pictures bench interop test-nextflow test-report test-viewers test-slurm test-menu test-install test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -151,6 +151,9 @@ demo-scan: ## a slide scan of a phantom, from CZI to a volume whose tiles fit
 
 demo-tiles: ## TIFF tiles that tifffile writes, from a folder of files to a stitched image
 	@scripts/demo-tiles.sh
+
+pictures: build ## the pictures of README and docs, from demo-out; records what they are made from
+	@scripts/docs-pictures.sh
 
 bench: build ## peers and us in one run; writes docs/benchmarks* and README's table
 	@lab/run.sh
