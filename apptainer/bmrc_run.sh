@@ -53,6 +53,7 @@ choices='|Workflow
 17|zarr-tool|zarr-tool|inspect, convert and validate OME-Zarr
 19|smooth|smooth|filter images by median, Gaussian or gradient
 36|phantom|phantom|make test data whose truth is known
+39|explain|strata explain|say how an image was made, from the raw data on
 10|doctor|doctor|report what this machine has: GPU, storage
 37|sif|sif|inspect, sign and build container images
 11|shell|-|open a shell in the image

@@ -170,9 +170,9 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 38 or a name"
-  with 39
-  fails_with 2 "unknown choice '39'"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 39 or a name"
+  with 40
+  fails_with 2 "unknown choice '40'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'
