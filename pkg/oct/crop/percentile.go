@@ -26,7 +26,7 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 		ny, nx := m.Tiles()
 		res.Progress = nil
 		s := side()
-		if err := machine.Run(ctx, s.Plan, once(m.Extent(ny/2, nx/2)), s.Do); err != nil {
+		if err := machine.Run(ctx, s.Plan, machine.Each([]oct.Rectangle{m.Extent(ny/2, nx/2)}), s.Do); err != nil {
 			return 0, err
 		}
 		res.Progress = p.res.Progress
@@ -50,15 +50,6 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 			return 0, err
 		}
 		res.Progress = nil // of further passes
-	}
-}
-
-// once returns a function that returns one tile.
-func once(tile oct.Rectangle) func() (oct.Rectangle, bool) {
-	more := true
-	return func() (oct.Rectangle, bool) {
-		defer func() { more = false }()
-		return tile, more
 	}
 }
 

@@ -2,11 +2,9 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"strata/pkg/gpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/work"
@@ -79,12 +77,10 @@ func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, 
 		q.joined(side.Plan.atMost(workers), side.Next)
 		return Run(ctx, side.Plan, q.byDevice, side.Do)
 	}()
-	var call *gpu.Error
-	if err == nil || ctx.Err() != nil || q.device.pieces > 0 || errors.As(err, &call) {
+	if err == nil || q.device.pieces > 0 {
 		return err
 	}
-	res.Warnf("the GPU does not join the CPU: %v", err)
-	return nil
+	return transfer.Unjoined(ctx, &res, err)
 }
 
 // sharedWork hands out the pieces of work that host and device share.

@@ -222,3 +222,14 @@ func (p *Plan) team(workers int) *oct.Crew {
 	}
 	return res.Crew(oct.Team{What: p.What, Workers: workers, Each: each, Pieces: pieces, All: res.ForAll(all, p.Mem)})
 }
+
+// Each returns a function for [Run] that hands out the elements of a list in their order.
+func Each[T any](all []T) func() (T, bool) {
+	return func() (next T, ok bool) {
+		if len(all) == 0 {
+			return next, false
+		}
+		next, all = all[0], all[1:]
+		return next, true
+	}
+}

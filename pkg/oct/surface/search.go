@@ -119,20 +119,9 @@ func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tile
 		}
 	}
 	p.res.Progress = nil // they have been read
-	return machine.Run(ctx, p.Plan(len(again)), each(again), func(w machine.Worker, r oct.Rectangle) {
+	return machine.Run(ctx, p.Plan(len(again)), machine.Each(again), func(w machine.Worker, r oct.Rectangle) {
 		w.FindInterfaces(w.Load(p.Box(r)), r)
 	})
-}
-
-// each returns a function that returns one element after the other.
-func each[T any](all []T) func() (T, bool) {
-	return func() (next T, ok bool) {
-		if len(all) == 0 {
-			return next, false
-		}
-		next, all = all[0], all[1:]
-		return next, true
-	}
 }
 
 // piece loads piece (i, j), searches the A-lines whose windows lie in it, and contributes to seams.

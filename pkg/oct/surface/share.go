@@ -130,7 +130,7 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 	if len(merged) == 0 {
 		return nil
 	}
-	return machine.Run(ctx, p.Plan(len(merged)), each(merged), func(w machine.Worker, key [2]int) {
+	return machine.Run(ctx, p.Plan(len(merged)), machine.Each(merged), func(w machine.Worker, key [2]int) {
 		w.Then(func() error {
 			defer p.seams[key].release()
 			return w.FindInSeam(p.seams[key].Voxels, p.lines(key))
