@@ -67,16 +67,19 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 // follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, or that is
 // no longer there, before is the run that read it: the image is what the latest run before that had made of it.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
+	key := identity(place)
+	if im := t.known[key]; im != nil && before == nil {
+		return im, nil
+	}
 	near := place
 	if !isRemote(place) {
-		near = identity(place)
+		near = key
 	}
 	if err := t.records.near(ctx, near); err != nil {
 		return nil, err
 	}
 	s := t.stateOf(ctx, place)
 	made := t.producer(place, s, before)
-	key := identity(place)
 	if before != nil && made != nil {
 		key += "\x00" + made.file
 	}
