@@ -18,7 +18,7 @@ import (
 // group is a table of a page, in the region PART/GROUP.
 type group struct{ name, title string }
 
-// part is what one run measures. People write the page; the part fills the regions PART/targets, PART/summary,
+// part holds what one run measures. People write the page; the part fills the regions PART/targets, PART/summary,
 // PART/about, PART/machine and one for each group, and draws a plot.
 type part struct {
 	name    string // of run.sh; its results are in NAME.jsonl

@@ -31,7 +31,7 @@ var stages = []stage{
 	{"stack", "SLICES SHIFTS OUT --moving_z_first_index 1", 0},
 }
 
-// stacked is how many slices stack gets.
+// stacked counts the slices that stack gets.
 const stacked = 3
 
 // input is how the phantom is stored.

@@ -26,7 +26,7 @@ import (
 
 const levels = 9
 
-// options are what the command line asks for.
+// options holds the flags of the command line.
 type options struct {
 	library, only, record string
 	reps, decode          int

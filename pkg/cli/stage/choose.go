@@ -126,29 +126,29 @@ func (m model) joins(r *cli.Run) bool {
 // encoded few chunks at a time at 20 to 70 MB/s.
 const firstOnDevice = 500 * time.Millisecond
 
-// careful is how many times as long as expected a piece of work on a device may take before one has been done there.
+// careful multiplies the time that a piece of work is expected to take on a device, before one has been done there.
 const careful = 2
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// coming returns the device that is on its way, with what is expected of it and of the CPU.
-func coming(c cost.Choice) *oct.Coming {
+// expected returns the device that is on its way, with what is expected of it and of the CPU.
+func expected(c cost.Choice) *oct.Coming {
 	return oct.NewComing(firstOnDevice, duration(careful*c.Piece()), duration(c.Host.Seconds))
 }
 
 // later takes a device into use beside the work of a stage, if it is expected to be worth it.
 func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources) error {
 	q := m.question(ctx, r, w)
-	any, err := m.fastest(q.job, q.host, known(), q.runs)
+	best, err := m.fastest(q.job, q.host, known(), q.runs)
 	if err != nil {
 		return err
 	}
-	if !any.GPU { // no driver is started, which takes a tenth of a second to say which GPUs there are
+	if !best.GPU { // no driver is started, which takes a tenth of a second to say which GPUs there are
 		alone, err := cost.Choose(q.job, q.host, nil)
-		r.Chose(record.Choice{On: onCPU, CPUSeconds: any.Host.Seconds, GPUSeconds: any.Best.Seconds, Reason: fmt.Sprintf("%v; a GPU takes %.2g s or more", alone, any.Best.Seconds)})
+		r.Chose(record.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: fmt.Sprintf("%v; a GPU takes %.2g s or more", alone, best.Best.Seconds)})
 		return err
 	}
-	coming := coming(any)
+	coming := expected(best)
 	res.Coming = coming
 	r.Later(ctx, func() bool {
 		c, err := m.choose(q)

@@ -83,7 +83,7 @@ func TestNeverSlower(t *testing.T) {
 			var without, with float64
 			synctest.Test(t, func(t *testing.T) {
 				s = on(image, q, then, m.device(info, q.job, w.cores), w.tiles, by)
-				without, with = s.without(t), s.with(t, coming(before))
+				without, with = s.without(t), s.with(t, expected(before))
 			})
 			runs++
 			if s.joined > 0 {

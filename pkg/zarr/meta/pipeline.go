@@ -17,7 +17,7 @@ import (
 // destination; everything after that is in C order.
 type Pipeline struct {
 	Shape     []int // of the decoded chunk
-	Perm      []int // stored dimension i is dimension perm[i] of shape; nil for all in place
+	Perm      []int // stored dimension i is dimension Perm[i] of Shape; nil for all in place
 	Stored    []int // shape in stored order
 	DType     dtype.Type
 	Size      int         // bytes of an element
@@ -27,7 +27,7 @@ type Pipeline struct {
 	Bytes     int         // of the decoded chunk
 
 	Strides []int // of the decoded chunk in stored order
-	Longest int64 // most bytes before the codecs: nbytes, of a shard what it can have
+	Longest int64 // most bytes before the codecs: Bytes, of a shard what it can have
 	MaxSize int64 // most bytes that the stored form is expected to have
 }
 
