@@ -13,7 +13,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/regions"
@@ -120,7 +120,7 @@ func memoryFor(ctx context.Context, bin, dir, stage string, options []string, co
 			mib = max(mib+1, least)
 			continue
 		}
-		r, readErr := record.Read(ctx, filepath.Join(dir, "r.json"))
+		r, readErr := runrecord.Read(ctx, filepath.Join(dir, "r.json"))
 		if readErr != nil {
 			return 0, errors.Join(fmt.Errorf("%s: %s", stage, text), err, readErr)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"strata/lab/internal/runs"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/tests/regions"
 )
 
@@ -73,7 +73,7 @@ func measured(ctx context.Context, reports string) (map[string]string, error) {
 }
 
 // size returns the bytes of a run's largest input, as decoded.
-func size(r *record.Record) (most float64) {
+func size(r *runrecord.Record) (most float64) {
 	for _, in := range r.Inputs {
 		n := float64(in.Bytes)
 		if len(in.Shape) > 0 {
@@ -96,7 +96,7 @@ func times(shape [3]int) string {
 }
 
 // command returns the command line without what has to do with the measurement only.
-func command(r *record.Record) string {
+func command(r *runrecord.Record) string {
 	words := []string{r.Tool}
 	for i := 0; i < len(r.Arguments); i++ {
 		switch a := r.Arguments[i].String(); a {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Programs stand in the order of their first run, with sums per GB; a step that ran again counts once; what follows for
@@ -16,7 +16,7 @@ import (
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Now()
-	for name, r := range map[string]record.Record{
+	for name, r := range map[string]runrecord.Record{
 		"slice_z00.mosaic.json": {Tool: "mosaic", Started: at, WallSeconds: 2, PeakResidentBytes: 7 << 20, BytesRead: 2e9, BytesWritten: 1e9},
 		"slice_z01.mosaic.json": {Tool: "mosaic", Started: at.Add(2 * time.Second), WallSeconds: 3, PeakResidentBytes: 9 << 20, BytesRead: 2e9, BytesWritten: 1e9},
 		"estimate.stitch.json":  {Tool: "stitch", Started: at.Add(time.Second), WallSeconds: 1},

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // groups makes control groups of the machine with limits of memory and CPU time,
@@ -55,7 +55,7 @@ func groups(t *testing.T, memory, quota int64) []string {
 }
 
 // inGroups runs demo there, and returns its record.
-func inGroups(t *testing.T, dirs []string, args ...string) (*record.Record, string) {
+func inGroups(t *testing.T, dirs []string, args ...string) (*runrecord.Record, string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in"), make([]byte, 100), 0o666); err != nil {
@@ -71,7 +71,7 @@ func inGroups(t *testing.T, dirs []string, args ...string) (*record.Record, stri
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	rec, err := record.Read(t.Context(), filepath.Join(dir, "r.json"))
+	rec, err := runrecord.Read(t.Context(), filepath.Join(dir, "r.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

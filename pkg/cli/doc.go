@@ -26,7 +26,7 @@
 //		task := r.Progress("project", total)
 //		… read with r.Options.Threads workers, r.Options.Mem bytes of buffers, r.Meter …
 //		… write into out.Work(), task.Add(bytes) …
-//		r.Wrote(record.Dataset{Path: out.Path(), …})
+//		r.Wrote(runrecord.Dataset{Path: out.Path(), …})
 //		return nil                        // now out is put in place
 //	}
 //

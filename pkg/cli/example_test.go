@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // A whole binary: it copies a file's size into a text file.
@@ -35,9 +35,9 @@ func Example() {
 			}
 			task := r.Progress("measure", int64(len(data)))
 			r.Meter.AddRead(int64(len(data)))
-			r.Read(record.Dataset{Path: address.Address(in), Bytes: int64(len(data))})
+			r.Read(runrecord.Dataset{Path: address.Address(in), Bytes: int64(len(data))})
 			task.Add(int64(len(data)))
-			r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+			r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 			return os.WriteFile(out.Work(), []byte{byte(float64(len(data)) * r.Float("factor"))}, 0o666)
 		}),
 	}

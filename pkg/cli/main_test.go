@@ -14,8 +14,8 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/record"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 	"strata/pkg/work"
 	"strata/tests/clitest"
 )
@@ -161,8 +161,8 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	task.Add(int64(len(data) - half))
 	r.Meter.AddWritten(int64(len(data)))
 	task.Done()
-	r.Read(record.Dataset{Path: address.Address(in), Shape: []int{len(data)}, DType: "uint8"})
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3, VoxelSize: []float64{3.5, 2}, Levels: 2})
+	r.Read(runrecord.Dataset{Path: address.Address(in), Shape: []int{len(data)}, DType: "uint8"})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3, VoxelSize: []float64{3.5, 2}, Levels: 2})
 	if r.Bool("make_isotropic") {
 		r.Conclude("copied")
 	}

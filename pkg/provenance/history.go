@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"strata/pkg/provenance/methods"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/store"
 )
 
@@ -76,18 +76,18 @@ type Problem struct {
 
 // Run is a run that made an image.
 type Run struct {
-	Program   string           `json:"program"`
-	Command   string           `json:"command,omitempty"`
-	Version   string           `json:"version"`
-	Commit    string           `json:"commit,omitempty"`
-	Arguments []string         `json:"arguments"`
-	Settings  []record.Setting `json:"settings"`          // null: not recorded
-	Started   *time.Time       `json:"started,omitempty"` // this and the following are known from a record only
-	Seconds   float64          `json:"wall_seconds,omitempty"`
-	GPU       string           `json:"gpu,omitempty"` // name of the device; "": the CPU, or not known
-	Host      string           `json:"host,omitempty"`
-	Warnings  []string         `json:"warnings"`
-	Record    string           `json:"record,omitempty"` // the file; "": only the image names the run
+	Program   string              `json:"program"`
+	Command   string              `json:"command,omitempty"`
+	Version   string              `json:"version"`
+	Commit    string              `json:"commit,omitempty"`
+	Arguments []string            `json:"arguments"`
+	Settings  []runrecord.Setting `json:"settings"`          // null: not recorded
+	Started   *time.Time          `json:"started,omitempty"` // this and the following are known from a record only
+	Seconds   float64             `json:"wall_seconds,omitempty"`
+	GPU       string              `json:"gpu,omitempty"` // name of the device; "": the CPU, or not known
+	Host      string              `json:"host,omitempty"`
+	Warnings  []string            `json:"warnings"`
+	Record    string              `json:"record,omitempty"` // the file; "": only the image names the run
 
 	said methods.Run
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // How an output of a record fits an image.
@@ -59,13 +59,13 @@ func (o *output) fit(id string, s state, changedSince bool) int {
 }
 
 // alike reports whether an image has the shape, type and size of a dataset.
-func alike(d record.Dataset, s state) bool {
+func alike(d runrecord.Dataset, s state) bool {
 	return d.Bytes > 0 && d.Bytes == s.bytes && slices.Equal(d.Shape, s.shape) && d.DType == s.dtype
 }
 
 // locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one:
 // the workflow's inputs are links in folders that may be removed, to results that are published.
-func (t *tracer) locate(ctx context.Context, e *entry, d record.Dataset) (place string, moved bool) {
+func (t *tracer) locate(ctx context.Context, e *entry, d runrecord.Dataset) (place string, moved bool) {
 	guess, places := "", e.places(d.Path.Reveal())
 	for i, p := range places {
 		s := t.stateOf(ctx, p)
@@ -89,7 +89,7 @@ func (t *tracer) locate(ctx context.Context, e *entry, d record.Dataset) (place 
 
 // published returns where an output lies, or lay, that is an input of a record: that of the latest earlier record that
 // has its name, shape, type and size. It is "" if there is no such record.
-func (t *tracer) published(ctx context.Context, e *entry, d record.Dataset) (place string) {
+func (t *tracer) published(ctx context.Context, e *entry, d runrecord.Dataset) (place string) {
 	var best *entry
 	for _, o := range t.records.byName[nameOf(d.Path.Reveal())] {
 		if o.entry == e || o.rec.Started.After(e.rec.Started) || best != nil && o.rec.Started.Before(best.rec.Started) {

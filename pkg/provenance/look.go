@@ -15,7 +15,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -28,7 +28,7 @@ type state struct {
 	there    bool
 	file     bool   // it is a file
 	reason   string // why it could not be looked at; "": it could
-	made     *record.Provenance
+	made     *runrecord.Provenance
 	metadata string
 	shape    []int
 	dtype    string
@@ -66,7 +66,7 @@ func (t *tracer) look(ctx context.Context, place string) state {
 			return s
 		}
 		s.there, s.file = true, info.Mode().IsRegular()
-		s.bytes, s.modified = record.OnDisk(file, mostFiles)
+		s.bytes, s.modified = runrecord.OnDisk(file, mostFiles)
 	}
 	err := s.open(ctx, place, t.o.Requests)
 	if isRemote(place) {
@@ -96,9 +96,9 @@ func (s *state) open(ctx context.Context, place string, requests []store.HTTPOpt
 	}()
 	a := im.Levels[0].Array
 	s.shape, s.dtype = a.Shape(), a.DType().String()
-	s.metadata = record.MetadataDigest(im.Group.Attributes(), s.shape, s.dtype)
-	if raw, ok := im.Group.Attributes()[record.Attribute]; ok {
-		p := new(record.Provenance)
+	s.metadata = runrecord.MetadataDigest(im.Group.Attributes(), s.shape, s.dtype)
+	if raw, ok := im.Group.Attributes()[runrecord.Attribute]; ok {
+		p := new(runrecord.Provenance)
 		if json.Unmarshal(raw, p) == nil && p.Program != "" {
 			s.made = p
 		}
@@ -109,7 +109,7 @@ func (s *state) open(ctx context.Context, place string, requests []store.HTTPOpt
 // differs reports whether there are more or fewer bytes at a place than a record counted. It cannot tell of folders
 // that are no images, such as raw tiles, if the record counted only the bytes that were read, and notes no time of
 // their files.
-func (s *state) differs(d record.Dataset) bool {
+func (s *state) differs(d runrecord.Dataset) bool {
 	return d.Bytes > 0 && s.bytes >= 0 && d.Bytes != s.bytes && (s.file || s.metadata != "" || d.Modified != nil)
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/pattern"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Limits of what is read of records: those of a run of thousands of slices are far below.
@@ -28,13 +28,13 @@ const (
 type entry struct {
 	file  string
 	bases []string // folders that its relative paths may begin in, the likeliest first
-	rec   *record.Record
+	rec   *runrecord.Record
 }
 
 // output is one output of a record.
 type output struct {
 	*entry
-	record.Dataset
+	runrecord.Dataset
 }
 
 // library holds the records that were found, by the names of their outputs.
@@ -88,7 +88,7 @@ func (l *library) named(ctx context.Context, paths []string) error {
 				return err
 			}
 		default:
-			if _, err := record.Read(ctx, p); err != nil {
+			if _, err := runrecord.Read(ctx, p); err != nil {
 				return err
 			}
 			if err := l.file(ctx, p); err != nil {
@@ -139,7 +139,7 @@ func (l *library) file(ctx context.Context, path string) error {
 		return nil
 	}
 	l.bytes += info.Size()
-	rec, err := record.Read(ctx, path)
+	rec, err := runrecord.Read(ctx, path)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			l.note(path + ": no permission to read it")
@@ -176,7 +176,7 @@ func (l *library) note(text string) {
 }
 
 // add puts a record into the library, unless its run failed and thus wrote nothing.
-func (l *library) add(path string, rec *record.Record) {
+func (l *library) add(path string, rec *runrecord.Record) {
 	if rec.ExitCode != 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (l *library) add(path string, rec *record.Record) {
 	}
 	outputs := slices.Clone(rec.Outputs)
 	for _, f := range rec.Files {
-		outputs = append(outputs, record.Dataset{Path: address.Address(f.Path), Bytes: -1})
+		outputs = append(outputs, runrecord.Dataset{Path: address.Address(f.Path), Bytes: -1})
 	}
 	for _, d := range outputs {
 		name := nameOf(d.Path.Reveal())

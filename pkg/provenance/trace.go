@@ -11,7 +11,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/provenance/methods"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 )
 
@@ -208,7 +208,7 @@ func (t *tracer) recorded(ctx context.Context, im *Image, place string, s state,
 }
 
 // input follows one input of a recorded run, which made what lies at a place.
-func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, d record.Dataset, depth int) error {
+func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, d runrecord.Dataset, depth int) error {
 	place, moved := t.locate(ctx, made.entry, d)
 	var before *entry
 	if s := t.stateOf(ctx, place); identity(place) == identity(of) || !s.there && s.reason == "" {
@@ -235,7 +235,7 @@ func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, 
 
 // changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The
 // modification time of an input that was moved, or copied, tells nothing.
-func changed(e *entry, d record.Dataset, s state, by *Run, moved bool) string {
+func changed(e *entry, d runrecord.Dataset, s state, by *Run, moved bool) string {
 	switch {
 	case d.Metadata != "" && s.metadata != "" && d.Metadata != s.metadata:
 		return "has changed since: its metadata differ"
@@ -256,7 +256,7 @@ func changed(e *entry, d record.Dataset, s state, by *Run, moved bool) string {
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // named adds the run that an image names itself, and inputs by that name beside it.
-func (t *tracer) named(ctx context.Context, im *Image, p *record.Provenance, place string, depth int) error {
+func (t *tracer) named(ctx context.Context, im *Image, p *runrecord.Provenance, place string, depth int) error {
 	im.Kind = Made
 	said := methods.FromImage(p)
 	im.Run = &Run{Program: text(p.Program), Command: text(said.Sub), Version: text(p.Version), Arguments: texts(p.Command[min(1, len(p.Command)):], mostWords), Warnings: []string{}, said: said}
@@ -317,9 +317,9 @@ func runOf(e *entry) *Run {
 		run.GPU = text(r.GPU.Name)
 	}
 	if r.Settings != nil {
-		run.Settings = []record.Setting{}
+		run.Settings = []runrecord.Setting{}
 		for _, s := range r.Settings[:min(len(r.Settings), mostWords)] {
-			run.Settings = append(run.Settings, record.Setting{Name: text(s.Name), Value: text(s.Value), Unit: text(s.Unit), File: s.File})
+			run.Settings = append(run.Settings, runrecord.Setting{Name: text(s.Name), Value: text(s.Value), Unit: text(s.Unit), File: s.File})
 		}
 		run.said.Settings = run.Settings
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/webpage"
 )
 
@@ -156,7 +156,7 @@ func (r *Report) voxel(tool string) (v [3]float64, ok bool) {
 }
 
 // voxelOf returns the voxel size of a 3-D image in a record.
-func voxelOf(d record.Dataset) (v [3]float64, ok bool) {
+func voxelOf(d runrecord.Dataset) (v [3]float64, ok bool) {
 	if len(d.VoxelSize) != 3 {
 		return v, false
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"strata/pkg/oct"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/smallfile"
 )
 
@@ -174,7 +174,7 @@ func (r *Report) unusable(f found, err error) error {
 
 func (r *Report) loadRecords(ctx context.Context, list []found) error {
 	for _, f := range list {
-		rec, err := record.Read(ctx, f.path)
+		rec, err := runrecord.Read(ctx, f.path)
 		if err != nil {
 			if err := r.unusable(f, fmt.Errorf("%s: %w", f.path, plainJSON(err, f.path))); err != nil {
 				return err

@@ -13,8 +13,8 @@ import (
 	"errors"
 	"fmt"
 
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/webpage"
 )
 
@@ -73,7 +73,7 @@ type Report struct {
 // Run is a run record and the name of its file.
 type Run struct {
 	Name string
-	*record.Record
+	*runrecord.Record
 }
 
 // ErrInput is wrapped by errors about named files that are not what they should be.

@@ -30,8 +30,8 @@ import (
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/oct/stitch/canvas"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/webpage"
 	"strata/pkg/zarr/store"
 )
@@ -243,10 +243,10 @@ func TestHostile(t *testing.T) {
 	evil := `"'><script src=//x></script><img src=x onerror=alert(1)> javascript:x {{.}} </style></svg><b>`
 	r := &Report{
 		Title: evil, Version: evil,
-		Runs: []Run{{evil, &record.Record{Tool: evil, Command: evil, Version: evil, Host: evil, Arguments: []address.Address{address.Address(evil)}, Started: time.Unix(1e9, 0),
-			Warnings: []string{evil}, Error: evil, ExitCode: 3, Fallback: &record.Fallback{From: evil, To: evil, Reason: evil + "2"}, WallSeconds: 1,
-			Phases: record.Phases{Read: 1, Decode: 2}, NonFinite: 5}},
-			{evil, &record.Record{Tool: "aip", Started: time.Unix(1e9+2, 0), WallSeconds: math.Inf(1)}}},
+		Runs: []Run{{evil, &runrecord.Record{Tool: evil, Command: evil, Version: evil, Host: evil, Arguments: []address.Address{address.Address(evil)}, Started: time.Unix(1e9, 0),
+			Warnings: []string{evil}, Error: evil, ExitCode: 3, Fallback: &runrecord.Fallback{From: evil, To: evil, Reason: evil + "2"}, WallSeconds: 1,
+			Phases: runrecord.Phases{Read: 1, Decode: 2}, NonFinite: 5}},
+			{evil, &runrecord.Record{Tool: "aip", Started: time.Unix(1e9+2, 0), WallSeconds: math.Inf(1)}}},
 		Matches:   []registration.Match{{Fixed: 0, Moving: 1, Correlation: 0.1}},
 		Decisions: []registration.Decision{{TransformLoaded: true, TransformSource: evil, Confidence: evil, OverlapSource: evil, Correlation: evil}},
 		Missing:   []MissingSlice{{evil, evil, evil, evil}},
@@ -408,8 +408,8 @@ func TestShrink(t *testing.T) {
 
 func TestStages(t *testing.T) {
 	run := func(tool string, wall float64, exit int) Run {
-		return Run{tool, &record.Record{Tool: tool, WallSeconds: wall, ExitCode: exit, BytesRead: 10, BytesWritten: 5, PeakResidentBytes: int64(wall * 100),
-			Inputs: []record.Dataset{{Shape: []int{10, 100}, DType: "float32"}, {Shape: []int{3}, DType: "oops"}}, Phases: record.Phases{Read: 1, Compute: 3}}}
+		return Run{tool, &runrecord.Record{Tool: tool, WallSeconds: wall, ExitCode: exit, BytesRead: 10, BytesWritten: 5, PeakResidentBytes: int64(wall * 100),
+			Inputs: []runrecord.Dataset{{Shape: []int{10, 100}, DType: "float32"}, {Shape: []int{3}, DType: "oops"}}, Phases: runrecord.Phases{Read: 1, Compute: 3}}}
 	}
 	got := stages([]Run{run("stack", 1, 0), run("aip", 1, 0), run("aip", 4, 3), run("aip", 2, 0), run("zeta", 1, 0)})
 	if len(got) != 3 || got[0].Tool != "aip" || got[1].Tool != "stack" || got[2].Tool != "zeta" {
@@ -466,7 +466,7 @@ func TestMissing(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	fallback := &record.Fallback{From: "gpu", To: "cpu", Reason: "no driver"}
+	fallback := &runrecord.Fallback{From: "gpu", To: "cpu", Reason: "no driver"}
 	r := load(t, Sources{
 		Shifts: filepath.Join(tree(t, map[string]string{"s.csv": shifts + "0,1,0,0,1,1\n2,3,0,0,1,1\n"}), "s.csv"),
 	})
@@ -475,12 +475,12 @@ func TestNotices(t *testing.T) {
 	r.Missing = []MissingSlice{{"FOCAL", "z04", "3", "broken"}}
 	r.Found = []registration.FoundShift{{Fixed: 0, Moving: 1}, {Fixed: 1, Moving: 2, X: 0.01, Y: 0.002, RecordedX: 0.5, RecordedY: -0.1, Contradicted: true}}
 	for i := range 3 {
-		r.Runs = append(r.Runs, Run{fmt.Sprintf("z0%d.aip", i), &record.Record{Tool: "aip", Warnings: []string{"no usable GPU: no driver; using the CPU", "odd unit"}, Fallback: fallback}})
+		r.Runs = append(r.Runs, Run{fmt.Sprintf("z0%d.aip", i), &runrecord.Record{Tool: "aip", Warnings: []string{"no usable GPU: no driver; using the CPU", "odd unit"}, Fallback: fallback}})
 	}
 	for _, tool := range []string{"focal", "crop", "crop"} { // a matter of course, of which nobody was warned
-		r.Runs = append(r.Runs, Run{"z00." + tool, &record.Record{Tool: tool, Fallback: fallback}})
+		r.Runs = append(r.Runs, Run{"z00." + tool, &runrecord.Record{Tool: tool, Fallback: fallback}})
 	}
-	r.Runs = append(r.Runs, Run{"z03.aip", &record.Record{Tool: "aip", Error: "disk full", ExitCode: 1, NonFinite: 7}})
+	r.Runs = append(r.Runs, Run{"z03.aip", &runrecord.Record{Tool: "aip", Error: "disk full", ExitCode: 1, NonFinite: 7}})
 	var got []string
 	for _, n := range r.notices() {
 		got = append(got, fmt.Sprintf("%s|%s|%s|%s", n.Grade, n.Where, n.Text, strings.Join(n.Runs, ",")))
@@ -512,7 +512,7 @@ func TestSaidOnce(t *testing.T) {
 	r := load(t, Sources{Shifts: filepath.Join(tree(t, map[string]string{"s.csv": shifts + "0,1,0,0,1,1\n2,3,0,0,1,1\n"}), "s.csv")})
 	r.Matches = []registration.Match{{Fixed: 0, Moving: 1, Correlation: 0.2, Fallback: true, Overlap: 7}, {Fixed: 10, Moving: 11, Correlation: 0.2, Fallback: true, Overlap: 7}}
 	before := len(r.notices())
-	r.Runs = []Run{{"v", &record.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: low", "work/s.csv: no shift between slices 1 and 2: taken as none"}}}}
+	r.Runs = []Run{{"v", &runrecord.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: low", "work/s.csv: no shift between slices 1 and 2: taken as none"}}}}
 	if got := len(r.notices()); got != before {
 		t.Errorf("%d notices, without the stack's own words %d: want as many", got, before)
 	}
@@ -770,7 +770,7 @@ func FuzzTrace(f *testing.F) {
 // A picture of preview has the name of a projection's, and is no file that aip wrote.
 func TestPreviewsAreNoProjections(t *testing.T) {
 	dir := tree(t, map[string]string{"previews/slice_z00.png": "a picture", "aip/slice_z00.png": "another"})
-	r := &Report{Runs: []Run{{"slice_z00.aip", &record.Record{Tool: "aip", Files: []record.File{{Path: "aip/slice_z00.png", Digest: "sha256:00"}}}}}}
+	r := &Report{Runs: []Run{{"slice_z00.aip", &runrecord.Record{Tool: "aip", Files: []runrecord.File{{Path: "aip/slice_z00.png", Digest: "sha256:00"}}}}}}
 	lists := map[string][]found{"previews": {{filepath.Join(dir, "previews/slice_z00.png"), false}, {filepath.Join(dir, "aip/slice_z00.png"), false}}}
 	if err := r.checkTogether(t.Context(), lists); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/smallfile"
 	"strata/pkg/webpage"
 )
@@ -23,12 +23,12 @@ import (
 func asRecorded(ctx context.Context, tables, cleaned []found) (left []found) {
 	seen := map[string]bool{}
 	for _, f := range cleaned {
-		if d, err := record.Digest(ctx, f.path); err == nil {
+		if d, err := runrecord.Digest(ctx, f.path); err == nil {
 			seen[d] = true
 		}
 	}
 	for _, f := range tables {
-		d, err := record.Digest(ctx, f.path)
+		d, err := runrecord.Digest(ctx, f.path)
 		if f.named || err != nil || !seen[d] { // what cannot be read is said elsewhere
 			left = append(left, f)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"strata/pkg/oct/stitch"
 	"strata/pkg/pattern"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/webpage"
 )
 
@@ -25,7 +25,7 @@ func (r *Report) joinSpots() map[[2]int]*webpage.Spot {
 	if run == nil {
 		return nil
 	}
-	inputs := map[int]record.Dataset{}
+	inputs := map[int]runrecord.Dataset{}
 	for _, d := range run.Inputs {
 		if id := sliceOf(path.Base(d.Path.String())); id >= 0 && len(d.Shape) == 3 && len(d.VoxelSize) == 3 {
 			inputs[id] = d
@@ -56,7 +56,7 @@ func (r *Report) stackRun() *Run {
 }
 
 // imagePath returns the last two parts of an image's path: its folder in a run's results, and its name.
-func imagePath(d record.Dataset) string {
+func imagePath(d runrecord.Dataset) string {
 	parts := strings.Split(strings.TrimRight(d.Path.String(), "/"), "/")
 	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }
@@ -76,7 +76,7 @@ func (r *Report) placedMatches() []registration.Match {
 
 // volumeSpots returns the joins in the volume; none if the depths of the slices do not add up to that of the volume, as
 // where planes between slices are empty.
-func volumeSpots(volume record.Dataset, inputs map[int]record.Dataset, matches []registration.Match) map[[2]int]*webpage.Spot {
+func volumeSpots(volume runrecord.Dataset, inputs map[int]runrecord.Dataset, matches []registration.Match) map[[2]int]*webpage.Spot {
 	spots := map[[2]int]*webpage.Spot{}
 	if len(matches) == 0 || len(inputs[matches[0].Fixed].Shape) == 0 || len(volume.VoxelSize) != 3 {
 		return nil
@@ -100,7 +100,7 @@ func volumeSpots(volume record.Dataset, inputs map[int]record.Dataset, matches [
 
 // lay returns how the moving slice of a match lies on the fixed one, in the form of [webpage.Spot]; ok is false if the
 // records and tables do not say.
-func (r *Report) lay(run *Run, m registration.Match, inputs map[int]record.Dataset) (numbers []float64, ok bool) {
+func (r *Report) lay(run *Run, m registration.Match, inputs map[int]runrecord.Dataset) (numbers []float64, ok bool) {
 	fixed, moving := inputs[m.Fixed], inputs[m.Moving]
 	if len(fixed.Shape) == 0 || len(moving.Shape) == 0 || m.Overlap < 1 || m.Overlap > fixed.Shape[0] || run.has("--accumulate_translations") {
 		return nil, false
@@ -236,7 +236,7 @@ func (r *Report) movedSlices() map[string][2]float64 {
 	if i < 0 {
 		return moved
 	}
-	canvas := slices.IndexFunc(r.Runs[i].Outputs, func(d record.Dataset) bool { return len(d.Shape) == 3 && len(d.VoxelSize) == 3 })
+	canvas := slices.IndexFunc(r.Runs[i].Outputs, func(d runrecord.Dataset) bool { return len(d.Shape) == 3 && len(d.VoxelSize) == 3 })
 	shifts := r.Shifts
 	if r.Cleaned != nil {
 		shifts = r.Cleaned.Shifts()

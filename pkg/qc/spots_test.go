@@ -9,16 +9,16 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/metrics"
 	"strata/pkg/oct/stitch"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // stacked returns a report of a volume of four slices of 40 planes, whose record has some more arguments.
 func stacked(arguments ...address.Address) *Report {
-	set := func(name string, shape ...int) record.Dataset {
-		return record.Dataset{Path: address.Address("results/" + name), Shape: shape, VoxelSize: []float64{4, 5, 5}}
+	set := func(name string, shape ...int) runrecord.Dataset {
+		return runrecord.Dataset{Path: address.Address("results/" + name), Shape: shape, VoxelSize: []float64{4, 5, 5}}
 	}
-	r := &Report{Title: "t", Runs: []Run{{"volume", &record.Record{Tool: "stack", Arguments: arguments, Outputs: []record.Dataset{set("volume/volume.ome.zarr", 131, 80, 100)}}}},
+	r := &Report{Title: "t", Runs: []Run{{"volume", &runrecord.Record{Tool: "stack", Arguments: arguments, Outputs: []runrecord.Dataset{set("volume/volume.ome.zarr", 131, 80, 100)}}}},
 		Matches:   []registration.Match{{Fixed: 0, Moving: 1, Overlap: 8, MovingZ: 1}, {Fixed: 1, Moving: 2, Overlap: 20, MovingZ: 1}, {Fixed: 2, Moving: 3, Overlap: 9, MovingZ: 1}},
 		Decisions: []registration.Decision{{Slice: 1, Fixed: 0, Overlap: 8}, {Slice: 2, Fixed: 1, Overlap: 9}, {Slice: 3, Fixed: 2, Overlap: 9, TransformLoaded: true}},
 		Found:     []registration.FoundShift{{Fixed: 0, Moving: 1, X: 0.5, RecordedX: 0.01, RecordedY: -0.02}, {Fixed: 1, Moving: 2, X: 0.015, RecordedX: 1, Repaired: true}, {Fixed: 2, Moving: 3}},
@@ -118,7 +118,7 @@ func TestSeamSpots(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Shifts = table
-	r.Runs = []Run{{"slices", &record.Record{Tool: "common-space", Outputs: []record.Dataset{{Shape: []int{40, 54, 134}, VoxelSize: []float64{5, 5, 5}}}}}}
+	r.Runs = []Run{{"slices", &runrecord.Record{Tool: "common-space", Outputs: []runrecord.Dataset{{Shape: []int{40, 54, 134}, VoxelSize: []float64{5, 5, 5}}}}}}
 	check("a canvas", ` data-or-image="slices/slice_z01.ome.zarr" data-or-at=",22,49" data-or-width="100"`)
 	r.Runs[0].Outputs[0].Shape[1] = 90
 	check("a canvas of another size", "")
@@ -140,7 +140,7 @@ func TestMessageWords(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
-	r.Runs = []Run{{"slice_z00.attenuation", &record.Record{Tool: "attenuation", Warnings: []string{"a: the tissue does not darken towards its last plane: next to nothing is corrected"}}}}
+	r.Runs = []Run{{"slice_z00.attenuation", &runrecord.Record{Tool: "attenuation", Warnings: []string{"a: the tissue does not darken towards its last plane: next to nothing is corrected"}}}}
 	if n := r.notices(); len(n) != 1 || n[0].Grade != "note" || r.verdict(n).Word != "Good" {
 		t.Errorf("a message that asks for nothing: %+v, %+v", n[0], r.verdict(n))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"strata/pkg/dtype"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // chain is the order in which the stages run; others follow by their name.
@@ -32,7 +32,7 @@ type Stage struct {
 	Throughput    float64 // bytes of elements per second of wall time
 }
 
-// phaseNames are those of [record.Phases], in the order of [Stage.Phases].
+// phaseNames are those of [runrecord.Phases], in the order of [Stage.Phases].
 var phaseNames = [5]string{"read", "decode", "compute", "encode", "write"}
 
 // stages sums up the runs by program.
@@ -88,7 +88,7 @@ func rank(tool string) int {
 }
 
 // elementBytes returns the size of an array's elements; 0 where it is not known.
-func elementBytes(d record.Dataset) int64 {
+func elementBytes(d runrecord.Dataset) int64 {
 	t, err := dtype.Parse(d.DType)
 	if err != nil || len(d.Shape) == 0 {
 		return 0

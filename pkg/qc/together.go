@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // checkTogether reports files that differ from what the records say was written under their names: a run that
@@ -26,7 +26,7 @@ func (r *Report) checkTogether(ctx context.Context, lists map[string][]found) er
 			if wrote[name] == nil || filepath.Base(filepath.Dir(f.path)) == "previews" {
 				continue
 			}
-			same, err := record.Wrote(ctx, f.path, wrote[name])
+			same, err := runrecord.Wrote(ctx, f.path, wrote[name])
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

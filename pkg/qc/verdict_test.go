@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // The verdict counts joins, those that are uncertain, missing slices, warnings and errors, and its word grades the run.
@@ -21,7 +21,7 @@ func TestVerdict(t *testing.T) {
 	doubtful := append(slices.Clone(good), registration.Match{Fixed: 2, Moving: 3, Correlation: 0.02, Fallback: true, Overlap: 4},
 		registration.Match{Fixed: 3, Moving: 4, Correlation: 0.05, Overlap: 4}, registration.Match{Fixed: 4, Moving: 5, Correlation: 0.7})
 	stack := func(warnings ...string) []Run {
-		return []Run{{"volume.stack", &record.Record{Tool: "stack", Warnings: warnings}}}
+		return []Run{{"volume.stack", &runrecord.Record{Tool: "stack", Warnings: warnings}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -50,8 +50,8 @@ func TestVerdict(t *testing.T) {
 
 // Lengths are in µm where the records say how large a voxel is.
 func TestMicrometres(t *testing.T) {
-	volume := record.Dataset{Shape: []int{100, 200, 300}, DType: "float32", VoxelSize: []float64{5, 10, 10}}
-	r := &Report{Runs: []Run{{"volume.stack", &record.Record{Tool: "stack", Outputs: []record.Dataset{volume}}}},
+	volume := runrecord.Dataset{Shape: []int{100, 200, 300}, DType: "float32", VoxelSize: []float64{5, 10, 10}}
+	r := &Report{Runs: []Run{{"volume.stack", &runrecord.Record{Tool: "stack", Outputs: []runrecord.Dataset{volume}}}},
 		Matches: []registration.Match{{Fixed: 0, Moving: 1, Overlap: 7, BlendOverlap: 4, MovingZ: 2, Correlation: 0.04, Fallback: true}}}
 	page := write(t, r)
 	for _, want := range []string{"500 × 2000 × 3000", "voxels of 5 × 10 × 10 µm", "Overlap, µm</th>", `<td class="n">35</td><td class="n">20</td><td class="n">10</td>`, "the expected overlap of 35 µm was used",
@@ -104,7 +104,7 @@ func TestAdvice(t *testing.T) {
 	for _, do := range doExit {
 		known(do)
 	}
-	r := &Report{Runs: []Run{{"v.stack", &record.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: the best overlap of 3 planes correlates by 0.02", "something else"}, Error: "full", ExitCode: 1}}}}
+	r := &Report{Runs: []Run{{"v.stack", &runrecord.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: the best overlap of 3 planes correlates by 0.02", "something else"}, Error: "full", ExitCode: 1}}}}
 	page := write(t, r)
 	for _, want := range []string{"<code>strata view volume.ome.zarr</code>", "<code>strata stack --help</code>", "Check free disk space"} {
 		if !strings.Contains(page, want) {
@@ -120,7 +120,7 @@ func TestAdvice(t *testing.T) {
 
 // Tables are saved with all digits, and hold nothing that a spreadsheet would run.
 func TestCSV(t *testing.T) {
-	r := &Report{Runs: []Run{{`=cmd|"x"`, &record.Record{Tool: "@aip", WallSeconds: 1.23456789, BytesRead: 123456789}}},
+	r := &Report{Runs: []Run{{`=cmd|"x"`, &runrecord.Record{Tool: "@aip", WallSeconds: 1.23456789, BytesRead: 123456789}}},
 		Decisions: []registration.Decision{{Slice: 1, Correlation: "-0.1", TransformLoaded: true, TransformSource: "+1 a,\nb"}}}
 	page := write(t, r)
 	files := map[string][][]string{}

@@ -14,7 +14,7 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -116,8 +116,8 @@ func open(ctx context.Context, st store.Store) (hierarchy, error) {
 			names = append(names, path.Clean(d.Path))
 		}
 	}
-	var p record.Provenance
-	if json.Unmarshal(root.Attributes()[record.Attribute], &p) == nil {
+	var p runrecord.Provenance
+	if json.Unmarshal(root.Attributes()[runrecord.Attribute], &p) == nil {
 		names = append(names, p.Nodes...)
 	}
 	for _, name := range names {

@@ -53,7 +53,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/gpu/nvml"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
@@ -394,12 +394,12 @@ func withoutRun(name string, text []byte) []byte {
 	if name == "zarr.json" {
 		attributes, _ = document["attributes"].(map[string]any)
 	}
-	said, _ := attributes[record.Attribute].(map[string]any)
+	said, _ := attributes[runrecord.Attribute].(map[string]any)
 	for _, member := range []string{"program", "version", "command", "inputs"} {
 		delete(said, member)
 	}
 	if len(said) == 0 {
-		delete(attributes, record.Attribute)
+		delete(attributes, runrecord.Attribute)
 	}
 	short, err := json.Marshal(document)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestMisplaced(t *testing.T) {
 	}
 }
 
-// TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/machine
+// TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/compute
 // to a device.
 func TestOneBody(t *testing.T) {
 	packages := imports(t)

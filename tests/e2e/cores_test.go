@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // The --mem that a run names so that no core is idle is enough for that, and only a run that is short of memory names
@@ -27,7 +27,7 @@ func TestMemoryForAllCores(t *testing.T) {
 	for name, line := range memoryLines {
 		t.Run(name, func(t *testing.T) {
 			words := strings.Fields(line)
-			once := func(size string) (record.Record, []string, map[string]string, error) {
+			once := func(size string) (runrecord.Record, []string, map[string]string, error) {
 				for _, made := range []string{"/o", "/r.json"} {
 					if err := os.RemoveAll(dir + made); err != nil {
 						t.Fatal(err)
@@ -38,7 +38,7 @@ func TestMemoryForAllCores(t *testing.T) {
 				}
 				args := slices.Concat(words[1:], []string{"-q", "-j", fmt.Sprint(cores), "--mem", size, "--report", "r.json"})
 				if _, err := command(dir, words[0], args...).CombinedOutput(); err != nil {
-					return record.Record{}, nil, nil, err
+					return runrecord.Record{}, nil, nil, err
 				}
 				var warned []string
 				r := readRecord(t, dir+"/r.json")

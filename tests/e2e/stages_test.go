@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/tests/clitest"
 )
 
@@ -209,13 +209,13 @@ func TestStagesBrokenChunk(t *testing.T) {
 	}
 }
 
-func readRecord(t *testing.T, path string) record.Record {
+func readRecord(t *testing.T, path string) runrecord.Record {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r record.Record
+	var r runrecord.Record
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatal(err)
 	}

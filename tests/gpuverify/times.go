@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	runrecord "strata/pkg/record"
+	runrecord "strata/pkg/runrecord"
 )
 
 // timed is one run of a stage on tiles of real size.

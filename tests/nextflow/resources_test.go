@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // scripts/resources.sh on records as programs write them: the largest of each stage
@@ -18,15 +18,15 @@ func TestResources(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(results, "reports"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]record.Record{
-		"z00.focal":  {Tool: "focal", Threads: 4, PeakResidentBytes: 100 << 20, WallSeconds: 900, Phases: record.Phases{Compute: 900, Write: 90}},
-		"z01.focal":  {Tool: "focal", Threads: 4, PeakResidentBytes: 900 << 20, WallSeconds: 100, Phases: record.Phases{Read: 50, Decode: 50, Compute: 150}},
+	for name, r := range map[string]runrecord.Record{
+		"z00.focal":  {Tool: "focal", Threads: 4, PeakResidentBytes: 100 << 20, WallSeconds: 900, Phases: runrecord.Phases{Compute: 900, Write: 90}},
+		"z01.focal":  {Tool: "focal", Threads: 4, PeakResidentBytes: 900 << 20, WallSeconds: 100, Phases: runrecord.Phases{Read: 50, Decode: 50, Compute: 150}},
 		"z02.focal":  {Tool: "focal", Threads: 4, PeakResidentBytes: 9 << 30, WallSeconds: 1e6, ExitCode: 1},
-		"v.stack":    {Tool: "stack", Threads: 2, PeakResidentBytes: 10 << 20, WallSeconds: 1, Phases: record.Phases{Compute: 5}, Mem: 3},
+		"v.stack":    {Tool: "stack", Threads: 2, PeakResidentBytes: 10 << 20, WallSeconds: 1, Phases: runrecord.Phases{Compute: 5}, Mem: 3},
 		"v.preview":  {Tool: "preview", Threads: 1, PeakResidentBytes: 300 << 20, WallSeconds: 1},
 		"run.qc":     {Tool: "qc-report", Threads: 1, PeakResidentBytes: 400 << 20, WallSeconds: 1, Warnings: []string{"a", "b"}},
-		"z00.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: record.Phases{Compute: 20}, Workers: 2, MemForAll: 3 << 30},
-		"z01.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: record.Phases{Compute: 20}, Workers: 8},
+		"z00.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: runrecord.Phases{Compute: 20}, Workers: 2, MemForAll: 3 << 30},
+		"z01.crop":   {Tool: "crop", Threads: 8, PeakResidentBytes: 500 << 20, WallSeconds: 10, Phases: runrecord.Phases{Compute: 20}, Workers: 8},
 		"x.zarrtool": {Tool: "zarr-tool", PeakResidentBytes: 400 << 20},
 	} {
 		if err := r.Write(filepath.Join(results, "reports", name+".json"), false); err != nil {

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/czi"
 	"strata/pkg/filelayer"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/settings"
 	"strata/pkg/units"
 	"strata/pkg/zarr/store"
@@ -61,7 +61,7 @@ func look(ctx context.Context, r *cli.Run) (*scan, error) {
 	for _, w := range s.file.Warnings {
 		r.Warn("%s: %s", path, w)
 	}
-	r.Read(record.Dataset{Path: address.Address(path), Shape: []int{s.image.Height, s.image.Width}, Bytes: s.image.FileBytes})
+	r.Read(runrecord.Dataset{Path: address.Address(path), Shape: []int{s.image.Height, s.image.Width}, Bytes: s.image.FileBytes})
 	return s, nil
 }
 

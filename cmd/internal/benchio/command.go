@@ -17,7 +17,7 @@ import (
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/gpu"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/settings"
 	"strata/pkg/units"
 )
@@ -117,7 +117,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	r.Read(record.Dataset{Path: address.Address(path), Bytes: data.Bytes()})
+	r.Read(runrecord.Dataset{Path: address.Address(path), Bytes: data.Bytes()})
 	for i, write := range []func(w io.Writer) error{doc.WriteJSON, doc.HTML, x.plot} {
 		if err := outs[i].Write(write); err != nil {
 			return err

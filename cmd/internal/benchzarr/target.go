@@ -10,7 +10,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -56,7 +56,7 @@ type Target struct {
 	Level  int  // of a pyramid, for peers who read by that; -1: of none
 	Lossy  bool // chunks are encoded with loss: decoders may differ in their rounding
 	// Dataset describes the array for the run record.
-	Dataset record.Dataset
+	Dataset runrecord.Dataset
 }
 
 // errImage reports an OME-Zarr image in place of an array: its level 0 is meant.

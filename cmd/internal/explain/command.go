@@ -11,7 +11,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/provenance"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/store"
 )
 
@@ -66,7 +66,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	case first.Kind == provenance.Unseen && first.Run == nil:
 		return cli.BadInputf("%s: %s", address.Address(image), first.Problems[0].Text)
 	}
-	r.Read(record.Dataset{Path: address.Address(image), Shape: h.Images[0].Shape, DType: h.Images[0].DType, Bytes: -1})
+	r.Read(runrecord.Dataset{Path: address.Address(image), Shape: h.Images[0].Shape, DType: h.Images[0].DType, Bytes: -1})
 	for _, note := range h.Notes {
 		r.Warn("%s", note)
 	}

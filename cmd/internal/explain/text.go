@@ -9,7 +9,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/provenance"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 )
 
@@ -167,7 +167,7 @@ func step(im *provenance.Image) string {
 		}
 		parts = append(parts, on)
 	}
-	if d := (&record.Dataset{Shape: im.Shape, DType: im.DType}).String(); d != "" {
+	if d := (&runrecord.Dataset{Shape: im.Shape, DType: im.DType}).String(); d != "" {
 		parts = append(parts, d)
 	}
 	return strings.Join(parts, ", ")

@@ -17,8 +17,8 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/oct/interpolate"
 	"strata/pkg/pattern"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command interpolate.
@@ -123,7 +123,7 @@ func run(ctx context.Context, r *cli.Run, o interpolate.Options) error {
 	r.Read(datasets.DescribeImage(after, r.Arg("AFTER")))
 	for _, flag := range []string{"diagnostics", "manifest_entry"} {
 		if name := r.String(flag); name != "" {
-			r.Wrote(record.Dataset{Path: address.Address(name)})
+			r.Wrote(runrecord.Dataset{Path: address.Address(name)})
 		}
 	}
 	paths := interpolate.Paths{Before: stage.Shown(r.Arg("BEFORE")), After: stage.Shown(r.Arg("AFTER")), Output: stage.Shown(r.Arg("OUT"))}
@@ -191,7 +191,7 @@ func fill(ctx context.Context, r *cli.Run, plan *interpolate.Plan) error {
 	}
 	r.Wrote(datasets.DescribeImage(image, out.Path()))
 	if name := r.String("preview"); name != "" {
-		r.Wrote(record.Dataset{Path: address.Address(name)})
+		r.Wrote(runrecord.Dataset{Path: address.Address(name)})
 	}
 	return nil
 }

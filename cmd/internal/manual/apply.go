@@ -10,8 +10,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/smallfile"
 )
 
@@ -53,14 +53,14 @@ func apply(ctx context.Context, r *cli.Run) error {
 			return cli.BadInput(fmt.Errorf("%s: slice %d has another place in %s: give one", path, id, other))
 		}
 		places[id], all[id] = path, p
-		r.Read(record.Dataset{Path: address.Address(path), Bytes: int64(len(text))})
+		r.Read(runrecord.Dataset{Path: address.Address(path), Bytes: int64(len(text))})
 	}
 	for id, p := range all {
 		if err := write(ctx, r, filepath.Join(r.Arg("OUT"), fmt.Sprintf("slice_z%02d", id)), p); err != nil {
 			return err
 		}
 	}
-	r.Wrote(record.Dataset{Path: address.Address(r.Arg("OUT"))})
+	r.Wrote(runrecord.Dataset{Path: address.Address(r.Arg("OUT"))})
 	r.Conclude("%d transforms", len(all))
 	return nil
 }

@@ -18,9 +18,9 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/slicefiles"
-	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 )
 
 func exportCommand() *cli.Command {
@@ -108,7 +108,7 @@ func export(ctx context.Context, r *cli.Run) error {
 	if err := writeScript(script, r.Arg("OUT"), pairs); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(r.Arg("OUT"))})
+	r.Wrote(runrecord.Dataset{Path: address.Address(r.Arg("OUT"))})
 	unsure := slices.IndexFunc(pairs, func(p *pair) bool { return p.confidence() >= 0.6 })
 	if unsure < 0 {
 		unsure = len(pairs)

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/mosaic"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command mosaic.
@@ -162,7 +162,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	task.Done()
-	r.Read(record.Dataset{Path: address.Address(in.root), DType: "float32", Bytes: total})
+	r.Read(runrecord.Dataset{Path: address.Address(in.root), DType: "float32", Bytes: total})
 	if len(rolled) > 0 {
 		r.Conclude("A-lines rolled: %s", strings.Join(rolled, ", "))
 	}

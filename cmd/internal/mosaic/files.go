@@ -13,8 +13,8 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct/mosaic"
 	"strata/pkg/oct/resample"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/tilefiles"
 	"strata/pkg/tilefiles/tilestore"
 )
@@ -82,7 +82,7 @@ func runFiles(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	task.Done()
-	r.Read(record.Dataset{Path: address.Address(set.Root), DType: set.Header.Type.String(), Bytes: read})
+	r.Read(runrecord.Dataset{Path: address.Address(set.Root), DType: set.Header.Type.String(), Bytes: read})
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/oct/mosaic"
 	"strata/pkg/oct/resample"
 	"strata/pkg/zarr/store"
@@ -120,7 +120,7 @@ func begin(ctx context.Context, r *cli.Run, in *input, name string) (o *outputs,
 }
 
 // feed begins a product.
-type feed = func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error)
+type feed = func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error)
 
 // add adds a product that is written at path, without files.
 func (o *outputs) add(ctx context.Context, r *cli.Run, path string, f feed) (*zarrout.Output, error) {
@@ -137,7 +137,7 @@ func (o *outputs) add(ctx context.Context, r *cli.Run, path string, f feed) (*za
 // project makes the projection.
 func (o *outputs) project(r *cli.Run) feed {
 	layout := stage.LayoutOf(r, projected)
-	return func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error) {
+	return func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error) {
 		var png *aip.Picture
 		if o.png != nil {
 			png = &aip.Picture{To: o.png, ScaleBar: true}
@@ -154,7 +154,7 @@ func resampling(r *cli.Run) (feed, error) {
 		return nil, cli.Usage("--resampled_resolution %w", err)
 	}
 	layout := stage.LayoutOf(r, resampled)
-	return func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error) {
+	return func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error) {
 		return resample.Feed(ctx, in, out, to, layout, res)
 	}, nil
 }

@@ -16,8 +16,8 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
 	"strata/pkg/phantom"
-	"strata/pkg/record"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -241,7 +241,7 @@ func writeSlices(ctx context.Context, r *cli.Run, s *phantom.Specimen, written [
 		if err != nil {
 			return err
 		}
-		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
+		r.Wrote(runrecord.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), VoxelSize: c.Voxel[:], Format: st.Format})
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/czi"
 	"strata/pkg/phantom"
-	"strata/pkg/record"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/codec"
 )
 
@@ -74,7 +74,7 @@ func runScans(ctx context.Context, r *cli.Run, s *phantom.Specimen) error {
 			return err
 		}
 		r.Meter.AddWritten(n)
-		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: []int{sc.Channels, shape[0], shape[1], shape[2]}, DType: c.DType.String(), VoxelSize: c.Voxel[:], Bytes: n})
+		r.Wrote(runrecord.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: []int{sc.Channels, shape[0], shape[1], shape[2]}, DType: c.DType.String(), VoxelSize: c.Voxel[:], Bytes: n})
 	}
 	task.Done()
 	return nil

@@ -22,7 +22,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command preview.
@@ -123,7 +123,7 @@ func run(ctx context.Context, r *cli.Run, o preview.Options) error {
 	}
 	r.Read(datasets.Describe(in.Levels[p.Level].Array, r.Arg("IN")))
 	size := p.Image.Rect.Size()
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
 	r.Conclude("level %d, %.4g µm a pixel, values %.6g to %.6g", p.Level, p.Pixel, p.Window[0], p.Window[1])
 	return nil
 }

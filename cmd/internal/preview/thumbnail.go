@@ -15,7 +15,7 @@ import (
 	"strata/pkg/czi/czistore"
 	"strata/pkg/images"
 	"strata/pkg/jpeg"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/store"
 )
 
@@ -47,7 +47,7 @@ func thumbnail(ctx context.Context, r *cli.Run, encode func(io.Writer, image.Ima
 		return err
 	}
 	size := picture.Bounds().Size()
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
 	return nil
 }
 

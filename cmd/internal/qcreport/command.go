@@ -15,7 +15,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/oct"
 	"strata/pkg/qc"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command qc-report.
@@ -125,7 +125,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err := out.Write(form(r.String("format"), out.Path(), report)); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 	return summaries(r, report)
 }
 
@@ -143,7 +143,7 @@ func summaries(r *cli.Run, report *qc.Report) error {
 		if err := out.Write(m.WriteJSON); err != nil {
 			return err
 		}
-		r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+		r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func inputs(r *cli.Run, s qc.Sources, named []string) error {
 		}
 	}
 	for _, path := range named {
-		d := record.Dataset{Path: address.Address(path)}
+		d := runrecord.Dataset{Path: address.Address(path)}
 		for i, file := range files {
 			if in, err := filepath.Rel(path, file); err == nil && filepath.IsLocal(in) {
 				d.Bytes += sizes[i]

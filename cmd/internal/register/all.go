@@ -9,7 +9,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 )
 
@@ -75,7 +75,7 @@ func runAll(ctx context.Context, r *cli.Run, o register.Options) error {
 		if result.Unread {
 			r.Warn("slices %d and %d: skipped, the identity is written: %s", pairs[k].Fixed.ID, pairs[k].Moving.ID, result.Refused)
 		}
-		r.Wrote(record.Dataset{Path: address.Address(outs[k].Path)})
+		r.Wrote(runrecord.Dataset{Path: address.Address(outs[k].Path)})
 	}
 	r.Conclude("%d of %s registered", registered, units.Count(len(pairs), "pair"))
 	return nil

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register/motions"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // analyzeCommand describes the analysis of a folder of registrations.
@@ -61,7 +61,7 @@ func runAnalyze(ctx context.Context, r *cli.Run, o motions.Options) error {
 	if err != nil {
 		return cli.BadInputf("%s: %w: want folders *z<NN>* that register wrote", name, err)
 	}
-	r.Read(record.Dataset{Path: address.Address(name)})
+	r.Read(runrecord.Dataset{Path: address.Address(name)})
 	for _, f := range []struct {
 		name string
 		fill func(w io.Writer) error

@@ -13,8 +13,8 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command register.
@@ -137,7 +137,7 @@ func run(ctx context.Context, r *cli.Run, o register.Options) error {
 	if err := picture.Write(result.Picture); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path)})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path)})
 	r.Conclude("%s", summary(result))
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct/register/motions"
 	"strata/pkg/oct/shifts"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // rotationCommand describes the search for a rotation of the acquisition against the motor.
@@ -97,6 +97,6 @@ func registered(ctx context.Context, r *cli.Run) ([]motions.Motion, error) {
 	for _, w := range warnings {
 		r.Warn("%s", w)
 	}
-	r.Read(record.Dataset{Path: address.Address(name)})
+	r.Read(runrecord.Dataset{Path: address.Address(name)})
 	return found, nil
 }

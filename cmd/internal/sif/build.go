@@ -14,7 +14,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/recipe"
@@ -100,7 +100,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 		return fault(err)
 	}
 	r.Conclude("%d files, %s", len(names), b.Arch)
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/sif"
 )
 
@@ -43,7 +43,7 @@ func runExtract(ctx context.Context, r *cli.Run, image *sif.Image) error {
 	if len(skipped) > 0 {
 		r.Warn("%d device files, pipes or sockets are left out: %s", len(skipped), strings.Join(skipped[:min(3, len(skipped))], ", "))
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/metrics"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 )
 
 // Command returns the command slices.
@@ -45,7 +45,7 @@ func folderAndTable(ctx context.Context, r *cli.Run, folder string) (dir string,
 
 // told notes a folder that was read as an input, and passes on what was wrong in it.
 func told(r *cli.Run, dir string, warnings []string) {
-	r.Read(record.Dataset{Path: address.Address(dir)})
+	r.Read(runrecord.Dataset{Path: address.Address(dir)})
 	for _, w := range warnings {
 		r.Warn("%s", w)
 	}

@@ -16,8 +16,8 @@ import (
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stack"
 	"strata/pkg/oct/stack/tables"
-	"strata/pkg/record"
 	"strata/pkg/registration"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/store"
 )
 
@@ -196,13 +196,13 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	}
 	for _, flag := range []string{"transforms_dir", "manual_transforms_dir"} {
 		if name := r.String(flag); name != "" {
-			r.Read(record.Dataset{Path: address.Address(name)})
+			r.Read(runrecord.Dataset{Path: address.Address(name)})
 		}
 	}
 	r.Wrote(datasets.DescribeImage(result.Image, out.Path()))
 	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions", "preview"} {
 		if name := r.String(flag); name != "" {
-			r.Wrote(record.Dataset{Path: address.Address(name)})
+			r.Wrote(runrecord.Dataset{Path: address.Address(name)})
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/survey"
 	"strata/pkg/tilefiles"
 )
@@ -87,7 +87,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	r.Read(record.Dataset{Path: address.Address(folder)})
+	r.Read(runrecord.Dataset{Path: address.Address(folder)})
 	return show(ctx, r, found[0], picture)
 }
 

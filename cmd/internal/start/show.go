@@ -15,7 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/survey"
 	server "strata/pkg/view"
 )
@@ -71,6 +71,6 @@ func draw(ctx context.Context, r *cli.Run, out *atomic.Output, name string, open
 		return err
 	}
 	size := p.Image.Rect.Size()
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
 	return nil
 }

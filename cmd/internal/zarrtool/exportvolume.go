@@ -16,7 +16,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/volumes"
 	"strata/pkg/volumes/nifti"
 	"strata/pkg/volumes/nrrd"
@@ -74,7 +74,7 @@ func exportVolume(ctx context.Context, r *cli.Run, in *node, im *ngff.Image, f l
 	axes, size := r.String("axes"), v.Space.Sizes()
 	um := func(name string) float64 { return 1e3 * size[max(strings.Index(axes, name), 0)] }
 	voxel := []float64{um("z"), um("y"), um("x")}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: a.Shape(), DType: a.DType().String(), VoxelSize: voxel})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: a.Shape(), DType: a.DType().String(), VoxelSize: voxel})
 	r.Conclude("level %d, %.4g × %.4g × %.4g µm (z, y, x), %s run to %s", f.level, voxel[0], voxel[1], voxel[2], strings.Join(strings.Split(axes, ""), " "), v.Space.Orientation())
 	return nil
 }

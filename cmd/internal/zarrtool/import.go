@@ -17,7 +17,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/npy"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/smallfile"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -122,7 +122,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task.Done()
-	r.Read(record.Dataset{Path: address.Address(name), Shape: in.header.Shape, DType: in.header.Type.String(), Bytes: int64(size)})
+	r.Read(runrecord.Dataset{Path: address.Address(name), Shape: in.header.Shape, DType: in.header.Type.String(), Bytes: int64(size)})
 	r.Wrote(datasets.Describe(a, out.Path()))
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 	"strata/pkg/zarr"
 )
@@ -207,10 +207,10 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 	if files == nil {
 		return nil
 	}
-	var said record.Provenance
-	if raw, ok := in.Attributes()[record.Attribute]; ok {
+	var said runrecord.Provenance
+	if raw, ok := in.Attributes()[runrecord.Attribute]; ok {
 		if err := json.Unmarshal(raw, &said); err != nil {
-			return cli.BadInputf("%s: attribute %s: %w", in.path, record.Attribute, err)
+			return cli.BadInputf("%s: attribute %s: %w", in.path, runrecord.Attribute, err)
 		}
 	}
 	if len(said.Files) == 0 {
@@ -222,7 +222,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 		if err != nil {
 			return err
 		}
-		same, err := record.Wrote(ctx, path, said.Files)
+		same, err := runrecord.Wrote(ctx, path, said.Files)
 		if err != nil {
 			return cli.BadInput(err)
 		}

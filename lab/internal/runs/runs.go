@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"strata/pkg/host"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Run is a run record with the path of its file.
 type Run struct {
 	Path string
-	*record.Record
+	*runrecord.Record
 }
 
 // Read returns the records of a folder, sorted by the names of their files. A folder without records is an error.
@@ -29,7 +29,7 @@ func Read(ctx context.Context, dir string) ([]Run, error) {
 	}
 	var all []Run
 	for _, name := range files {
-		r, err := record.Read(ctx, name)
+		r, err := runrecord.Read(ctx, name)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/ngff"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 )
 
@@ -25,8 +25,8 @@ func Bytes(a *zarr.Array) int64 {
 
 // Describe returns the record of an array under the path that the user knows it by.
 // Its stored size is measured when the record is written.
-func Describe(a *zarr.Array, path string) record.Dataset {
-	d := record.Dataset{Path: address.Address(path), Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
+func Describe(a *zarr.Array, path string) runrecord.Dataset {
+	d := runrecord.Dataset{Path: address.Address(path), Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
 	for _, c := range a.Codecs() {
 		d.Codecs = append(d.Codecs, c.Name())
 	}
@@ -34,10 +34,10 @@ func Describe(a *zarr.Array, path string) record.Dataset {
 }
 
 // DescribeImage returns the record of an image, from its level 0, under the path that the user knows it by.
-func DescribeImage(im *ngff.Image, path string) record.Dataset {
+func DescribeImage(im *ngff.Image, path string) runrecord.Dataset {
 	d := Describe(im.Levels[0].Array, path)
 	d.Levels = len(im.Levels)
-	d.Metadata = record.MetadataDigest(im.Group.Attributes(), d.Shape, d.DType)
+	d.Metadata = runrecord.MetadataDigest(im.Group.Attributes(), d.Shape, d.DType)
 	for i, axis := range im.Axes {
 		if axis.Type == ngff.TypeSpace {
 			d.VoxelSize = append(d.VoxelSize, im.VoxelSize[i])

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -23,7 +23,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := record.Dataset{
+	want := runrecord.Dataset{
 		Path: "x/a", Shape: []int{10, 20, 30}, DType: "uint16", Chunks: []int{5, 5, 5}, Shard: []int{10, 10, 10}, Codecs: []string{"zstd"}, Format: 3,
 	}
 	if got := Describe(a, "x/a"); !reflect.DeepEqual(got, want) {

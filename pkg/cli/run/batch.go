@@ -8,7 +8,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/meter"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 )
 
@@ -177,9 +177,9 @@ func (p *pairRun) first(text string) bool {
 func (p *pairRun) left() int { return len(p.batch.Pairs) - p.batch.Next }
 
 // record says which pair a record is of.
-func (p *pairRun) record() *record.Batch {
+func (p *pairRun) record() *runrecord.Batch {
 	if p == nil {
 		return nil
 	}
-	return &record.Batch{List: p.batch.List, Line: p.Line, Pairs: len(p.batch.Pairs), In: address.Address(p.In), Out: address.Address(p.Out)}
+	return &runrecord.Batch{List: p.batch.List, Line: p.Line, Pairs: len(p.batch.Pairs), In: address.Address(p.In), Out: address.Address(p.Out)}
 }

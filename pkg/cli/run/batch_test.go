@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"strata/pkg/cli/flags"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // inBatch runs a command of a function for each pair of a list, and returns its exit code and what it wrote to
@@ -60,8 +60,8 @@ func TestBatch(t *testing.T) {
 	if code != 0 || !strings.Contains(said, "demo: 3 of 3 pairs done; ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	r, err := record.Read(t.Context(), "x/one.json")
-	if err != nil || r.Batch == nil || *r.Batch != (record.Batch{List: standardInput, Line: 1, Pairs: 3, In: "a", Out: "x/one.ome.zarr"}) {
+	r, err := runrecord.Read(t.Context(), "x/one.json")
+	if err != nil || r.Batch == nil || *r.Batch != (runrecord.Batch{List: standardInput, Line: 1, Pairs: 3, In: "a", Out: "x/one.ome.zarr"}) {
 		t.Errorf("record %+v: %v", r, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/work"
 )
 
@@ -16,7 +16,7 @@ type Device interface {
 	// Begin tells a device that a run uses it from here on: what it did before is not for the record of that run, and
 	// its warnings are.
 	Begin(r *Run)
-	Record() (g record.GPU, peakBytes int64) // what the run record says of it
+	Record() (g runrecord.GPU, peakBytes int64) // what the run record says of it
 	Close() error
 }
 
@@ -70,7 +70,7 @@ func (r *Run) MayChoose() bool {
 }
 
 // Chose says where the run computes, and notes it in the record.
-func (r *Run) Chose(c record.Choice) {
+func (r *Run) Chose(c runrecord.Choice) {
 	r.mu.Lock()
 	r.record.Choice = &c
 	r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *Run) withoutGPU(reason error) error {
 // withoutIt notes why there is no GPU, and says so.
 func (r *Run) withoutIt(reason error) {
 	r.mu.Lock()
-	r.record.Fallback = &record.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
+	r.record.Fallback = &runrecord.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
 	r.mu.Unlock()
 	switch {
 	case !errors.Is(reason, errNoDriver) || r.IsSet("gpu"):

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/work"
 )
 
@@ -104,7 +104,7 @@ func (l *later) end() (d Device, late bool) {
 // tooLate notes that the work was done before a GPU could join.
 func (r *Run) tooLate() {
 	r.mu.Lock()
-	c := record.Choice{}
+	c := runrecord.Choice{}
 	if r.record.Choice != nil {
 		c = *r.record.Choice
 	}

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"strata/pkg/cli/flags"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // fakeDevice tells when it is given back.
 type fakeDevice chan struct{}
 
-func (d fakeDevice) Begin(*Run)                  {}
-func (d fakeDevice) Record() (record.GPU, int64) { return record.GPU{Name: "fake"}, 7 }
-func (d fakeDevice) Close() error                { close(d); return nil }
+func (d fakeDevice) Begin(*Run)                     {}
+func (d fakeDevice) Record() (runrecord.GPU, int64) { return runrecord.GPU{Name: "fake"}, 7 }
+func (d fakeDevice) Close() error                   { close(d); return nil }
 
 // closed reports whether the device is given back before long.
 func (d fakeDevice) closed() bool {

@@ -20,7 +20,7 @@ import (
 	"strata/pkg/cli/release"
 	"strata/pkg/host"
 	"strata/pkg/mem"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 	"strata/pkg/work"
 )
@@ -225,7 +225,7 @@ func (r *Run) prepare() error {
 		r.Decided("at most %s and %s of buffers", units.Count(o.Threads, "worker"), units.FormatSize(o.Mem))
 	}
 	if o.Report != "" {
-		if err := record.Check(o.Report, o.Overwrite); err != nil {
+		if err := runrecord.Check(o.Report, o.Overwrite); err != nil {
 			name := o.Report
 			o.Report = "" // nothing can be written there later either
 			if errors.Is(err, atomic.ErrExists) && r.Command.Flag("overwrite") == nil {

@@ -9,13 +9,13 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli/flags"
 	"strata/pkg/cli/release"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Provenance returns what an output says of the run that writes it. It names neither outputs nor the folders of inputs,
 // and leaves out flags that do not change what is written: the same work makes the same bytes on any machine.
-func (r *Run) Provenance(out string) record.Provenance {
-	p := record.Provenance{Program: r.Program(), Version: release.Version(), Command: []string{r.Program()}}
+func (r *Run) Provenance(out string) runrecord.Provenance {
+	p := runrecord.Provenance{Program: r.Program(), Version: release.Version(), Command: []string{r.Program()}}
 	if r.Sub() != "" {
 		p.Command = append(p.Command, r.Sub())
 	}
@@ -103,8 +103,8 @@ var fileValues = []string{"FILE", "DIR", "CSV", "TSV", "PNG", "PATH", "JSON", "I
 var unitsOf = map[string]string{"UM": "µm", "MM": "mm", "DEG": "°", "PX": "px", "PERCENT": "%"}
 
 // settings returns the flags that the record notes.
-func (r *Run) settings() []record.Setting {
-	all := []record.Setting{}
+func (r *Run) settings() []runrecord.Setting {
+	all := []runrecord.Setting{}
 	common := flags.Common(flags.Stage | flags.Pairs) // these change at most how results are stored
 	for _, g := range r.Unusual() {
 		f := g.Flag
@@ -112,7 +112,7 @@ func (r *Run) settings() []record.Setting {
 			continue
 		}
 		file := slices.ContainsFunc(fileValues, func(name string) bool { return strings.HasPrefix(f.Value, name) })
-		all = append(all, record.Setting{Name: f.Name, Value: valueOf(g, file), Unit: unitsOf[f.Value], File: file})
+		all = append(all, runrecord.Setting{Name: f.Name, Value: valueOf(g, file), Unit: unitsOf[f.Value], File: file})
 	}
 	return all
 }

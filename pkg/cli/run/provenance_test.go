@@ -8,7 +8,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/atomic"
 	"strata/pkg/cli/flags"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Names of inputs are their last parts, without levels, queries and secrets.
@@ -37,7 +37,7 @@ func TestProvenance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.record.Inputs = []record.Dataset{{Path: address.Address("https://ada:s3cr3t@host/in.zarr/0?token=s3cr3t")}, {Path: "in.zarr/1"}}
+	r.record.Inputs = []runrecord.Dataset{{Path: address.Address("https://ada:s3cr3t@host/in.zarr/0?token=s3cr3t")}, {Path: "in.zarr/1"}}
 	p := r.Provenance("out.zarr")
 	want := []string{"tool", "part", "in.zarr", "--map", "m.json", "--no-blend", "--um", "2.5,10"}
 	if len(p.Command) < len(want) || !slices.Equal(p.Command[:len(want)], want) || !slices.Equal(p.Command[len(p.Command)-2:], []string{"--codec", "zstd:3"}) {
@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 		{Name: "map", Value: "FILE"}, {Name: "kept", Value: "FILE", Written: true}, {Name: "blend", Kind: flags.Bool, Default: "true"}, {Name: "fast", Kind: flags.Bool},
 		{Name: "um", Kind: flags.Floats, Value: "UM", Default: "10"}, {Name: "overlap", Kind: flags.Float, Note: "measured"}, {Name: "depth", Kind: flags.Int, Default: "3"}},
 		Aliases: []flags.Alias{{Name: "other", Defaults: flags.Defaults{"depth": "4"}}}}
-	set := func(c *flags.Command, line string) []record.Setting {
+	set := func(c *flags.Command, line string) []runrecord.Setting {
 		r := &Run{}
 		if err := flags.Parse(c, strings.Fields(line), func(l *flags.Line) error { r.Line = l; return nil }); err != nil {
 			t.Fatal(err)
@@ -65,14 +65,14 @@ func TestSettings(t *testing.T) {
 		return r.settings()
 	}
 	got := set(c, "in.zarr -j 7 --codec zstd:3 -f --report r.json --map /home/ada/m.json --kept k.json --blend --no-fast --um 2.5,10 --overlap 0 --depth 3")
-	want := []record.Setting{{Name: "map", Value: "m.json", File: true}, {Name: "um", Value: "2.5,10", Unit: "µm"}, {Name: "overlap", Value: "0"}}
+	want := []runrecord.Setting{{Name: "map", Value: "m.json", File: true}, {Name: "um", Value: "2.5,10", Unit: "µm"}, {Name: "overlap", Value: "0"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
 	if got := set(c, "in.zarr"); got == nil || len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := set(c.CalledAs("other"), "in.zarr"); !slices.Equal(got, []record.Setting{{Name: "depth", Value: "4"}}) {
+	if got := set(c.CalledAs("other"), "in.zarr"); !slices.Equal(got, []runrecord.Setting{{Name: "depth", Value: "4"}}) {
 		t.Errorf("%+v", got)
 	}
 	if got := set(c.CalledAs("other"), "in.zarr --depth 3"); len(got) > 0 {

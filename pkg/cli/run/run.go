@@ -20,8 +20,8 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/hiddenname"
 	"strata/pkg/meter"
-	"strata/pkg/record"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -61,7 +61,7 @@ type Run struct {
 	outputs     *atomic.Group
 	buckets     []string         // s3:// addresses of inputs and outputs
 	images      []*atomic.Output // outputs that are Zarr hierarchies
-	together    []func(context.Context, []record.File) error
+	together    []func(context.Context, []runrecord.File) error
 	kept        []*hiddenname.Kept // inputs that are missing under their names
 	warnings    *warnings
 	gpu         *opened  // of the process
@@ -74,7 +74,7 @@ type Run struct {
 	results     []string // of the line that ends the run; see [Run.Conclude]
 
 	mu     sync.Mutex // guards record and idle
-	record record.Record
+	record runrecord.Record
 	idle   shortage
 }
 
@@ -232,7 +232,7 @@ func (r *Run) Progress(name string, total int64) *progress.Task {
 }
 
 // Read notes an input in the record. Bytes 0 is measured on disk at the end.
-func (r *Run) Read(d record.Dataset) {
+func (r *Run) Read(d runrecord.Dataset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.Inputs = append(r.record.Inputs, d)
@@ -240,7 +240,7 @@ func (r *Run) Read(d record.Dataset) {
 
 // Wrote notes an output in the record and in the line that ends the run, under the path where it will lie
 // (Path() of an output, not Work()). Bytes 0 is measured on disk at the end.
-func (r *Run) Wrote(d record.Dataset) {
+func (r *Run) Wrote(d runrecord.Dataset) {
 	d.Metadata = "" // the output's metadata are completed after this
 	r.mu.Lock()
 	r.record.Outputs = append(r.record.Outputs, d)
@@ -268,7 +268,7 @@ func (r *Run) AtEnd(check func() error) { r.atEnd = append(r.atEnd, check) }
 func (r *Run) AtClose(release func()) { r.closing = append(r.closing, release) }
 
 // UsedGPU notes the device in the record.
-func (r *Run) UsedGPU(g record.GPU, peakBytes int64) {
+func (r *Run) UsedGPU(g runrecord.GPU, peakBytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.GPU, r.record.PeakDeviceBytes = &g, peakBytes

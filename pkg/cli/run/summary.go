@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/units"
 )
 
@@ -93,7 +93,7 @@ func (r *Run) places() (names []string) {
 }
 
 // datasets returns what the record says of an output, or of the images in it.
-func (r *Run) datasets(path string) (all []record.Dataset) {
+func (r *Run) datasets(path string) (all []runrecord.Dataset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range r.record.Outputs {

@@ -17,8 +17,8 @@ import (
 	"strata/pkg/host"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/transfer"
-	"strata/pkg/record"
+	"strata/pkg/oct/compute/transfer"
+	"strata/pkg/runrecord"
 	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -95,7 +95,7 @@ const (
 
 // choose returns where a run computes; nil if there is no device, of which whoever asks for it says why. No device is
 // opened.
-func (m model) choose(q question) (*record.Choice, error) {
+func (m model) choose(q question) (*runrecord.Choice, error) {
 	list, err := usable(q.id)
 	if err != nil {
 		return nil, nil
@@ -108,7 +108,7 @@ func (m model) choose(q question) (*record.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := record.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: best.String()}
+	c := runrecord.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: best.String()}
 	if best.GPU {
 		c.On = onGPU
 	}
@@ -145,7 +145,7 @@ func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources
 	}
 	if !best.GPU { // no driver is started, which takes a tenth of a second to say which GPUs there are
 		alone, err := cost.Choose(q.job, q.host, nil)
-		r.Chose(record.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: fmt.Sprintf("%v; a GPU takes %.2g s or more", alone, best.Best.Seconds)})
+		r.Chose(runrecord.Choice{On: onCPU, CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: fmt.Sprintf("%v; a GPU takes %.2g s or more", alone, best.Best.Seconds)})
 		return err
 	}
 	coming := expected(best)

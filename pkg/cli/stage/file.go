@@ -9,7 +9,7 @@ import (
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
 	"strata/pkg/metrics"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/smallfile"
 )
 
@@ -25,7 +25,7 @@ func ReadFile[T any](ctx context.Context, r *cli.Run, name string, read func(f i
 		return t, cli.BadInput(err)
 	}
 	defer f.Close()
-	r.Read(record.Dataset{Path: address.Address(name)})
+	r.Read(runrecord.Dataset{Path: address.Address(name)})
 	t, err = read(f, name)
 	return t, cli.BadInput(err)
 }
@@ -44,7 +44,7 @@ func FillFile(r *cli.Run, out *atomic.Output, write func(w io.Writer) error) err
 	if err := out.Write(write); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 

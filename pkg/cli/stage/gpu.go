@@ -12,7 +12,7 @@ import (
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/trial"
 	"strata/pkg/host"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/zarrgpu"
 )
 
@@ -163,10 +163,10 @@ func (d *device) Begin(r *cli.Run) {
 func (d *device) warn(text string) { d.run.Load().Warn("%s", text) }
 
 // Record describes the device for the run record, and says what was measured.
-func (d *device) Record() (record.GPU, int64) {
+func (d *device) Record() (runrecord.GPU, int64) {
 	tellTrials(d.run.Load(), d.tried.Outcomes())
 	now, before := d.moved(), d.before
-	g := record.GPU{
+	g := runrecord.GPU{
 		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: now.up - before.up, BytesFromDevice: now.down - before.down,
 		BytesStraightToDevice: now.straightUp - before.straightUp, BytesStraightFromDevice: now.straightDown - before.straightDown,
 		GDSFallbacks:   now.fallbacks - before.fallbacks,
@@ -178,7 +178,7 @@ func (d *device) Record() (record.GPU, int64) {
 		}
 	}
 	for _, o := range d.tried.Outcomes() {
-		t := record.Trial{What: o.What, Array: o.Array, BytesPerSecond: map[string]float64{}, Chosen: o.Chosen}
+		t := runrecord.Trial{What: o.What, Array: o.Array, BytesPerSecond: map[string]float64{}, Chosen: o.Chosen}
 		for _, w := range o.Ways {
 			t.BytesPerSecond[w.Name] = w.Rate
 		}

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/gpu/cost"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
-	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/oct/compute"
+	"strata/pkg/oct/compute/transfer"
 )
 
 // A part of a machine is shared by those who use it at the same time: each gets as much of it as the others, and at
@@ -140,14 +140,14 @@ func (s *simulated) with(t *testing.T, coming *oct.Coming) float64 {
 
 func (s *simulated) run(t *testing.T, coming *oct.Coming) float64 {
 	n := float64(s.pieces)
-	host := machine.Side[int]{Plan: s.plan(t, s.cores, coming), Do: func(machine.Worker, int) {
+	host := compute.Side[int]{Plan: s.plan(t, s.cores, coming), Do: func(compute.Worker, int) {
 		s.storage.use(float64(s.host.Storage) / n)
 		s.processors.use(s.host.Host / n)
 	}}
 	left := s.pieces
 	next := func() (int, bool) { left--; return left, left >= 0 }
 	begun := time.Now()
-	if err := machine.RunBoth(t.Context(), host, s.pieces, next, func(oct.Resources, int64) (machine.Side[int], error) {
+	if err := compute.RunBoth(t.Context(), host, s.pieces, next, func(oct.Resources, int64) (compute.Side[int], error) {
 		return s.aside(t), nil
 	}); err != nil {
 		t.Fatal(err)
@@ -157,18 +157,18 @@ func (s *simulated) run(t *testing.T, coming *oct.Coming) float64 {
 
 // aside is the device's side. A worker fetches a piece when it has a slot for it, and goes on to the next while the
 // device does it after those before, and the host writes it after those before.
-func (s *simulated) aside(t *testing.T) machine.Side[int] {
+func (s *simulated) aside(t *testing.T) compute.Side[int] {
 	type worker struct {
 		slots          chan struct{}
 		device, writes *sync.WaitGroup // of the piece before
 	}
 	n := float64(s.pieces)
 	var mu sync.Mutex
-	workers := map[machine.Worker]*worker{}
+	workers := map[compute.Worker]*worker{}
 	var all sync.WaitGroup
-	return machine.Side[int]{
+	return compute.Side[int]{
 		Plan: s.plan(t, s.workers, nil),
-		Do: func(id machine.Worker, _ int) {
+		Do: func(id compute.Worker, _ int) {
 			mu.Lock()
 			w := workers[id]
 			if w == nil {
@@ -208,11 +208,11 @@ func (s *simulated) seen() float64 {
 }
 
 // plan is one of workers that have no memory to speak of.
-func (s *simulated) plan(t *testing.T, workers int, coming *oct.Coming) *machine.Plan {
+func (s *simulated) plan(t *testing.T, workers int, coming *oct.Coming) *compute.Plan {
 	res := &oct.Resources{Workers: workers, Mem: 1 << 30, Coming: coming}
-	source, err := machine.NewSource(s.image, res, new(meter.Meter))
+	source, err := compute.NewSource(s.image, res, new(meter.Meter))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &machine.Plan{What: "work", Source: source, Mem: res.Mem, Pieces: s.pieces}
+	return &compute.Plan{What: "work", Source: source, Mem: res.Mem, Pieces: s.pieces}
 }

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/progress"
 	"strata/pkg/mem"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffwriter"
 )
@@ -52,7 +52,7 @@ func Write(ctx context.Context, r *cli.Run, out *atomic.Output, spec tiffwriter.
 	im := spec.Image
 	shape := []int{max(im.Times, 1), max(im.Channels, 1), max(im.Depths, 1), spec.Height, spec.Width, max(spec.Samples, 1)}
 	shape = slices.DeleteFunc(shape, func(n int) bool { return n == 1 })
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), VoxelSize: voxelSize(im), Levels: spec.Levels})
+	r.Wrote(runrecord.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), VoxelSize: voxelSize(im), Levels: spec.Levels})
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/display"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -24,7 +24,7 @@ func Complete(ctx context.Context, r *cli.Run, st store.Writer, out string) erro
 
 // complete writes into the image at the root of a store, or the images of a collection there, how to show it and which
 // run made it; out is the output's path, and mem bounds what reading a coarse level takes.
-func complete(ctx context.Context, st store.Writer, p record.Provenance, out string, mem int64) error {
+func complete(ctx context.Context, st store.Writer, p runrecord.Provenance, out string, mem int64) error {
 	name := name(p, out)
 	n, err := zarr.Open(ctx, st, "", zarr.Workers(1))
 	if err != nil {
@@ -101,18 +101,18 @@ func others(ctx context.Context, g *zarr.Group) (paths []string, err error) {
 }
 
 // completeImage completes the attributes of a group, which may be an image.
-func completeImage(ctx context.Context, g *zarr.Group, p record.Provenance, name string, mem int64) error {
+func completeImage(ctx context.Context, g *zarr.Group, p runrecord.Provenance, name string, mem int64) error {
 	attrs, err := shown(ctx, g, name, mem)
 	if err != nil {
 		return err
 	}
-	if raw, ok := g.Attributes()[record.Attribute]; ok && p.Files == nil { // of an image that was copied
-		var before record.Provenance
+	if raw, ok := g.Attributes()[runrecord.Attribute]; ok && p.Files == nil { // of an image that was copied
+		var before runrecord.Provenance
 		if json.Unmarshal(raw, &before) == nil {
 			p.Files = before.Files
 		}
 	}
-	attrs[record.Attribute] = p
+	attrs[runrecord.Attribute] = p
 	return g.SetAttributes(ctx, attrs)
 }
 
@@ -142,7 +142,7 @@ func shown(ctx context.Context, g *zarr.Group, name string, mem int64) (map[stri
 }
 
 // name returns a name for an image that has none: that of its first input, else of its output.
-func name(p record.Provenance, out string) string {
+func name(p runrecord.Provenance, out string) string {
 	base := path.Base(strings.TrimRight(out, "/"))
 	if len(p.Inputs) > 0 {
 		base = p.Inputs[0]

@@ -11,8 +11,8 @@ import (
 
 	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/record"
 	"strata/pkg/replace"
+	"strata/pkg/runrecord"
 	"strata/pkg/zarr/store"
 )
 
@@ -71,7 +71,7 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 
 // tied completes the output at the end of the run.
 func tied(r *cli.Run, o *Output) *Output {
-	r.Together(func(ctx context.Context, files []record.File) error {
+	r.Together(func(ctx context.Context, files []runrecord.File) error {
 		p := r.Provenance(o.path)
 		for _, f := range files {
 			if !o.alone || slices.Contains(o.with, f.Path) {

@@ -1,4 +1,4 @@
-// Tiles are put together to columns of the output: pkg/oct/machine/fusion/fuse.go, bit by bit, with
+// Tiles are put together to columns of the output: pkg/oct/compute/fusion/fuse.go, bit by bit, with
 // filter.Between, filter.Blend and dtype.ConvertSlice. T is the type of the voxels, F the
 // one in which they are blended.
 #include "convert.cuh"
@@ -114,7 +114,7 @@ __device__ __forceinline__ void fuse(const T* __restrict__ v, const Cell* cells,
     }
 }
 
-// Sums over what two tiles say of the same voxels: pkg/oct/machine/fusion/seams.go, SeamSum, which are the
+// Sums over what two tiles say of the same voxels: pkg/oct/compute/fusion/seams.go, SeamSum, which are the
 // number, |a−b|, and of a and b about an offset a, b, a², b², ab; then the offset.
 enum { SUMS = 7 };
 

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -33,7 +33,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	if err != nil {
 		return nil, err
 	}
-	if p.source, err = machine.NewSource(p.mosaic, &p.res, res.Meter); err != nil {
+	if p.source, err = compute.NewSource(p.mosaic, &p.res, res.Meter); err != nil {
 		return nil, err
 	}
 	p.source.InBands()
@@ -43,33 +43,33 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	}
 	defer p.writer.Abort()
 	ny, nx := p.mosaic.Tiles()
-	host := machine.Side[oct.Rectangle]{Plan: p.plan(), Do: p.project}
-	if err := machine.RunBoth(ctx, host, ny*nx, p.mosaic.EachTile(), p.join); err != nil {
+	host := compute.Side[oct.Rectangle]{Plan: p.plan(), Do: p.project}
+	if err := compute.RunBoth(ctx, host, ny*nx, p.mosaic.EachTile(), p.join); err != nil {
 		return nil, err
 	}
 	return p.close(ctx)
 }
 
 // join returns a device's side of the projection.
-func (p *projection) join(res oct.Resources, mem int64) (side machine.Side[oct.Rectangle], err error) {
+func (p *projection) join(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle], err error) {
 	on := *p
 	on.res = res
-	if on.source, err = machine.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
+	if on.source, err = compute.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
 		return side, err
 	}
 	plan := on.plan()
 	plan.Mem = mem
-	return machine.Side[oct.Rectangle]{Plan: plan, Do: on.project}, nil
+	return compute.Side[oct.Rectangle]{Plan: plan, Do: on.project}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
 // read. The same bytes are written.
-func Feed(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*machine.Feed, error) {
+func Feed(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png *Picture, res oct.Resources) (*compute.Feed, error) {
 	p, err := open(in, out, png, res)
 	if err != nil {
 		return nil, err
 	}
-	p.source = machine.InHand(p.mosaic, &p.res)
+	p.source = compute.InHand(p.mosaic, &p.res)
 	pixels := int64(p.mosaic.Chunk[1]) * int64(p.mosaic.Chunk[2])
 	p.pyramid = max(res.Mem/oct.FeedShare, 8*pixels+16<<10) // room to remake a chunk
 	if err := p.create(ctx, layout); err != nil {
@@ -77,7 +77,7 @@ func Feed(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layo
 	}
 	plan := p.plan()
 	plan.NonFinite = func(int64) {} // who has the tiles counts them
-	return machine.NewFeed(plan, p.project, p.close), nil
+	return compute.NewFeed(plan, p.project, p.close), nil
 }
 
 // open starts the projection of a mosaic.
@@ -131,7 +131,7 @@ type projection struct {
 	mosaic  *oct.Mosaic
 	out     store.Writer
 	res     oct.Resources
-	source  *machine.Source
+	source  *compute.Source
 	pyramid int64 // bytes of memory for the pyramid levels below level 0
 	writer  *ngff.Writer
 	png     *Picture          // nil: no PNG
@@ -144,10 +144,10 @@ const (
 	mean        // float32, of a tile
 )
 
-func (p *projection) plan() *machine.Plan {
+func (p *projection) plan() *compute.Plan {
 	m := p.mosaic
 	pixels := int64(m.Chunk[1]) * int64(m.Chunk[2])
-	plan := &machine.Plan{
+	plan := &compute.Plan{
 		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source, Mem: p.res.Mem - p.pyramid,
 		Blocks: []int64{sums: 8 * p.source.Pixels(), mean: 4 * pixels}, Output: p.writer, Tile: m.Chunk[1:],
 	}
@@ -158,12 +158,12 @@ func (p *projection) plan() *machine.Plan {
 }
 
 // project computes the mean of a tile and writes it.
-func (p *projection) project(w machine.Worker, tile oct.Rectangle) {
+func (p *projection) project(w compute.Worker, tile oct.Rectangle) {
 	depth := p.mosaic.Shape[0]
 	for _, part := range p.source.Parts(tile) {
 		pixels := part.Area()
 		sums := w.Block(sums).From(0, 8*int64(pixels))
-		w.Stream(part, func(z, n int, planes machine.Block) { w.AddPlanes(sums, planes, n, pixels, z == 0) })
+		w.Stream(part, func(z, n int, planes compute.Block) { w.AddPlanes(sums, planes, n, pixels, z == 0) })
 		w.Mean(w.Block(mean).From(4*int64(part.Y0-tile.Y0)*int64(tile.Width()), 4*int64(pixels)), sums, depth, pixels)
 	}
 	mean := w.Block(mean).From(0, 4*int64(tile.Area()))

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/agarose"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/machine"
-	"strata/pkg/oct/machine/correct"
+	"strata/pkg/oct/compute"
+	"strata/pkg/oct/compute/correct"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
@@ -72,13 +72,13 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 			r, err = measure(ctx, v, o, res)
 			return err
 		},
-		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
-			divisors, free, err := machine.Shared(res, r.Divisors)
+		Change: func(res *oct.Resources) (func(compute.Worker, compute.Part), func(), error) {
+			divisors, free, err := compute.Shared(res, r.Divisors)
 			if err != nil || r.Floor == 0 {
-				return func(w machine.Worker, p machine.Part) { w.DividePlanes(p, divisors) }, free, err
+				return func(w compute.Worker, p compute.Part) { w.DividePlanes(p, divisors) }, free, err
 			}
-			limits, freeLimits, err := machine.Shared(res, r.limits())
-			return func(w machine.Worker, p machine.Part) {
+			limits, freeLimits, err := compute.Shared(res, r.limits())
+			return func(w compute.Worker, p compute.Part) {
 				if n := max(o.Below-p.Start[0], 0); n < p.Shape[0] {
 					w.ScalePlanes(p.Planes(n, p.Shape[0]), limits, 1)
 				}

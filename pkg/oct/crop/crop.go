@@ -12,7 +12,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/oct/compute/transfer"
 	"strata/pkg/oct/surface"
 	"strata/pkg/work"
 	"strata/pkg/zarr"

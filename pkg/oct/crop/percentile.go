@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 )
 
 // percentile returns the magnitude at which the search clips.
 func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 	m, res := p.Mosaic, p.res
-	source, err := machine.NewSource(m, &res, res.Meter)
+	source, err := compute.NewSource(m, &res, res.Meter)
 	if err != nil {
 		return 0, err
 	}
@@ -21,12 +21,12 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
-	side := func() machine.Side[oct.Rectangle] { return p.counting(source, q, res.Mem-q.HostBytes()) }
+	side := func() compute.Side[oct.Rectangle] { return p.counting(source, q, res.Mem-q.HostBytes()) }
 	if q.Looks() {
 		ny, nx := m.Tiles()
 		res.Progress = nil
 		s := side()
-		if err := machine.Run(ctx, s.Plan, machine.Each([]oct.Rectangle{m.Extent(ny/2, nx/2)}), s.Do); err != nil {
+		if err := compute.Run(ctx, s.Plan, compute.Each([]oct.Rectangle{m.Extent(ny/2, nx/2)}), s.Do); err != nil {
 			return 0, err
 		}
 		res.Progress = p.res.Progress
@@ -44,7 +44,7 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 		if q.Joins() {
 			err = p.countBoth(ctx, q, s)
 		} else {
-			err = machine.Run(ctx, s.Plan, m.EachTile(), s.Do)
+			err = compute.Run(ctx, s.Plan, m.EachTile(), s.Do)
 		}
 		if err != nil {
 			return 0, err
@@ -53,21 +53,21 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 	}
 }
 
-// counting returns the part of a machine in the count of all magnitudes, within mem bytes of host memory.
-func (p *cropper) counting(source *machine.Source, q *machine.Percentile, mem int64) machine.Side[oct.Rectangle] {
-	return machine.Side[oct.Rectangle]{
-		Plan: &machine.Plan{What: fmt.Sprintf("cropping tiles of %v voxels", p.Mosaic.Tile()), Source: source, Mem: mem, Percentile: q},
-		Do: func(w machine.Worker, tile oct.Rectangle) {
+// counting returns what host or device contributes to the count of all magnitudes, within mem bytes of host memory.
+func (p *cropper) counting(source *compute.Source, q *compute.Percentile, mem int64) compute.Side[oct.Rectangle] {
+	return compute.Side[oct.Rectangle]{
+		Plan: &compute.Plan{What: fmt.Sprintf("cropping tiles of %v voxels", p.Mosaic.Tile()), Source: source, Mem: mem, Percentile: q},
+		Do: func(w compute.Worker, tile oct.Rectangle) {
 			for _, part := range source.Parts(tile) {
-				w.Stream(part, func(_, _ int, planes machine.Block) { w.Count(planes) })
+				w.Stream(part, func(_, _ int, planes compute.Block) { w.Count(planes) })
 			}
 		},
 	}
 }
 
 // countBoth counts all magnitudes on the host and on a device that joins it.
-func (p *cropper) countBoth(ctx context.Context, q *machine.Percentile, host machine.Side[oct.Rectangle]) (err error) {
-	var device *machine.Percentile
+func (p *cropper) countBoth(ctx context.Context, q *compute.Percentile, host compute.Side[oct.Rectangle]) (err error) {
+	var device *compute.Percentile
 	defer func() {
 		if device != nil {
 			err = errors.Join(err, device.Close())
@@ -75,8 +75,8 @@ func (p *cropper) countBoth(ctx context.Context, q *machine.Percentile, host mac
 	}()
 	m := p.Mosaic
 	ny, nx := m.Tiles()
-	err = machine.RunBoth(ctx, host, ny*nx, m.EachTile(), func(res oct.Resources, mem int64) (side machine.Side[oct.Rectangle], err error) {
-		source, err := machine.NewSource(m, &res, res.Meter)
+	err = compute.RunBoth(ctx, host, ny*nx, m.EachTile(), func(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle], err error) {
+		source, err := compute.NewSource(m, &res, res.Meter)
 		if err != nil {
 			return side, err
 		}

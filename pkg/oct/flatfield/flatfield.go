@@ -11,8 +11,8 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/machine"
-	"strata/pkg/oct/machine/correct"
+	"strata/pkg/oct/compute"
+	"strata/pkg/oct/compute/correct"
 	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
@@ -156,9 +156,9 @@ func (a *apply) run(ctx context.Context, out store.Writer) (*ngff.Image, error) 
 
 // share shares the fields with the workers, and returns what these do with each part: planes that have a field in
 // common are divided together.
-func (a *apply) share(res *oct.Resources) (func(w machine.Worker, p machine.Part), func(), error) {
+func (a *apply) share(res *oct.Resources) (func(w compute.Worker, p compute.Part), func(), error) {
 	f := a.fields
-	shared := map[*float32]*machine.FlatField{} // by their first pixels
+	shared := map[*float32]*compute.FlatField{} // by their first pixels
 	var frees []func()
 	free := func() {
 		for _, free := range frees {
@@ -177,11 +177,11 @@ func (a *apply) share(res *oct.Resources) (func(w machine.Worker, p machine.Part
 		}
 		shared[&gain[0]], frees = field, append(frees, done)
 	}
-	of := func(z int) *machine.FlatField {
+	of := func(z int) *compute.FlatField {
 		gain, _ := f.at(z)
 		return shared[&gain[0]]
 	}
-	return func(w machine.Worker, p machine.Part) {
+	return func(w compute.Worker, p compute.Part) {
 		for z := 0; z < p.Shape[0]; {
 			field, end := of(p.Start[0]+z), z+1
 			for end < p.Shape[0] && of(p.Start[0]+end) == field {

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/oct/surface"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -263,7 +263,7 @@ func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth
 type rolling struct {
 	mosaic    *oct.Mosaic
 	res       oct.Resources
-	plan      *machine.Plan
+	plan      *compute.Plan
 	nonFinite atomic.Int64
 }
 
@@ -275,7 +275,7 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	}
 	pyramid := max(res.Mem/4, 2*chunk+64<<10)
 	r := &rolling{mosaic: m, res: res}
-	source, err := machine.NewSource(m, &r.res, res.Meter)
+	source, err := compute.NewSource(m, &r.res, res.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -313,17 +313,17 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	return r, nil
 }
 
-// planOf returns the plan of a machine.
-func (r *rolling) planOf(source *machine.Source, mem, chunk int64) *machine.Plan {
-	return &machine.Plan{
-		What: "rolling", Source: source, Tile: r.mosaic.Tile(), Mem: mem, Roll: &machine.Rolling{Chunk: chunk},
+// planOf returns the plan for the host or a device.
+func (r *rolling) planOf(source *compute.Source, mem, chunk int64) *compute.Plan {
+	return &compute.Plan{
+		What: "rolling", Source: source, Tile: r.mosaic.Tile(), Mem: mem, Roll: &compute.Rolling{Chunk: chunk},
 		NonFinite: func(n int64) { r.nonFinite.Add(n) },
 	}
 }
 
 // run rolls all tiles.
 func (r *rolling) run(ctx context.Context, corr []float32) error {
-	shifts, free, err := machine.Shared(&r.res, corr)
+	shifts, free, err := compute.Shared(&r.res, corr)
 	if err != nil {
 		return err
 	}
@@ -333,26 +333,26 @@ func (r *rolling) run(ctx context.Context, corr []float32) error {
 	next, stop := iter.Pull(ngff.TileOrder(m.Shape[:], m.Tile(), m.Image.Axes))
 	defer stop()
 	ny, nx := m.Tiles()
-	return machine.RunBoth(ctx, machine.Side[[]int]{Plan: r.plan, Do: r.roll}, ny*nx, next, func(res oct.Resources, mem int64) (machine.Side[[]int], error) {
+	return compute.RunBoth(ctx, compute.Side[[]int]{Plan: r.plan, Do: r.roll}, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int], error) {
 		return r.join(res, mem/2, corr) // the pyramid has the other half
 	})
 }
 
 // roll rolls the tile that begins at start.
-func (r *rolling) roll(w machine.Worker, start []int) {
+func (r *rolling) roll(w compute.Worker, start []int) {
 	m := r.mosaic
 	w.RollTile(m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2]))
 }
 
 // join returns a device's side of the rolling.
-func (r *rolling) join(res oct.Resources, mem int64, corr []float32) (side machine.Side[[]int], err error) {
-	source, err := machine.NewSource(r.mosaic, &res, res.Meter)
+func (r *rolling) join(res oct.Resources, mem int64, corr []float32) (side compute.Side[[]int], err error) {
+	source, err := compute.NewSource(r.mosaic, &res, res.Meter)
 	if err != nil {
 		return side, err
 	}
 	plan := r.planOf(source, mem, r.plan.Roll.Chunk)
 	plan.Output = r.plan.Output
-	if plan.Roll.Shifts, side.Free, err = machine.Shared(&res, corr); err != nil {
+	if plan.Roll.Shifts, side.Free, err = compute.Shared(&res, corr); err != nil {
 		return side, err
 	}
 	side.Plan, side.Do = plan, r.roll

@@ -5,7 +5,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/zarr/store"
 )
 
@@ -14,7 +14,7 @@ import (
 type Product struct {
 	Out store.Writer
 	// Feed begins the image in out. in describes the mosaic, and has no voxels.
-	Feed func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error)
+	Feed func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error)
 }
 
 // begin begins the products of a mosaic that spec and layout describe. With trial nothing is stored of them.

@@ -15,7 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/rawtiles"
@@ -71,10 +71,10 @@ type products struct {
 func (p *products) list(layout [2]oct.Layout, to resample.Options) []Product {
 	p.projection, p.resampled = store.Memory(), store.Memory()
 	return []Product{
-		{p.projection, func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error) {
+		{p.projection, func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error) {
 			return aip.Feed(ctx, in, out, layout[0], &aip.Picture{To: &p.png, ScaleBar: true}, res)
 		}},
-		{p.resampled, func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*machine.Feed, error) {
+		{p.resampled, func(ctx context.Context, in *ngff.Image, out store.Writer, res oct.Resources) (*compute.Feed, error) {
 			return resample.Feed(ctx, in, out, to, layout[1], res)
 		}},
 	}

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/rawtiles"
 )
 
@@ -27,7 +27,7 @@ type writing struct {
 	pyramid int64
 
 	contents []oct.Content // of the tiles
-	feeds    []*machine.Feed
+	feeds    []*compute.Feed
 
 	workers int
 	each    int64 // bytes of a worker that makes as few planes at a time as possible
@@ -199,7 +199,7 @@ type maker struct {
 	result  []float32
 	lines   []int // of the frames on disk, for each A-line of the image
 	resizer *filter.Resizer
-	fed     []*machine.Fed
+	fed     []*compute.Fed
 }
 
 func newMaker(ctx context.Context, w *writing, pool *mem.Pool) (*maker, error) {

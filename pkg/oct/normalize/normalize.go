@@ -14,8 +14,8 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/agarose"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/machine"
-	"strata/pkg/oct/machine/correct"
+	"strata/pkg/oct/compute"
+	"strata/pkg/oct/compute/correct"
 	"strata/pkg/zarr/store"
 )
 
@@ -55,13 +55,13 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 			r, err = measure(ctx, v, o, res)
 			return err
 		},
-		Change: func(res *oct.Resources) (func(machine.Worker, machine.Part), func(), error) {
-			limits, free, err := machine.Shared(res, r.limits())
+		Change: func(res *oct.Resources) (func(compute.Worker, compute.Part), func(), error) {
+			limits, free, err := compute.Shared(res, r.limits())
 			divisor := r.Divisor
 			if !(divisor > 0) {
 				divisor = 1
 			}
-			return func(w machine.Worker, p machine.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
+			return func(w compute.Worker, p compute.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
 		},
 	}
 	image, err := s.Run(ctx, v, out, layout, res)

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -64,7 +64,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 		return nil, err
 	}
 	p.reading = &meter.Meter{}
-	if p.source, err = machine.NewSource(p.mosaic, &p.res, p.reading); err != nil {
+	if p.source, err = compute.NewSource(p.mosaic, &p.res, p.reading); err != nil {
 		return nil, err
 	}
 	plan := p.plan(res.Mem / 4)
@@ -82,8 +82,8 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 	next, stop := iter.Pull(ngff.TileOrder(p.grid.shape(), p.grid.tile(), p.mosaic.Image.Axes))
 	defer stop()
 	ny, nx := p.mosaic.Tiles()
-	host := machine.Side[[]int]{Plan: plan, Do: p.resample}
-	err = machine.RunBoth(ctx, host, ny*nx, next, func(res oct.Resources, mem int64) (machine.Side[[]int], error) { return p.join(res, mem, plan) })
+	host := compute.Side[[]int]{Plan: plan, Do: p.resample}
+	err = compute.RunBoth(ctx, host, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int], error) { return p.join(res, mem, plan) })
 	if err != nil {
 		return nil, err
 	}
@@ -91,35 +91,35 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 }
 
 // join returns a device's side of the resampling, beside the host's plan.
-func (p *resampler) join(res oct.Resources, mem int64, host *machine.Plan) (side machine.Side[[]int], err error) {
+func (p *resampler) join(res oct.Resources, mem int64, host *compute.Plan) (side compute.Side[[]int], err error) {
 	on := *p
 	on.res = res
-	if on.source, err = machine.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
+	if on.source, err = compute.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
 		return side, err
 	}
 	plan := on.plan(0)
 	plan.Mem, plan.Output = mem, host.Output
-	return machine.Side[[]int]{Plan: plan, Do: on.resample}, nil
+	return compute.Side[[]int]{Plan: plan, Do: on.resample}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
 // read. The same bytes are written. Options.Prefetch has no effect.
-func Feed(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*machine.Feed, error) {
+func Feed(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*compute.Feed, error) {
 	p, err := open(in, out, to, layout, res)
 	if err != nil {
 		return nil, err
 	}
-	p.source = machine.InHand(p.mosaic, &p.res)
+	p.source = compute.InHand(p.mosaic, &p.res)
 	plan := p.plan(res.Mem / oct.FeedShare)
 	plan.NonFinite = func(int64) {} // who has the tiles counts them
 	if err := p.create(ctx, plan, layout); err != nil {
 		return nil, err
 	}
 	y, x := p.grid.axes[1], p.grid.axes[2]
-	do := func(w machine.Worker, tile oct.Rectangle) {
+	do := func(w compute.Worker, tile oct.Rectangle) {
 		p.resample(w, []int{0, tile.Y0 / y.tile * y.out, tile.X0 / x.tile * x.out})
 	}
-	return machine.NewFeed(plan, do, func(ctx context.Context) (*ngff.Image, error) { return p.close(ctx, plan) }), nil
+	return compute.NewFeed(plan, do, func(ctx context.Context) (*ngff.Image, error) { return p.close(ctx, plan) }), nil
 }
 
 // open starts the resampling of a mosaic.
@@ -136,7 +136,7 @@ func open(in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res o
 }
 
 // create starts the output.
-func (p *resampler) create(ctx context.Context, plan *machine.Plan, layout oct.Layout) (err error) {
+func (p *resampler) create(ctx context.Context, plan *compute.Plan, layout oct.Layout) (err error) {
 	m, g := p.mosaic, p.grid
 	plan.Output, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
@@ -147,7 +147,7 @@ func (p *resampler) create(ctx context.Context, plan *machine.Plan, layout oct.L
 }
 
 // close completes the output.
-func (p *resampler) close(ctx context.Context, plan *machine.Plan) (*ngff.Image, error) {
+func (p *resampler) close(ctx context.Context, plan *compute.Plan) (*ngff.Image, error) {
 	if err := plan.Output.Close(ctx); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ type resampler struct {
 	grid    *regrid
 	out     store.Writer
 	res     oct.Resources
-	source  *machine.Source
+	source  *compute.Source
 	reading *meter.Meter // of the input
 }
 
@@ -171,16 +171,16 @@ const slowStorage = 1 << 30
 
 // plan returns the workers' plan without its output. The pyramid gets the given bytes of memory, or more if a chunk
 // needs it.
-func (p *resampler) plan(pyramid int64) *machine.Plan {
+func (p *resampler) plan(pyramid int64) *compute.Plan {
 	m, g := p.mosaic, p.grid
 	result := int64(m.DType.Size()) // bytes
 	for _, n := range g.tile() {
 		result *= int64(n)
 	}
 	pyramid = max(pyramid, 2*result+16<<10) // room to remake a chunk
-	return &machine.Plan{
+	return &compute.Plan{
 		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source, Tile: g.tile(),
-		Mem: p.res.Mem - pyramid, Resize: &machine.Resizing{Tile: [3]int(g.tile()), Weights: g.weights},
+		Mem: p.res.Mem - pyramid, Resize: &compute.Resizing{Tile: [3]int(g.tile()), Weights: g.weights},
 	}
 }
 
@@ -199,7 +199,7 @@ func (p *resampler) account() {
 }
 
 // resample resamples the tile whose result begins at start, and writes it.
-func (p *resampler) resample(w machine.Worker, start []int) {
+func (p *resampler) resample(w compute.Worker, start []int) {
 	y, ny, outY, outNY := p.grid.axes[1].span(start[1] / p.grid.axes[1].out)
 	x, nx, outX, outNX := p.grid.axes[2].span(start[2] / p.grid.axes[2].out)
 	result := w.Resize(oct.Rect(y, y+ny, x, x+nx))

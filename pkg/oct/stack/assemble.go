@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 	"strata/pkg/zarr/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/transfer"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/transfer"
+	"strata/pkg/oct/compute/volume"
 )
 
 // place is the memory in which slices meet. A stack that begins on the host while a device is being taken into use

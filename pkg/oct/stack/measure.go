@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 )
 
 // measure finds the overlaps that the plan searches for.

@@ -9,7 +9,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"

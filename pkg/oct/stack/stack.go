@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 	"strata/pkg/work"
 )
 

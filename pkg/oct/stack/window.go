@@ -2,7 +2,7 @@ package stack
 
 import (
 	"strata/pkg/filter/bspline"
-	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/compute/volume"
 )
 
 // touches returns the first plane of the canvas that a slice changes.

@@ -9,7 +9,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 )
 
 // Found receives the interface depths of a rectangle in C order, and their gradients. Several workers call it
@@ -31,7 +31,7 @@ func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceS
 
 // Check returns an error if [FindInterfaces] would have too little memory.
 func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool) error {
-	source, err := machine.NewSource(m, &res, res.Meter)
+	source, err := compute.NewSource(m, &res, res.Meter)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func Check(m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, rese
 //
 // Of a device that joins the host there is a second interfaceMap, with seams of its own ([interfaceMap.share]).
 type interfaceMap struct {
-	*machine.Search
+	*compute.Search
 	mosaic    *oct.Mosaic
 	res       *oct.Resources
 	reserved  int64 // bytes of res.Mem for other uses
@@ -58,13 +58,13 @@ type interfaceMap struct {
 
 // seam holds the voxels in the windows of some A-lines near the borders of pieces.
 type seam struct {
-	machine.Voxels
+	compute.Voxels
 	release func() // nil: it has no memory
 	left    int    // pieces missing
 }
 
 func plan(m *oct.Mosaic, search filter.InterfaceSearch, res *oct.Resources, reserved int64, gradients bool) (*interfaceMap, error) {
-	source, err := machine.NewSource(m, res, res.Meter)
+	source, err := compute.NewSource(m, res, res.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (p *interfaceMap) run(ctx context.Context) error {
 }
 
 // plan returns a plan for workers that search the given number of tiles.
-func (p *interfaceMap) plan(tiles int) *machine.Plan {
+func (p *interfaceMap) plan(tiles int) *compute.Plan {
 	plan := p.Plan(tiles)
 	if p.nonFinite != nil {
 		plan.NonFinite = func(n int64) { p.nonFinite.Add(n) }
@@ -119,20 +119,20 @@ func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tile
 		}
 	}
 	p.res.Progress = nil // they have been read
-	return machine.Run(ctx, p.Plan(len(again)), machine.Each(again), func(w machine.Worker, r oct.Rectangle) {
+	return compute.Run(ctx, p.Plan(len(again)), compute.Each(again), func(w compute.Worker, r oct.Rectangle) {
 		w.FindInterfaces(w.Load(p.Box(r)), r)
 	})
 }
 
 // piece loads piece (i, j), searches the A-lines whose windows lie in it, and contributes to seams.
-func (p *interfaceMap) piece(w machine.Worker, i, j int) {
+func (p *interfaceMap) piece(w compute.Worker, i, j int) {
 	voxels := w.Load(p.Piece(i, j))
 	if p.nonFinite != nil {
 		w.CountNonFinite(voxels)
 	}
 	p.EachSegment(i, j, func(a, b int) {
 		if y, x := p.Y[a], p.X[b]; y.First == y.Last && x.First == x.Last {
-			w.FindInterfaces(voxels, machine.Lines(y, x))
+			w.FindInterfaces(voxels, compute.Lines(y, x))
 		} else {
 			p.contribute(w, [2]int{a, b}, voxels)
 		}
@@ -140,7 +140,7 @@ func (p *interfaceMap) piece(w machine.Worker, i, j int) {
 }
 
 // contribute copies a piece's part of a seam, and searches the seam if that was the last part.
-func (p *interfaceMap) contribute(w machine.Worker, key [2]int, piece machine.Voxels) {
+func (p *interfaceMap) contribute(w compute.Worker, key [2]int, piece compute.Voxels) {
 	s, err := p.seam(key)
 	if err == nil && s.release != nil {
 		w.Gather(s.Voxels, piece)
@@ -195,7 +195,7 @@ func (p *interfaceMap) lateLines(keys [][2]int) (all []oct.Rectangle) {
 
 // lines returns the A-lines of a seam.
 func (p *interfaceMap) lines(key [2]int) oct.Rectangle {
-	return machine.Lines(p.Y[key[0]], p.X[key[1]])
+	return compute.Lines(p.Y[key[0]], p.X[key[1]])
 }
 
 // appendParts appends a rectangle of A-lines to all, divided until a worker's memory holds what their windows

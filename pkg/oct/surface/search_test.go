@@ -9,7 +9,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 )
@@ -28,7 +28,7 @@ func search(t *testing.T, codecs codec.Chain, sigma float64, planes int, res oct
 		t.Fatal(err)
 	}
 	if room >= 0 {
-		p.Seams = machine.NewPool(&res, room)
+		p.Seams = compute.NewPool(&res, room)
 	}
 	var mu sync.Mutex
 	all, left := make([]int32, 29*41), 29*41

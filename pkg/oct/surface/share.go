@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 )
 
 // tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams
@@ -63,7 +63,7 @@ func (t *tiles) byDevice(i, j int) bool {
 // a device that joins, whose search it returns; nil if none did.
 func (p *interfaceMap) share(ctx context.Context, t *tiles) (device *interfaceMap, err error) {
 	n := t.left()
-	err = machine.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side machine.Side[int], err error) {
+	err = compute.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side compute.Side[int], err error) {
 		if device, err = p.join(&res); err != nil {
 			return side, err
 		}
@@ -76,7 +76,7 @@ func (p *interfaceMap) share(ctx context.Context, t *tiles) (device *interfaceMa
 
 // join plans a device's side of the search; nil with the error.
 func (p *interfaceMap) join(res *oct.Resources) (*interfaceMap, error) {
-	source, err := machine.NewSource(p.mosaic, res, res.Meter)
+	source, err := compute.NewSource(p.mosaic, res, res.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func (p *interfaceMap) join(res *oct.Resources) (*interfaceMap, error) {
 }
 
 // side returns the part of a machine in the search of n tiles.
-func (p *interfaceMap) side(n int, t *tiles) machine.Side[int] {
+func (p *interfaceMap) side(n int, t *tiles) compute.Side[int] {
 	ny, _ := p.Pieces()
-	return machine.Side[int]{Plan: p.plan(n), Do: func(w machine.Worker, k int) {
+	return compute.Side[int]{Plan: p.plan(n), Do: func(w compute.Worker, k int) {
 		i, j := t.at(k)
 		for b := i * p.Bands(); b < min((i+1)*p.Bands(), ny); b++ {
 			p.piece(w, b, j)
@@ -130,7 +130,7 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 	if len(merged) == 0 {
 		return nil
 	}
-	return machine.Run(ctx, p.Plan(len(merged)), machine.Each(merged), func(w machine.Worker, key [2]int) {
+	return compute.Run(ctx, p.Plan(len(merged)), compute.Each(merged), func(w compute.Worker, key [2]int) {
 		w.Then(func() error {
 			defer p.seams[key].release()
 			return w.FindInSeam(p.seams[key].Voxels, p.lines(key))

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 )
@@ -39,7 +39,7 @@ func (s *shared) run(m *oct.Mosaic, d *gpu.Device, k int) error {
 	}
 	defer p.Close()
 	if s.mine >= 0 {
-		p.Seams = machine.NewPool(&res, s.mine)
+		p.Seams = compute.NewPool(&res, s.mine)
 	}
 	nx, area := m.Shape[2], m.Shape[1]*m.Shape[2]
 	var mu sync.Mutex
@@ -63,20 +63,20 @@ func (s *shared) run(m *oct.Mosaic, d *gpu.Device, k int) error {
 	}
 	defer device.Close()
 	if s.theirs >= 0 {
-		device.Seams = machine.NewPool(&on, s.theirs)
+		device.Seams = compute.NewPool(&on, s.theirs)
 	}
 	s.bands = device.Bands()
 	order := p.tiles()
 	n := order.left()
 	mine, theirs := p.side(n, order), device.side(n, order)
-	err = machine.Run(octtest.Ctx, mine.Plan, func() (int, bool) {
+	err = compute.Run(octtest.Ctx, mine.Plan, func() (int, bool) {
 		if order.first == k {
 			return 0, false
 		}
 		return order.front()
 	}, mine.Do)
 	if err == nil {
-		err = machine.Run(octtest.Ctx, theirs.Plan, order.back, theirs.Do)
+		err = compute.Run(octtest.Ctx, theirs.Plan, order.back, theirs.Do)
 	}
 	together := 0
 	for _, left := range p.seams {

@@ -16,14 +16,14 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/pattern"
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // Run is what a paper says of a run of a program.
 type Run struct {
 	Program, Sub string // "slices", "assess"
 	Version      string
-	Settings     []record.Setting
+	Settings     []runrecord.Setting
 	Noted        bool // the settings are known
 	Workflow     bool // it was a task of the Nextflow workflow
 }
@@ -54,7 +54,7 @@ var workFolder = pattern.Lazy(`/[0-9a-f]{2}/[0-9a-f]{30}$`)
 func (r *Run) name() string { return strings.TrimSpace(r.Program + " " + r.Sub) }
 
 // FromRecord returns what a paper says of a recorded run.
-func FromRecord(r *record.Record) Run {
+func FromRecord(r *runrecord.Record) Run {
 	return Run{Program: r.Tool, Sub: r.Command, Version: r.Version, Settings: r.Settings, Noted: r.Settings != nil, Workflow: workFolder().MatchString(r.Folder)}
 }
 
@@ -62,7 +62,7 @@ func FromRecord(r *record.Record) Run {
 var storage = []string{"codec", "checksum", "chunks", "shard", "zarr_format", "n_levels"}
 
 // FromImage returns what a paper says of the run that an image names: its command has the flags that were given.
-func FromImage(p *record.Provenance) Run {
+func FromImage(p *runrecord.Provenance) Run {
 	r := Run{Program: p.Program, Version: p.Version, Noted: true}
 	words := p.Command[min(1, len(p.Command)):]
 	if len(words) > 0 && (sentences[p.Program] == "" || sentences[p.Program+" "+words[0]] != "") {
@@ -73,7 +73,7 @@ func FromImage(p *record.Provenance) Run {
 		if !is {
 			continue
 		}
-		s := record.Setting{Name: strings.ReplaceAll(name, "-", "_"), Value: "true"}
+		s := runrecord.Setting{Name: strings.ReplaceAll(name, "-", "_"), Value: "true"}
 		if off, is := strings.CutPrefix(s.Name, "no_"); is {
 			s.Name, s.Value = off, "false"
 		} else if i+1 < len(words) && !strings.HasPrefix(words[i+1], "--") {
@@ -231,7 +231,7 @@ func (g *group) settings() (out []string) {
 var plainNumbers = pattern.Lazy(`^[-+0-9.e,]+$`)
 
 // words returns the value of a setting as a paper has it.
-func words(s record.Setting) string {
+func words(s runrecord.Setting) string {
 	switch {
 	case s.Value == "true":
 		return "on"

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/record"
+	"strata/pkg/runrecord"
 )
 
 // A paragraph names programs in their order, what they do, how often they ran, and parameters that are not defaults.
 func TestOf(t *testing.T) {
-	set := func(list ...string) (out []record.Setting) {
-		out = []record.Setting{}
+	set := func(list ...string) (out []runrecord.Setting) {
+		out = []runrecord.Setting{}
 		for i := 0; i < len(list); i += 2 {
-			out = append(out, record.Setting{Name: list[i], Value: list[i+1]})
+			out = append(out, runrecord.Setting{Name: list[i], Value: list[i+1]})
 		}
 		return out
 	}
-	resample := Run{Program: "resample", Version: "1.2.0", Noted: true, Settings: []record.Setting{{Name: "resolution", Value: "10,20,20", Unit: "µm"}, {Name: "map", Value: "m.json", File: true}}}
+	resample := Run{Program: "resample", Version: "1.2.0", Noted: true, Settings: []runrecord.Setting{{Name: "resolution", Value: "10,20,20", Unit: "µm"}, {Name: "map", Value: "m.json", File: true}}}
 	stitch := Run{Program: "stitch", Version: "1.2.0", Noted: true, Settings: set("overlap", "0.1", "blend", "false")}
 	for _, c := range []struct {
 		name string
@@ -65,25 +65,25 @@ func TestOf(t *testing.T) {
 
 // Records tell whether Nextflow ran a program, and images the flags that were given.
 func TestFrom(t *testing.T) {
-	r := FromRecord(&record.Record{Tool: "slices", Command: "assess", Version: "1", Folder: "/scratch/work/0f/0123456789abcdef0123456789abcd", Settings: []record.Setting{}})
+	r := FromRecord(&runrecord.Record{Tool: "slices", Command: "assess", Version: "1", Folder: "/scratch/work/0f/0123456789abcdef0123456789abcd", Settings: []runrecord.Setting{}})
 	if !r.Workflow || !r.Noted || r.name() != "slices assess" {
 		t.Errorf("%+v", r)
 	}
-	if r := FromRecord(&record.Record{Tool: "aip", Folder: "/home/ada"}); r.Workflow || r.Noted {
+	if r := FromRecord(&runrecord.Record{Tool: "aip", Folder: "/home/ada"}); r.Workflow || r.Noted {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {
 		command []string
 		sub     string
-		want    []record.Setting
+		want    []runrecord.Setting
 	}{
-		{[]string{"crop", "in.zarr", "--depth", "-3", "--pad-after", "--no-fast", "--chunks", "1,2"}, "", []record.Setting{{Name: "depth", Value: "-3"}, {Name: "pad_after", Value: "true"}, {Name: "fast", Value: "false"}}},
-		{[]string{"zarr-tool", "clip", "in.zarr", "--low", "1"}, "clip", []record.Setting{{Name: "low", Value: "1"}}},
+		{[]string{"crop", "in.zarr", "--depth", "-3", "--pad-after", "--no-fast", "--chunks", "1,2"}, "", []runrecord.Setting{{Name: "depth", Value: "-3"}, {Name: "pad_after", Value: "true"}, {Name: "fast", Value: "false"}}},
+		{[]string{"zarr-tool", "clip", "in.zarr", "--low", "1"}, "clip", []runrecord.Setting{{Name: "low", Value: "1"}}},
 		{[]string{"zarr-tool", "reencode", "in.zarr", "--codec", "raw"}, "reencode", nil},
-		{[]string{"aip", "--"}, "", []record.Setting{{Value: "true"}}},
+		{[]string{"aip", "--"}, "", []runrecord.Setting{{Value: "true"}}},
 		{nil, "", nil},
 	} {
-		p := record.Provenance{Command: c.command}
+		p := runrecord.Provenance{Command: c.command}
 		if len(c.command) > 0 {
 			p.Program = c.command[0]
 		}

@@ -1,7 +1,7 @@
 // Package canvas assembles the tiles of a mosaic at known places on the canvas of a slice, and writes it.
 //
 // A canvas is written in columns of units (chunks or shards) that are stacked along z. [New] prepares the work
-// within a memory budget; [Assembly.Write] does it on the machine of the resources.
+// within a memory budget; [Assembly.Write] does it on the host or on the device of the resources.
 package canvas
 
 import (

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/compute/fusion"
 )
 
 // arrange divides a box into regions that are each covered by the same tiles throughout. It considers only the

@@ -8,7 +8,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/compute/fusion"
 	"strata/pkg/units"
 	"strata/pkg/work"
 )
@@ -17,12 +17,12 @@ import (
 type Assembly struct {
 	*schedule
 	Canvas
-	near    [][]int // of each tile, those that overlap it
-	blank   []int   // of each tile: number of first planes known to be zero; negative: not examined
-	shown   []int   // planes of each tile reported as progress
-	machine *fusion.Plan
-	crew    *oct.Crew
-	coming  *oct.Coming // a device that may join the host; nil: none
+	near   [][]int // of each tile, those that overlap it
+	blank  []int   // of each tile: number of first planes known to be zero; negative: not examined
+	shown  []int   // planes of each tile reported as progress
+	fusion *fusion.Plan
+	crew   *oct.Crew
+	coming *oct.Coming // a device that may join the host; nil: none
 }
 
 // New prepares an assembly whose output is written in units of the given shape, within avail bytes of memory.
@@ -31,20 +31,20 @@ func New(c Canvas, unit [3]int, avail int64) *Assembly {
 	return newAssembly(c, &schedule{unit: unit, columns: columns, across: across}, Overlapping(c.Places), avail)
 }
 
-// newAssembly is New with what does not depend on the machine.
+// newAssembly is New with what host and device have in common.
 func newAssembly(c Canvas, s *schedule, near [][]int, avail int64) *Assembly {
 	n, unit := len(c.Places), s.unit
 	f := &Assembly{schedule: s, Canvas: c, near: near, blank: make([]int, n), shown: make([]int, n), coming: c.Res.Coming}
 	for t := range f.blank {
 		f.blank[t] = -1
 	}
-	f.machine = &fusion.Plan{
+	f.fusion = &fusion.Plan{
 		What:   fmt.Sprintf("stitching tiles of this size into chunks of %v", unit),
 		Mosaic: c.Mosaic, Res: &f.Res, Columns: f.columns, Tiles: n, Unit: unit, Size: c.Size,
 		Mem: avail, Encoding: c.encoding(unit), Weighs: c.Blending != BlendAverage, Choose: c.Blending == BlendNone,
 	}
 	if c.Blending == BlendDiffusion {
-		f.machine.Weighing = diffusing * int64(c.Mosaic.Chunk[1]) * int64(c.Mosaic.Chunk[2])
+		f.fusion.Weighing = diffusing * int64(c.Mosaic.Chunk[1]) * int64(c.Mosaic.Chunk[2])
 	}
 	return f
 }
@@ -66,7 +66,7 @@ func (f *Assembly) IsEmpty(t int) bool { return f.blank[t] == f.Mosaic.Shape[0] 
 
 // Check returns an error if the memory is too small, as far as that is known before there is an output.
 func (f *Assembly) Check() error {
-	if f.machine.NeedsOutput() {
+	if f.fusion.NeedsOutput() {
 		return nil
 	}
 	return f.makePlan()
@@ -80,13 +80,13 @@ func (f *Assembly) makePlan() error {
 	if f.workers > 0 {
 		return nil
 	}
-	memory, err := f.machine.Memory()
+	memory, err := f.fusion.Memory()
 	if err != nil {
 		return err
 	}
 	depth := f.Mosaic.Shape[0]
 	most := memory.Limit
-	if !f.machine.NeedsOutput() { // more is not worth while if this keeps all busy
+	if !f.fusion.NeedsOutput() { // more is not worth while if this keeps all busy
 		memory.Limit = min(most, f.Res.Spare())
 	}
 	least, ok := f.plan(depth, memory)
@@ -95,17 +95,17 @@ func (f *Assembly) makePlan() error {
 		least, ok = f.plan(depth, memory)
 	}
 	for !ok {
-		smaller, some, err := f.machine.Less()
+		smaller, some, err := f.fusion.Less()
 		switch {
 		case err != nil:
 			return err
 		case !some:
-			return f.machine.Short(least)
+			return f.fusion.Short(least)
 		}
 		least, ok = f.plan(depth, smaller)
 	}
 	f.crew = f.Res.OnDevice(f.workers)
-	if !f.machine.NeedsOutput() {
+	if !f.fusion.NeedsOutput() {
 		f.crew = f.team(depth, memory)
 	}
 	return nil
@@ -118,13 +118,13 @@ func (f *Assembly) team(depth int, m fusion.Memory) *oct.Crew {
 		all = f.limitFor(depth, m)
 	}
 	each := m.Worker + int64(min(f.slab*f.unit[0], depth))*m.Plane
-	what := fmt.Sprintf("%s, %s for columns", f.machine.What, units.FormatSize(f.bytes))
-	return f.Res.Crew(oct.Team{What: what, Workers: f.workers, Pieces: f.machine.Tiles, Each: each, All: f.Res.ForAll(all, f.machine.Mem)})
+	what := fmt.Sprintf("%s, %s for columns", f.fusion.What, units.FormatSize(f.bytes))
+	return f.Res.Crew(oct.Team{What: what, Workers: f.workers, Pieces: f.fusion.Tiles, Each: each, All: f.Res.ForAll(all, f.fusion.Mem)})
 }
 
 // Write reads the tiles and writes the slice to w. The caller closes w.
 func (f *Assembly) Write(ctx context.Context, w *ngff.Writer) error {
-	f.machine.Output = w
+	f.fusion.Output = w
 	if err := f.makePlan(); err != nil {
 		return err
 	}
@@ -148,10 +148,10 @@ func (f *Assembly) run(ctx context.Context, shares []share) error {
 	if len(shares) == 0 {
 		return nil
 	}
-	if err := f.machine.Open(f.workers, f.bytes); err != nil {
+	if err := f.fusion.Open(f.workers, f.bytes); err != nil {
 		return err
 	}
-	defer f.machine.Close()
+	defer f.fusion.Close()
 	for _, s := range shares {
 		for _, box := range f.cut(s.passBox) {
 			written := map[*fusion.Column]bool{}
@@ -229,7 +229,7 @@ func (f *Assembly) writeHoles(ctx context.Context, box passBox) (err error) {
 		}
 		for z := box.z0; z < box.z1 && err == nil; z += f.unit[0] {
 			n := min(f.unit[0], box.z1-z)
-			err = f.machine.Output.WriteTile(ctx, f.Mosaic.Index(z, c.Box.Y0, c.Box.X0), f.Mosaic.BoxShape(n, c.Box.Height(), c.Box.Width()), zeros[:n*c.Box.Area()*size])
+			err = f.fusion.Output.WriteTile(ctx, f.Mosaic.Index(z, c.Box.Y0, c.Box.X0), f.Mosaic.BoxShape(n, c.Box.Height(), c.Box.Width()), zeros[:n*c.Box.Area()*size])
 		}
 	})
 	return err

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/fusion"
-	"strata/pkg/oct/machine/transfer"
+	"strata/pkg/oct/compute/fusion"
+	"strata/pkg/oct/compute/transfer"
 	"strata/pkg/work"
 )
 
@@ -51,7 +51,7 @@ func (s *sharing) run(ctx context.Context) error {
 	select {
 	case <-s.coming.Known():
 		s.end() // it has not begun
-		if joined, err := s.join(ctx, s.machine.Mem); joined || err != nil {
+		if joined, err := s.join(ctx, s.fusion.Mem); joined || err != nil {
 			return err
 		}
 		return s.host(ctx)
@@ -64,7 +64,7 @@ func (s *sharing) run(ctx context.Context) error {
 	g.Go(func() (err error) {
 		select {
 		case <-s.coming.Known():
-			_, err = s.join(ctx, s.machine.Mem-s.total)
+			_, err = s.join(ctx, s.fusion.Mem-s.total)
 		case <-s.ended.Done():
 		}
 		return err
@@ -74,10 +74,10 @@ func (s *sharing) run(ctx context.Context) error {
 
 // host makes one pass after another until none is left.
 func (s *sharing) host(ctx context.Context) error {
-	if err := s.machine.Open(s.workers, s.bytes); err != nil {
+	if err := s.fusion.Open(s.workers, s.bytes); err != nil {
 		return err
 	}
-	defer s.machine.Close()
+	defer s.fusion.Close()
 	for {
 		p := s.next()
 		if p == nil {
@@ -119,9 +119,9 @@ func (s *sharing) join(ctx context.Context, mem int64) (joined bool, err error) 
 		return false, nil
 	}
 	d, err := s.onDevice(res, mem)
-	after := err != nil && mem < s.machine.Mem
+	after := err != nil && mem < s.fusion.Mem
 	if after {
-		d, err = s.onDevice(res, s.machine.Mem)
+		d, err = s.onDevice(res, s.fusion.Mem)
 	}
 	if err != nil {
 		s.coming = nil
@@ -155,7 +155,7 @@ func (s *sharing) onDevice(res oct.Resources, mem int64) (*Assembly, error) {
 	c := s.Canvas
 	c.Res = res
 	d := newAssembly(c, &schedule{unit: s.unit, columns: s.columns, across: s.across}, s.near, mem)
-	d.machine.Output = s.machine.Output
+	d.fusion.Output = s.fusion.Output
 	return d, d.makePlan()
 }
 
@@ -184,7 +184,7 @@ func (s *sharing) handOver(d *Assembly) (now, later []share) {
 	if left == 0 {
 		return nil, nil
 	}
-	d.Res.Decided("%s: %d of %d tiles are left for the GPU", d.machine.What, left, s.all)
+	d.Res.Decided("%s: %d of %d tiles are left for the GPU", d.fusion.What, left, s.all)
 	s.left = nil
 	p := s.pass
 	if p == nil {

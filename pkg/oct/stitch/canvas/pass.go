@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/compute/fusion"
 	"strata/pkg/work"
 )
 
@@ -43,7 +43,7 @@ type liveColumn struct {
 
 func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 	p := &pass{Assembly: f, passBox: box, written: written, live: map[*fusion.Column]*liveColumn{}}
-	p.worker = fusion.Pass{Plan: f.machine, Z0: box.z0, Z1: box.z1}
+	p.worker = fusion.Pass{Plan: f.fusion, Z0: box.z0, Z1: box.z1}
 	p.moved.L = &p.mu
 	lies := make([]bool, len(f.Places))
 	f.each(box.x0, box.x1, func(c *fusion.Column) {

@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/compute/fusion"
 )
 
 // schedule determines the order in which tiles are read, and its cost.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine/fusion"
+	"strata/pkg/oct/compute/fusion"
 )
 
 // SeamSums accumulates the differences between tiles where they overlap.

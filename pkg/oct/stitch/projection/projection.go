@@ -8,7 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/compute"
 )
 
 // Projector computes the average projections of tiles, with the same bits on every machine. On a device each tile
@@ -17,7 +17,7 @@ import (
 type Projector struct {
 	mosaic  *oct.Mosaic
 	res     oct.Resources
-	source  *machine.Source
+	source  *compute.Source
 	depths  [2]int            // first plane of those that are averaged, and the one after the last
 	counted []bool            // tiles whose bytes were reported as progress, in this pass or another
 	done    func(bytes int64) // reports progress
@@ -29,7 +29,7 @@ func New(m *oct.Mosaic, depths [2]int, counted []bool, res oct.Resources) (*Proj
 	p := &Projector{mosaic: m, res: res, depths: depths, counted: counted, done: res.Done}
 	p.res.Progress = nil // tiles come again, and count once
 	var err error
-	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
+	if p.source, err = compute.NewSource(m, &p.res, res.Meter); err != nil {
 		return nil, err
 	}
 	p.source.InBands()
@@ -46,21 +46,21 @@ const (
 // for the projections.
 func (p *Projector) Project(ctx context.Context, tiles []int) ([][]float32, error) {
 	m, n := p.mosaic, p.source.Pixels()
-	plan := &machine.Plan{
+	plan := &compute.Plan{
 		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Mem: p.res.Mem / 2,
 		Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n}, Back: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(), Most: len(tiles), Pieces: len(tiles), NonFinite: func(int64) {}, // counted where they are stitched
 
 	}
 	out := make([][]float32, len(tiles))
 	next := -1
-	err := machine.Run(ctx, plan, func() (int, bool) { next++; return next, next < len(tiles) }, func(w machine.Worker, k int) {
+	err := compute.Run(ctx, plan, func() (int, bool) { next++; return next, next < len(tiles) }, func(w compute.Worker, k int) {
 		p.one(w, tiles[k], &out[k])
 	})
 	return out, err
 }
 
 // one projects tile t into out, which stays nil if all sums are zero.
-func (p *Projector) one(w machine.Worker, t int, out *[]float32) {
+func (p *Projector) one(w compute.Worker, t int, out *[]float32) {
 	_, nx := p.mosaic.Tiles()
 	tile := p.mosaic.Extent(t/nx, t%nx)
 	projection, some := make([]float32, 0, tile.Area()), false
@@ -68,7 +68,7 @@ func (p *Projector) one(w machine.Worker, t int, out *[]float32) {
 		pixels := part.Area()
 		sums, mean := w.Block(sumsBlock).From(0, 8*int64(pixels)), w.Block(meanBlock).From(0, 4*int64(pixels))
 		plane := int64(pixels * p.mosaic.DType.Size())
-		w.Stream(part, func(z, n int, planes machine.Block) {
+		w.Stream(part, func(z, n int, planes compute.Block) {
 			if from, to := max(z, p.depths[0]), min(z+n, p.depths[1]); from < to {
 				w.AddPlanes(sums, planes.From(int64(from-z)*plane, int64(to-from)*plane), to-from, pixels, from == p.depths[0])
 			}

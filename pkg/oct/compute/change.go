@@ -1,0 +1,189 @@
+package compute
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+	"strata/pkg/oct/blocks"
+)
+
+// changer changes the voxels of boxes, each on its own, with the same bits on every machine. The boxes are those of the
+// plan's [Changing].
+type changer interface {
+	// Take reads a box of voxels (z, y, x) as float32. They are valid until the next Take.
+	Take(start, shape [3]int) Part
+	// Put writes a part as a tile of the output, in the output's type.
+	Put(p Part)
+	// DividePlanes divides the voxels of each plane by the float64 that by holds for it, of all planes of the volume.
+	DividePlanes(p Part, by Block)
+	// ScalePlanes clips the voxels of each plane, subtracts its lower limit and divides by divisor. limits holds two
+	// float32 for each plane of the volume, the lower one first.
+	ScalePlanes(p Part, limits Block, divisor float32)
+	// DivideField divides by a field and tells of the voxels before. A piece of work may call it once for each plane.
+	DivideField(p Part, f *FlatField, tell func(c filter.Census))
+}
+
+// Changing configures Take and Put.
+type Changing struct {
+	Volume *blocks.Volume // on the host it may be held in memory
+	Type   dtype.Type     // of the output
+	Box    [3]int         // the largest
+}
+
+// A Part is a box of voxels as float32, in host or device memory.
+type Part struct {
+	Start, Shape [3]int // (z, y, x)
+	voxels       Block
+}
+
+// Planes returns planes z0 … z1−1 of a part.
+func (p Part) Planes(z0, z1 int) Part {
+	plane := 4 * int64(p.area())
+	p.voxels = p.voxels.From(int64(z0)*plane, int64(z1-z0)*plane)
+	p.Start[0], p.Shape[0] = p.Start[0]+z0, z1-z0
+	return p
+}
+
+// part returns a part in the worker's blocks.
+func part(b []Block, start, shape [3]int) Part {
+	p := Part{Start: start, Shape: shape}
+	p.voxels = b[changed].From(0, 4*int64(p.count()))
+	return p
+}
+
+func (p Part) area() int  { return p.Shape[1] * p.Shape[2] }
+func (p Part) count() int { return p.Shape[0] * p.area() }
+
+// A FlatField is a field with its numbers in blocks made by [Shared].
+type FlatField struct {
+	filter.FlatField
+	OfGain, OfDark Block // the latter is empty if there is no dark-field
+}
+
+// Blocks of a worker that changes voxels.
+const (
+	changed = iota // voxels
+	spare          // in the types of the input or the output
+	census
+)
+
+const censusBytes = 24
+
+// Change prepares a plan for Take and Put, and returns an error if the machine has too little memory for it.
+func (p *Plan) Change(c *Changing) error {
+	n := int64(mem.Product(c.Box[0], c.Box[1], c.Box[2]))
+	p.Changing, p.Blocks, p.Tile = c, []int64{changed: 4 * n, spare: 0, census: censusBytes}, c.Box[:]
+	p.Back = censusBytes * int64(c.Box[0])
+	if c.Type != dtype.Float32 {
+		p.Blocks[spare] = n * int64(c.Type.Size())
+	}
+	if p.Source.res.Device != nil {
+		_, err := p.Source.columns.Workers(p.needsOnDevice(nil))
+		return err
+	}
+	p.Blocks[spare] = max(p.Blocks[spare], int64(c.Volume.Scratch(c.Box)))
+	_, err := p.workers(p.onHost())
+	return err
+}
+
+func (w *host) Take(start, shape [3]int) Part {
+	p := part(w.blocks, start, shape)
+	if w.err == nil {
+		w.err = w.plan.Changing.Volume.Read(w.ctx, p.host(), w.blocks[spare].host, start, shape)
+	}
+	return p
+}
+
+// host returns the voxels of a part on the host.
+func (p Part) host() []float32 { return dtype.Slice[float32](p.voxels.host) }
+
+func (w *host) Put(p Part) {
+	out := p.voxels
+	if t := w.plan.Changing.Type; t != dtype.Float32 {
+		out = w.blocks[spare].From(0, int64(p.count()*t.Size()))
+		filter.ToStored(t, out.host, p.host())
+	}
+	w.Write(p.Start[:], p.Shape[:], out)
+	if s := w.plan.Source; w.err == nil {
+		s.res.Done(int64(p.count() * s.mosaic.DType.Size()))
+	}
+}
+
+func (w *host) DividePlanes(p Part, by Block) {
+	w.compute(func() {
+		for z, by := range dtype.Slice[float64](by.host)[p.Start[0]:][:p.Shape[0]] {
+			filter.DividePlane(p.host()[z*p.area():][:p.area()], by)
+		}
+	})
+}
+
+func (w *host) ScalePlanes(p Part, limits Block, divisor float32) {
+	w.compute(func() {
+		of := dtype.Slice[float32](limits.host)[2*p.Start[0]:]
+		for z := range p.Shape[0] {
+			filter.ScalePlane(p.host()[z*p.area():][:p.area()], of[2*z], of[2*z+1], divisor)
+		}
+	})
+}
+
+func (w *host) DivideField(p Part, f *FlatField, tell func(filter.Census)) {
+	w.compute(func() { tell(f.Divide(p.host(), p.Shape[1], p.Shape[2], p.Start[1], p.Start[2])) })
+}
+
+func (w *onDevice) Take(start, shape [3]int) Part {
+	s, p := w.plan.Source, part(w.blocks, start, shape)
+	kind := s.mosaic.DType
+	at := func(z, n int) gpu.Span { return p.Planes(z-start[0], z-start[0]+n).voxels.device }
+	to := func(int, int) gpu.Span { return w.staging }
+	if kind == dtype.Float32 {
+		to = at
+	}
+	w.fetch(s.columns.PlanesOf(start[0], start[0]+shape[0], start[1], shape[1], start[2], shape[2]), to, func(z, n int, planes Block) {
+		w.try(func() error {
+			if kind == dtype.Float32 {
+				return nil
+			}
+			rows := kernels.Planes{At: at(z, n), Pitch: shape[2], Stride: int64(p.area())}
+			return kernels.Place(w.dev.Stream, rows, planes.device, kind, n, shape[1], shape[2], 1, gpu.Span{})
+		})
+	})
+	return p
+}
+
+func (w *onDevice) Put(p Part) {
+	out := p.voxels
+	if t := w.plan.Changing.Type; t != dtype.Float32 {
+		out = w.blocks[spare]
+		w.try(func() error {
+			return kernels.FromFloat32(w.dev.Stream, out.device, p.voxels.device, t, int64(p.count()))
+		})
+	}
+	w.Write(p.Start[:], p.Shape[:], out)
+}
+
+func (w *onDevice) DividePlanes(p Part, by Block) {
+	w.try(func() error {
+		return kernels.DividePlanes(w.dev.Stream, p.voxels.device, by.From(8*int64(p.Start[0]), 8*int64(p.Shape[0])).device, p.Shape[0], int64(p.area()))
+	})
+}
+
+func (w *onDevice) ScalePlanes(p Part, limits Block, divisor float32) {
+	w.try(func() error {
+		return kernels.ScalePlanes(w.dev.Stream, p.voxels.device, limits.From(8*int64(p.Start[0]), 8*int64(p.Shape[0])).device, divisor, p.Shape[0], int64(p.area()))
+	})
+}
+
+func (w *onDevice) DivideField(p Part, f *FlatField, tell func(filter.Census)) {
+	counts := w.blocks[census]
+	w.try(func() error {
+		w.dev.Stream.Zero(counts.device)
+		by := kernels.FlatField{Gain: f.OfGain.device, Dark: f.OfDark.device, Height: f.Height, Width: f.Width, Epsilon: f.Epsilon, Keep: f.Keep}
+		return kernels.DivideField(w.dev.Stream, p.voxels.device, counts.device, by, p.Shape[0], p.Shape[1], p.Shape[2], p.Start[1]%f.Height, p.Start[2]%f.Width)
+	})
+	w.Bring(counts, func(b []byte) {
+		n := dtype.Slice[int64](b)
+		tell(filter.Census{Some: n[0], Above: n[1], NonFinite: n[2]})
+	})
+}

@@ -1,0 +1,16 @@
+//go:build !nocuda
+
+package compute
+
+import (
+	"testing"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
+)
+
+func init() {
+	machines["device"] = func(t *testing.T) *oct.Resources {
+		return &oct.Resources{Workers: 2, Mem: 64 << 20, Device: octtest.Device(t, 32<<20)}
+	}
+}
