@@ -230,8 +230,8 @@ func TestCorpusRest(t *testing.T) {
 	if s, ok, err := f.Stage(t.Context(), 0); ok || err != nil {
 		t.Errorf("a stage position without y: %v, %v, %v", s, ok, err)
 	}
-	if b, err := f.SubBlockAttachment(t.Context(), 0); err != nil || len(b) != 123 {
-		t.Errorf("%d bytes attached, %v", len(b), err)
+	if s, err := f.Segment(t.Context(), 0); err != nil || s.AttachmentBytes != 123 {
+		t.Errorf("%d bytes attached, %v", s.AttachmentBytes, err)
 	}
 	if m, err := f.Mask(t.Context(), 0); err != nil || m != nil {
 		t.Errorf("random bytes are the mask %v, %v", m, err)

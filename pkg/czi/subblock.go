@@ -164,15 +164,6 @@ func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
 	return s.part(ctx, s.Metadata, s.MetadataBytes, "metadata")
 }
 
-// SubBlockAttachment reads the attachment of a sub-block; it returns nil if there is none.
-func (f *File) SubBlockAttachment(ctx context.Context, i int) ([]byte, error) {
-	s, err := f.subBlock(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	return s.part(ctx, s.Attachment, s.AttachmentBytes, "attachment")
-}
-
 // part reads bytes of the segment's data.
 func (s *segment) part(ctx context.Context, at, n int64, what string) ([]byte, error) {
 	switch size := s.f.src.Size(); {

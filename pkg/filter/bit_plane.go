@@ -25,12 +25,6 @@ func BitPlaneBytes(height, width int) (plane, scratch int64) {
 // row returns the words of row y.
 func (p *BitPlane) row(y int) []uint64 { return p.Words[y*p.Stride:][:p.Stride] }
 
-// At returns the pixel (y, x).
-func (p *BitPlane) At(y, x int) bool { return p.Words[y*p.Stride+x>>6]>>(x&63)&1 != 0 }
-
-// Set makes the pixel (y, x) 1.
-func (p *BitPlane) Set(y, x int) { p.Words[y*p.Stride+x>>6] |= 1 << (x & 63) }
-
 // Count returns the number of pixels that are 1.
 func (p *BitPlane) Count() (n int64) {
 	for _, w := range p.Words {

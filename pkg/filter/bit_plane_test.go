@@ -11,7 +11,7 @@ func bitPlaneOf(v []bool, height, width int) *BitPlane {
 	p := NewBitPlane(height, width)
 	for i, b := range v {
 		if b {
-			p.Set(i/width, i%width)
+			p.set(i/width, i%width)
 		}
 	}
 	return p
@@ -20,7 +20,7 @@ func bitPlaneOf(v []bool, height, width int) *BitPlane {
 func (p *BitPlane) pixels() (v []bool) {
 	for y := range p.Height {
 		for x := range p.Width {
-			v = append(v, p.At(y, x))
+			v = append(v, p.at(y, x))
 		}
 	}
 	return v
@@ -147,3 +147,9 @@ func FuzzBitPlane(f *testing.F) {
 		}
 	})
 }
+
+// at returns the pixel (y, x).
+func (p *BitPlane) at(y, x int) bool { return p.Words[y*p.Stride+x>>6]>>(x&63)&1 != 0 }
+
+// set makes the pixel (y, x) 1.
+func (p *BitPlane) set(y, x int) { p.Words[y*p.Stride+x>>6] |= 1 << (x & 63) }

@@ -4,7 +4,7 @@ import "math"
 
 // OtsuSketch finds Otsu's threshold of positive numbers in one pass, without their range: it counts by the upper bits
 // of the numbers, about one part in two thousand, and divides these counts among the bins when all have come. It is not
-// safe for concurrent use; counts merge.
+// safe for concurrent use.
 type OtsuSketch struct {
 	low, high float32
 	n         int64
@@ -30,14 +30,6 @@ func (s *OtsuSketch) Add(v []float32) {
 		if f > 0 && f <= math.MaxFloat32 {
 			s.counts[math.Float32bits(f)>>sketchShift]++
 		}
-	}
-}
-
-// Merge adds the counts of another sketch.
-func (s *OtsuSketch) Merge(o *OtsuSketch) {
-	s.low, s.high, s.n = min(s.low, o.low), max(s.high, o.high), s.n+o.n
-	for i, c := range o.counts {
-		s.counts[i] += c
 	}
 }
 

@@ -60,15 +60,6 @@ func codestream(src []byte) ([]byte, error) {
 	return nil, errors.New("JPEG 2000: a JP2 file without a codestream")
 }
 
-// ReadHeader reads the size and the components of the image in src, a codestream or a JP2 file.
-func ReadHeader(src []byte) (Header, error) {
-	src, err := codestream(src)
-	if err != nil {
-		return Header{}, err
-	}
-	return readSIZ(src)
-}
-
 func readSIZ(src []byte) (Header, error) {
 	const fixed = 2 + 2 + 38 // SOC, SIZ, and the segment up to the components
 	be := binary.BigEndian

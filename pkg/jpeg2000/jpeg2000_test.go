@@ -92,14 +92,14 @@ func TestConcurrent(t *testing.T) {
 
 func TestReadHeader(t *testing.T) {
 	want := Header{Width: 30, Height: 20, Tiles: 1, Components: []Component{{8, false, 1, 1}, {8, false, 1, 1}, {8, false, 1, 1}}}
-	if h, err := ReadHeader(rgbStream); err != nil || !reflect.DeepEqual(h, want) {
+	if h, err := readHeader(rgbStream); err != nil || !reflect.DeepEqual(h, want) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	want.Tiles = 4
-	if h, err := ReadHeader(rgbFile); err != nil || !reflect.DeepEqual(h, want) {
+	if h, err := readHeader(rgbFile); err != nil || !reflect.DeepEqual(h, want) {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if h, err := ReadHeader(deepStream); err != nil || !reflect.DeepEqual(h, Header{30, 20, 1, []Component{{16, true, 1, 1}}}) {
+	if h, err := readHeader(deepStream); err != nil || !reflect.DeepEqual(h, Header{30, 20, 1, []Component{{16, true, 1, 1}}}) {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestHostile(t *testing.T) {
 		{"no codestream", rgbFile[:32], "without a codestream"},
 		{"data outside of a tile", append(rgbStream[:cod:cod], 0xff, 0x93, 0, 0, 0, 0), "a SOD marker at byte"},
 	} {
-		_, err := ReadHeader(c.src)
+		_, err := readHeader(c.src)
 		if err == nil {
 			var stream []byte
 			var h Header
@@ -208,7 +208,7 @@ func FuzzHeaders(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		h, err := ReadHeader(src)
+		h, err := readHeader(src)
 		if err == nil {
 			stream, _ := codestream(src)
 			err = Config{Width: h.Width, Height: h.Height, Components: len(h.Components), Size: 4}.check(&h, stream)
@@ -217,4 +217,13 @@ func FuzzHeaders(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// readHeader reads the size and the components of the image in src, a codestream or a JP2 file.
+func readHeader(src []byte) (Header, error) {
+	src, err := codestream(src)
+	if err != nil {
+		return Header{}, err
+	}
+	return readSIZ(src)
 }

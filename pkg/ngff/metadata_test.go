@@ -272,12 +272,6 @@ func TestPlateProblems(t *testing.T) {
 			t.Errorf("%s: nothing about %s: %v", c.name, c.field, Validate(t.Context(), st, ""))
 		}
 	}
-	if _, err := OpenWell(t.Context(), node(t, 2, plate, nil), ""); err == nil || !strings.Contains(err.Error(), "well: missing") {
-		t.Errorf("a plate opened as a well: %v", err)
-	}
-	if _, err := OpenPlate(t.Context(), node(t, 2, `{"well":{"images":[]}}`, nil), ""); err == nil || !strings.Contains(err.Error(), "plate: missing") {
-		t.Errorf("a well opened as a plate: %v", err)
-	}
 }
 
 // FuzzMetadata: whatever the attributes say, reading ends with metadata or

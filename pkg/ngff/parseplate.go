@@ -1,7 +1,6 @@
 package ngff
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -171,16 +170,6 @@ func (p *Plate) parseAcquisitions(v value, f *findings) {
 		}
 		p.Acquisitions = append(p.Acquisitions, a)
 	}
-}
-
-// well returns the well of that path.
-func (p *Plate) well(path string) error {
-	for _, w := range p.Wells {
-		if w.Path == path {
-			return nil
-		}
-	}
-	return fmt.Errorf("no well %q on the plate (%d wells)", path, len(p.Wells))
 }
 
 // wellPath has the characters of the paths of a well's images.

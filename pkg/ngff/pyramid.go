@@ -461,18 +461,6 @@ func (p *pyramid) close() {
 	p.spare.outB, p.spare.inB = nil, nil
 }
 
-// peak returns the most memory that the pyramid ever had.
-func (p *pyramid) peak() int64 {
-	n := p.pool.Peak()
-	if p.held != nil {
-		n += p.held.Peak()
-	}
-	if p.spare.outB != nil {
-		n += int64(pages(p.spare.out) + pages(p.spare.in))
-	}
-	return n
-}
-
 // unfinished reports chunks that wait although all tiles came: there are none
 // unless this package is wrong, and an image with holes must not look complete.
 func (p *pyramid) unfinished() error {

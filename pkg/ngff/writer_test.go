@@ -593,3 +593,15 @@ func TestTooManyChunks(t *testing.T) {
 	}
 	w.Abort()
 }
+
+// peak returns the most memory that the pyramid ever had.
+func (p *pyramid) peak() int64 {
+	n := p.pool.Peak()
+	if p.held != nil {
+		n += p.held.Peak()
+	}
+	if p.spare.outB != nil {
+		n += int64(pages(p.spare.out) + pages(p.spare.in))
+	}
+	return n
+}

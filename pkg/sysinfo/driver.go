@@ -2,7 +2,6 @@ package sysinfo
 
 import (
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -115,12 +114,4 @@ func canonicalBus(bus string) string {
 		bus = domain[len(domain)-4:] + ":" + rest
 	}
 	return bus
-}
-
-// ModelOf returns the name of the device at a PCI address, or "" if the driver does not know it.
-func (d Driver) ModelOf(bus string) string {
-	if i := slices.IndexFunc(d.GPUs, func(g DriverGPU) bool { return g.Bus == bus }); i >= 0 {
-		return d.GPUs[i].Model
-	}
-	return ""
 }

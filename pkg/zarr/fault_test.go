@@ -466,7 +466,6 @@ func TestWrongCalls(t *testing.T) {
 		"stride rank": a.WriteStrided(ctx, a.Bounds(), b, []int{2}),
 		"chunk":       a.WriteChunk(ctx, []int{4, 0}, b[:128]),
 		"chunk size":  a.WriteChunk(ctx, []int{3, 0}, b[:128]),
-		"shard rank":  a.WriteShard(ctx, []int{1}, b[:128]),
 	} {
 		if err == nil || !strings.Contains(err.Error(), a.Location()) {
 			t.Errorf("%s: %v", name, err)

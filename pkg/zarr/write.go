@@ -47,15 +47,6 @@ func (a *Array) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	return a.Write(ctx, r, src)
 }
 
-// WriteShard stores one whole chunk file without reading; src holds the elements of its [Array.ShardRegion].
-func (a *Array) WriteShard(ctx context.Context, index []int, src []byte) error {
-	r, err := a.ShardRegion(index)
-	if err != nil {
-		return err
-	}
-	return a.Write(ctx, r, src)
-}
-
 // write writes a checked region; nil strides mean C order.
 func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) error {
 	st, err := a.writer()

@@ -1,7 +1,6 @@
 package cufile
 
 import (
-	"errors"
 	"fmt"
 
 	"strata/pkg/gpu"
@@ -53,9 +52,3 @@ func (d *Driver) MostRegistered() int64 { return int64(d.properties.devicePinned
 // OfMemory reports whether an error of [Driver.RegisterBuffer] would hit other memory as well: nothing more
 // can be mapped.
 func (e *Error) OfMemory() bool { return e.Code == 5036 || e.Code == 5010 || e.Code == 5009 }
-
-// IsRegistered reports whether memory could not be registered because it is registered already.
-func IsRegistered(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == 5023
-}

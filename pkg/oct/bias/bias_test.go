@@ -209,7 +209,7 @@ func runsOf(mask []uint8) runs {
 	p := filter.NewBitPlane(1, len(mask))
 	for x, v := range mask {
 		if v != 0 {
-			p.Set(0, x)
+			p.Words[x/64] |= 1 << (x % 64)
 		}
 	}
 	return p.AppendRuns(nil)

@@ -284,15 +284,6 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%d at a time: %v, %d planes, %d bytes are not freed", n, err, next, mem.InUse()-before)
 		}
 	}
-	if n := v.LayerPlanes(1<<20, 2); n != 4 {
-		t.Errorf("%d planes at a time, want a chunk's 4", n)
-	}
-	if n := v.LayerPlanes(v.LayerBytes(3, 2), 2); n != 3 {
-		t.Errorf("%d planes in the memory of 3", n)
-	}
-	if n := v.LayerPlanes(100, 2); n != 0 {
-		t.Errorf("%d planes in 100 bytes", n)
-	}
 	stop := errors.New("stop")
 	if err := v.Layers(octtest.Ctx, octtest.Small(), 2, func(int, [][]float32) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)

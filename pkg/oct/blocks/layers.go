@@ -15,16 +15,6 @@ func (v *Volume) LayerBytes(n, workers int) int64 {
 	return int64(mem.Sum(size, mem.Product(int(v.Array.ScratchBytes(false)), workers)))
 }
 
-// LayerPlanes returns how many planes may be read at a time within memory for reading: as many as a chunk has, so that
-// each is read once, or fewer. It is 0 if there is no room for one.
-func (v *Volume) LayerPlanes(memory int64, workers int) int {
-	n := v.Chunk[0]
-	for n > 0 && v.LayerBytes(n, workers) > memory {
-		n--
-	}
-	return n
-}
-
 // Layers reads whole planes in increasing z, n at a time or fewer at the end, and calls f with the z of the first. f
 // may change them. Reports of progress count the planes.
 func (v *Volume) Layers(ctx context.Context, res oct.Resources, n int, f func(z int, planes [][]float32) error) error {

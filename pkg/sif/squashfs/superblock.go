@@ -80,8 +80,5 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return s, err
 }
 
-// Compression returns the name of the compression: "gzip", "lz4" or "zstd".
-func (s *Reader) Compression() string { return compressions[s.super.Compression] }
-
 // Size returns the length of the image in bytes without padding.
 func (s *Reader) Size() int64 { return int64(s.super.BytesUsed) }

@@ -46,9 +46,6 @@ func decodePackBits(ctx context.Context, dst, src []byte) (n int, err error) {
 	return n, nil
 }
 
-// packBitsBound returns the number of bytes that n bytes, in rows of row bytes, become at most.
-func packBitsBound(n, row int) int { return n + (row/128+1)*(n/max(row, 1)+1) }
-
 // appendPackBits appends src, in rows of row bytes that are coded one by one, as TIFF 6.0 wants it.
 func appendPackBits(dst, src []byte, row int) []byte {
 	for len(src) > 0 {

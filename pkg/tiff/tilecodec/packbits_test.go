@@ -54,3 +54,6 @@ func FuzzPackBits(f *testing.F) {
 		}
 	})
 }
+
+// packBitsBound returns the number of bytes that n bytes, in rows of row bytes, become at most.
+func packBitsBound(n, row int) int { return n + (row/128+1)*(n/max(row, 1)+1) }

@@ -135,9 +135,6 @@ func (e *BackendError) Unwrap() error { return e.Err }
 // Array returns the reader's array.
 func (r *Reader) Array() *zarr.Array { return r.array }
 
-// Device returns the device that regions are read to.
-func (r *Reader) Device() *gpu.Device { return r.device }
-
 // Way returns the way that regions take, and the reason against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
