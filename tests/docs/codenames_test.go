@@ -32,7 +32,7 @@ func TestNamesOfCode(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]bool{
-		"aip.Run": true, "aip.projection.project": true, "ngff.Writer.Close": true, "compute.Worker.AddPlanes": true, "oct.Resources.Coming": true,
+		"aip.Run": true, "aip.projection.project": true, "ngff.Writer.Close": true, "compute.Projector.AddPlanes": true, "oct.Resources.Coming": true,
 		"cli.Run.Later": true, "aip.Walk": false, "aip.projection.walk": false, "nosuchpackage.Run": false, "oct.Resources.Going": false,
 	} {
 		if packages.has(code) != want {

@@ -140,14 +140,14 @@ func (s *simulated) with(t *testing.T, coming *oct.Coming) float64 {
 
 func (s *simulated) run(t *testing.T, coming *oct.Coming) float64 {
 	n := float64(s.pieces)
-	host := compute.Side[int]{Plan: s.plan(t, s.cores, coming), Do: func(compute.Worker, int) {
+	host := compute.Side[int, compute.Worker]{Plan: s.plan(t, s.cores, coming), Do: func(compute.Worker, int) {
 		s.storage.use(float64(s.host.Storage) / n)
 		s.processors.use(s.host.Host / n)
 	}}
 	left := s.pieces
 	next := func() (int, bool) { left--; return left, left >= 0 }
 	begun := time.Now()
-	if err := compute.RunBoth(t.Context(), host, s.pieces, next, func(oct.Resources, int64) (compute.Side[int], error) {
+	if err := compute.RunBoth(t.Context(), host, s.pieces, next, func(oct.Resources, int64) (compute.Side[int, compute.Worker], error) {
 		return s.aside(t), nil
 	}); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func (s *simulated) run(t *testing.T, coming *oct.Coming) float64 {
 
 // aside is the device's side. A worker fetches a piece when it has a slot for it, and goes on to the next while the
 // device does it after those before, and the host writes it after those before.
-func (s *simulated) aside(t *testing.T) compute.Side[int] {
+func (s *simulated) aside(t *testing.T) compute.Side[int, compute.Worker] {
 	type worker struct {
 		slots          chan struct{}
 		device, writes *sync.WaitGroup // of the piece before
@@ -166,7 +166,7 @@ func (s *simulated) aside(t *testing.T) compute.Side[int] {
 	var mu sync.Mutex
 	workers := map[compute.Worker]*worker{}
 	var all sync.WaitGroup
-	return compute.Side[int]{
+	return compute.Side[int, compute.Worker]{
 		Plan: s.plan(t, s.workers, nil),
 		Do: func(id compute.Worker, _ int) {
 			mu.Lock()
@@ -214,5 +214,5 @@ func (s *simulated) plan(t *testing.T, workers int, coming *oct.Coming) *compute
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &compute.Plan{What: "work", Source: source, Mem: res.Mem, Pieces: s.pieces}
+	return &compute.Plan{What: "work", Source: source, Memory: compute.Memory{Host: res.Mem}, Pieces: s.pieces}
 }

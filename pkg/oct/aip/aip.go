@@ -43,7 +43,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	}
 	defer p.writer.Abort()
 	ny, nx := p.mosaic.Tiles()
-	host := compute.Side[oct.Rectangle]{Plan: p.plan(), Do: p.project}
+	host := compute.Side[oct.Rectangle, compute.Projector]{Plan: p.plan(), Do: p.project}
 	if err := compute.RunBoth(ctx, host, ny*nx, p.mosaic.EachTile(), p.join); err != nil {
 		return nil, err
 	}
@@ -51,15 +51,15 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 }
 
 // join returns a device's side of the projection.
-func (p *projection) join(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle], err error) {
+func (p *projection) join(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle, compute.Projector], err error) {
 	on := *p
 	on.res = res
 	if on.source, err = compute.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
 		return side, err
 	}
 	plan := on.plan()
-	plan.Mem = mem
-	return compute.Side[oct.Rectangle]{Plan: plan, Do: on.project}, nil
+	plan.Memory.Host = mem
+	return compute.Side[oct.Rectangle, compute.Projector]{Plan: plan, Do: on.project}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
@@ -148,17 +148,18 @@ func (p *projection) plan() *compute.Plan {
 	m := p.mosaic
 	pixels := int64(m.Chunk[1]) * int64(m.Chunk[2])
 	plan := &compute.Plan{
-		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source, Mem: p.res.Mem - p.pyramid,
-		Blocks: []int64{sums: 8 * p.source.Pixels(), mean: 4 * pixels}, Output: p.writer, Tile: m.Chunk[1:],
+		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source,
+		Memory: compute.Memory{Host: p.res.Mem - p.pyramid, Blocks: []int64{sums: 8 * p.source.Pixels(), mean: 4 * pixels}},
+		Output: compute.Output{To: p.writer, Tile: m.Chunk[1:]},
 	}
 	if p.range16 != nil {
-		plan.Look = func(b []byte) { p.range16.Add(dtype.Slice[float32](b)) }
+		plan.Output.Look = func(b []byte) { p.range16.Add(dtype.Slice[float32](b)) }
 	}
 	return plan
 }
 
 // project computes the mean of a tile and writes it.
-func (p *projection) project(w compute.Worker, tile oct.Rectangle) {
+func (p *projection) project(w compute.Projector, tile oct.Rectangle) {
 	depth := p.mosaic.Shape[0]
 	for _, part := range p.source.Parts(tile) {
 		pixels := part.Area()

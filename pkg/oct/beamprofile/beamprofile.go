@@ -72,13 +72,13 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 			r, err = measure(ctx, v, o, res)
 			return err
 		},
-		Change: func(res *oct.Resources) (func(compute.Worker, compute.Part), func(), error) {
+		Change: func(res *oct.Resources) (func(compute.Changer, compute.Part), func(), error) {
 			divisors, free, err := compute.Shared(res, r.Divisors)
 			if err != nil || r.Floor == 0 {
-				return func(w compute.Worker, p compute.Part) { w.DividePlanes(p, divisors) }, free, err
+				return func(w compute.Changer, p compute.Part) { w.DividePlanes(p, divisors) }, free, err
 			}
 			limits, freeLimits, err := compute.Shared(res, r.limits())
-			return func(w compute.Worker, p compute.Part) {
+			return func(w compute.Changer, p compute.Part) {
 				if n := max(o.Below-p.Start[0], 0); n < p.Shape[0] {
 					w.ScalePlanes(p.Planes(n, p.Shape[0]), limits, 1)
 				}

@@ -11,9 +11,9 @@ import (
 )
 
 // A Side is what either the host or a device does of the work that host and device share.
-type Side[T any] struct {
+type Side[T any, W Worker] struct {
 	Plan *Plan
-	Do   func(w Worker, piece T)
+	Do   func(w W, piece T)
 	Next func() (T, bool) // takes a device's next piece from those that nobody has taken; nil: the one that the host would take
 	Free func()           // releases what the side holds, after the work; nil: nothing
 }
@@ -25,7 +25,7 @@ type Side[T any] struct {
 //
 // A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that
 // the host would have done before, and it leaves if both together do less than the host did alone.
-func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (T, bool), join func(res oct.Resources, mem int64) (Side[T], error)) error {
+func RunBoth[T any, W Worker](ctx context.Context, host Side[T, W], pieces int, next func() (T, bool), join func(res oct.Resources, mem int64) (Side[T, W], error)) error {
 	res := host.Plan.Source.res
 	if res.Coming == nil {
 		return Run(ctx, host.Plan, next, host.Do)
@@ -55,13 +55,13 @@ func RunBoth[T any](ctx context.Context, host Side[T], pieces int, next func() (
 		if !there {
 			return nil
 		}
-		return q.join(ctx, on, left, join)
+		return joinDevice(ctx, q, on, left, join)
 	})
 	return g.Wait()
 }
 
-// join does the device's part of the work.
-func (q *sharedWork[T]) join(ctx context.Context, res oct.Resources, mem int64, join func(res oct.Resources, mem int64) (Side[T], error)) error {
+// joinDevice does the device's part of the work.
+func joinDevice[T any, W Worker](ctx context.Context, q *sharedWork[T], res oct.Resources, mem int64, join func(res oct.Resources, mem int64) (Side[T, W], error)) error {
 	err := func() error {
 		side, err := join(res, mem)
 		if side.Free != nil {

@@ -7,11 +7,13 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/oct/blocks"
+	"strata/pkg/oct/compute/transfer"
 )
 
-// changer changes the voxels of boxes, each on its own, with the same bits on every machine. The boxes are those of the
-// plan's [Changing].
-type changer interface {
+// Changer is a worker that changes the voxels of boxes, each on its own, with the same bits on every machine. The boxes
+// are those of the plan's [Changing].
+type Changer interface {
+	Worker
 	// Take reads a box of voxels (z, y, x) as float32. They are valid until the next Take.
 	Take(start, shape [3]int) Part
 	// Put writes a part as a tile of the output, in the output's type.
@@ -25,8 +27,9 @@ type changer interface {
 	DivideField(p Part, f *FlatField, tell func(c filter.Census))
 }
 
-// Changing configures Take and Put.
+// Changing is the operator of a [Changer].
 type Changing struct {
+	summing
 	Volume *blocks.Volume // on the host it may be held in memory
 	Type   dtype.Type     // of the output
 	Box    [3]int         // the largest
@@ -74,24 +77,46 @@ const censusBytes = 24
 // Change prepares a plan for Take and Put, and returns an error if the machine has too little memory for it.
 func (p *Plan) Change(c *Changing) error {
 	n := int64(mem.Product(c.Box[0], c.Box[1], c.Box[2]))
-	p.Changing, p.Blocks, p.Tile = c, []int64{changed: 4 * n, spare: 0, census: censusBytes}, c.Box[:]
-	p.Back = censusBytes * int64(c.Box[0])
+	blocks := []int64{changed: 4 * n, spare: 0, census: censusBytes}
+	p.Operator, p.Output.Tile = c, c.Box[:]
+	p.Memory.Blocks, p.Memory.Brought = blocks, censusBytes*int64(c.Box[0])
 	if c.Type != dtype.Float32 {
-		p.Blocks[spare] = n * int64(c.Type.Size())
+		blocks[spare] = n * int64(c.Type.Size())
 	}
 	if p.Source.res.Device != nil {
 		_, err := p.Source.columns.Workers(p.needsOnDevice(nil))
 		return err
 	}
-	p.Blocks[spare] = max(p.Blocks[spare], int64(c.Volume.Scratch(c.Box)))
+	blocks[spare] = max(blocks[spare], int64(c.Volume.Scratch(c.Box)))
 	_, err := p.workers(p.onHost())
 	return err
+}
+
+func (*Changing) streams() bool { return false }
+
+// onHost returns the memory for the chunks that a worker decodes.
+func (c *Changing) onHost(*Plan) int64 { return c.Volume.Array.ScratchBytes(false) }
+
+// needs adds the memory in which tiles leave the device, as long as the plan has no output.
+func (c *Changing) needs(p *Plan, n *transfer.Needs) {
+	if p.Output.To == nil {
+		n.Elements = mem.Pooled(p.tileBytes(c.Type))
+		n.Leaves = n.Elements
+	}
+}
+
+// beginOnDevice allocates the memory for voxels that are not stored as float32, which go straight to their block.
+func (*Changing) beginOnDevice(w *onDevice) error {
+	if w.plan.Source.mosaic.DType == dtype.Float32 {
+		return nil
+	}
+	return w.stage()
 }
 
 func (w *host) Take(start, shape [3]int) Part {
 	p := part(w.blocks, start, shape)
 	if w.err == nil {
-		w.err = w.plan.Changing.Volume.Read(w.ctx, p.host(), w.blocks[spare].host, start, shape)
+		w.err = operatorOf[*Changing](w.plan).Volume.Read(w.ctx, p.host(), w.blocks[spare].host, start, shape)
 	}
 	return p
 }
@@ -101,7 +126,7 @@ func (p Part) host() []float32 { return dtype.Slice[float32](p.voxels.host) }
 
 func (w *host) Put(p Part) {
 	out := p.voxels
-	if t := w.plan.Changing.Type; t != dtype.Float32 {
+	if t := operatorOf[*Changing](w.plan).Type; t != dtype.Float32 {
 		out = w.blocks[spare].From(0, int64(p.count()*t.Size()))
 		filter.ToStored(t, out.host, p.host())
 	}
@@ -154,7 +179,7 @@ func (w *onDevice) Take(start, shape [3]int) Part {
 
 func (w *onDevice) Put(p Part) {
 	out := p.voxels
-	if t := w.plan.Changing.Type; t != dtype.Float32 {
+	if t := operatorOf[*Changing](w.plan).Type; t != dtype.Float32 {
 		out = w.blocks[spare]
 		w.try(func() error {
 			return kernels.FromFloat32(w.dev.Stream, out.device, p.voxels.device, t, int64(p.count()))

@@ -25,19 +25,19 @@ func InHand(m *oct.Mosaic, res *oct.Resources) *Source {
 // it is given instead of planes that it reads.
 type Feed struct {
 	plan  *Plan
-	do    func(w Worker, tile oct.Rectangle)
+	do    func(w *host, tile oct.Rectangle)
 	end   func(ctx context.Context) (*ngff.Image, error)
 	begin sync.Once
 }
 
 // NewFeed returns the feed of a stage: do computes and writes one tile, and end completes the output once all tiles are
 // done. The plan's source is that of [InHand].
-func NewFeed(p *Plan, do func(w Worker, tile oct.Rectangle), end func(ctx context.Context) (*ngff.Image, error)) *Feed {
-	return &Feed{plan: p, do: do, end: end}
+func NewFeed[W Worker](p *Plan, do func(w W, tile oct.Rectangle), end func(ctx context.Context) (*ngff.Image, error)) *Feed {
+	return &Feed{plan: p, do: func(w *host, tile oct.Rectangle) { do(Worker(w).(W), tile) }, end: end}
 }
 
 // Pyramid returns the bytes of memory that the feed takes besides its workers.
-func (f *Feed) Pyramid() int64 { return f.plan.Source.res.Mem - f.plan.Mem }
+func (f *Feed) Pyramid() int64 { return f.plan.Source.res.Mem - f.plan.Memory.Host }
 
 // WorkerBytes returns the bytes of memory of a worker for tiles in hand of that height and width.
 func (f *Feed) WorkerBytes(height, width int) int64 {
@@ -60,7 +60,7 @@ func (f *Feed) tiles(box oct.Rectangle) (tiles []oct.Rectangle) {
 func (f *Feed) End(ctx context.Context) (*ngff.Image, error) { return f.end(ctx) }
 
 // Abort gives up the output; after End it does nothing.
-func (f *Feed) Abort() { f.plan.Output.Abort() }
+func (f *Feed) Abort() { f.plan.Output.To.Abort() }
 
 // Fed is a worker of a [Feed], for one goroutine: it computes on the tiles of one box at a time.
 type Fed struct {
@@ -96,13 +96,13 @@ var errUnfed = errors.New("the tile was given up")
 // Worker returns a worker for boxes of that height and width, made of whole tiles of the feed's mosaic. The caller must
 // call its Close, also after an error.
 func (f *Feed) Worker(ctx context.Context, height, width int) (x *Fed, err error) {
-	f.begin.Do(f.plan.Resize.begin)
+	f.begin.Do(f.plan.operator().prepare)
 	x = &Fed{feed: f}
 	if x.hand.piece, err = mem.Alloc(f.plan.Source.piece); err != nil {
 		return x, fmt.Errorf("memory for planes: %w", err)
 	}
 	each := int64(0)
-	for _, n := range f.plan.Blocks {
+	for _, n := range f.plan.Memory.Blocks {
 		each += n
 	}
 	tiles := f.tiles(oct.Rect(0, height, 0, width))
@@ -112,7 +112,7 @@ func (f *Feed) Worker(ctx context.Context, height, width int) (x *Fed, err error
 	left := x.blocks
 	for range tiles {
 		p := &coroutine{host: host{plan: f.plan, ctx: ctx, fed: &fed{hand: &x.hand}}}
-		for _, n := range f.plan.Blocks {
+		for _, n := range f.plan.Memory.Blocks {
 			p.blocks = append(p.blocks, Block{host: left[:n:n]})
 			left = left[n:]
 		}

@@ -25,39 +25,10 @@ type host struct {
 	fed    *fed // where planes come from that are not read; nil: they are read
 }
 
-// onHost returns the bytes of host memory that a worker takes.
-func (p *Plan) onHost() int64 {
-	each := p.resizeOnHost() + p.rollOnHost() + p.searchOnHost()
-	if n := p.loaded(); n > 0 {
-		each += n
-	} else if p.Changing != nil {
-		each += p.Changing.Volume.Array.ScratchBytes(false)
-	} else {
-		each += p.Source.readBytes()
-	}
-	if p.Percentile != nil {
-		each += 4 * countedAtATime
-	}
-	for _, n := range p.Blocks {
-		each += n
-	}
-	return each
-}
-
-// loaded returns the bytes that a worker on the host loads at a time, or 0 if planes are streamed.
-func (p *Plan) loaded() int64 {
-	switch {
-	case p.Roll != nil:
-		return p.Source.mosaic.TileBytes()
-	case p.Search != nil:
-		return p.Search.voxels
-	}
-	return 0
-}
-
 func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
+	op := p.operator()
 	workers, err = p.workers(p.onHost())
-	if p.Ahead > 0 {
+	if p.Ahead.Pieces > 0 {
 		p.turns = make(chan struct{}, p.Source.res.Workers)
 	}
 	return func(ctx context.Context, number int) (running, error) {
@@ -69,12 +40,12 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 			}
 		}
 		w := &host{plan: p, ctx: ctx}
-		if n := p.loaded(); n > 0 {
-			w.tile, w.err = transfer.NewTileBuffer(n)
-		} else if p.Changing == nil {
+		if op.streams() {
 			w.in = w.memory(p.Source.planes.Buffer())
+		} else if n := op.loads(p); n > 0 {
+			w.tile, w.err = transfer.NewTileBuffer(n)
 		}
-		for _, n := range p.Blocks {
+		for _, n := range p.Memory.Blocks {
 			w.blocks = append(w.blocks, Block{host: w.memory(int(n))})
 		}
 		return w, nil
@@ -175,12 +146,19 @@ func (w *host) Bring(b Block, f func([]byte)) {
 	}
 }
 
+func (w *host) Then(f func() error) {
+	if w.err == nil {
+		w.err = f()
+	}
+}
+
 func (w *host) Write(start, shape []int, tile Block) {
 	if w.err != nil {
 		return
 	}
-	if w.plan.Look != nil {
-		w.plan.Look(tile.host)
+	out := &w.plan.Output
+	if out.Look != nil {
+		out.Look(tile.host)
 	}
-	w.err = w.plan.Output.WriteTile(w.ctx, start, shape, tile.host)
+	w.err = out.To.WriteTile(w.ctx, start, shape, tile.host)
 }

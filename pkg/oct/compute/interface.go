@@ -15,8 +15,10 @@ import (
 	"strata/pkg/work"
 )
 
-// finder finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on every machine.
-type finder interface {
+// InterfaceFinder is a worker that finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on
+// every machine.
+type InterfaceFinder interface {
+	Worker
 	// Load reads the planes of a box of A-lines that the search needs. The box is a piece of the mosaic or one that
 	// [Search.Fits]. The voxels are valid until the next Load.
 	Load(box oct.Rectangle) Voxels
@@ -30,9 +32,6 @@ type finder interface {
 	// FindInSeam searches a complete seam and returns after Found. It must only be called from a function passed to
 	// Then.
 	FindInSeam(seam Voxels, r oct.Rectangle) error
-	// Then calls f on the host once all work requested before by this piece of work is done. The worker keeps f's
-	// error.
-	Then(f func() error)
 }
 
 // Voxels is a box of A-lines in host or device memory.
@@ -111,7 +110,7 @@ func (w *host) Load(box oct.Rectangle) Voxels {
 		return Voxels{Box: box}
 	}
 	s := w.plan.Source
-	if w.err = s.whole.Read(w.ctx, w.tile, 0, w.plan.Search.planes, box); w.err == nil {
+	if w.err = s.whole.Read(w.ctx, w.tile, 0, operatorOf[*Search](w.plan).planes, box); w.err == nil {
 		s.res.Done(int64(s.mosaic.Shape[0] * box.Area() * s.mosaic.DType.Size()))
 	}
 	return Voxels{Box: box, block: Block{host: w.tile.Data}}
@@ -122,7 +121,7 @@ func (w *host) CountNonFinite(v Voxels) {
 		return
 	}
 	m := w.plan.Source.mosaic
-	seen := w.plan.Search.Seen(m.Shape[0]) * v.Box.Area() * m.DType.Size()
+	seen := operatorOf[*Search](w.plan).Seen(m.Shape[0]) * v.Box.Area() * m.DType.Size()
 	w.plan.nonFinite(filter.NonFiniteStored(m.DType, v.block.host[:seen]))
 }
 
@@ -133,7 +132,7 @@ func (w *host) FindInterfaces(in Voxels, r oct.Rectangle) {
 }
 
 func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
-	p, f, start := w.plan.Search, &w.finder, time.Now()
+	p, f, start := operatorOf[*Search](w.plan), &w.finder, time.Now()
 	m, n := p.source.mosaic, r.Area()
 	if len(f.depth) < n {
 		f.depth, f.gradient = make([]int32, n), make([]float32, n)
@@ -175,7 +174,8 @@ const searchSpace = 2 << 20
 // search finds interfaces as [filter.Interfaces] does, in bands of rows if processors are idle. Neighbouring bands
 // filter the rows of a window twice, so that they are not narrower than windows.
 func (w *host) search(kind dtype.Type, depth []int32, gradient []float32, slab filter.Slab[byte], rows, columns []int) error {
-	s, beyond := &w.plan.Search.InterfaceSearch, w.plan.Search.Window()-1
+	s := &operatorOf[*Search](w.plan).InterfaceSearch
+	beyond := s.Window() - 1
 	ny, nx := len(rows)-beyond, len(columns)-beyond
 	bands := max(1, min(1+work.Idle(w.ctx), ny/(beyond+1)))
 	return work.Split(w.ctx, bands, searchSpace, func(i int) error {
@@ -198,38 +198,32 @@ func turn[T any](v []T, r oct.Rectangle) {
 }
 
 func (w *host) Gather(seam, piece Voxels) {
-	p := w.plan.Search
+	p := operatorOf[*Search](w.plan)
 	w.compute(func() {
 		magnitudes[p.source.mosaic.DType](p, seam, 0, p.planes, piece.block.host, piece.Box, seam.Box.And(piece.Box))
 	})
-}
-
-func (w *host) Then(f func() error) {
-	if w.err == nil {
-		w.err = f()
-	}
 }
 
 // deviceFinder holds the voxels and results of a worker on a device. Each voxel that the search needs is uploaded
 // once; 4 bytes per A-line come back, or 8 if gradients are wanted. Seams are searched on a stream of their own,
 // concurrently with the next piece.
 type deviceFinder struct {
-	piece, result, scratch  gpu.Span
-	counts                  gpu.Span // behind the results
-	aside                   *gpu.Stream
-	asideOut                []byte // page-locked
-	asideResult, asideSpace gpu.Span
+	piece, result, scratch gpu.Span
+	counts                 gpu.Span // behind the results
+	seams                  *gpu.Stream
+	seamOut                []byte // page-locked
+	seamResult, seamSpace  gpu.Span
 }
 
-// beginSearching allocates the memory. It accepts less scratch memory than planned if the device has no more.
-func (w *onDevice) beginSearching() (err error) {
-	p, f := w.plan.Search, &w.finder
+// beginOnDevice allocates the memory. It accepts less scratch memory than planned if the device has no more.
+func (p *Search) beginOnDevice(w *onDevice) (err error) {
+	f := &w.finder
 	m, row := &p.memory, p.row()
 	for _, n := range []struct {
 		span         *gpu.Span
 		bytes, least int64
-	}{{&f.piece, m.piece, m.piece}, {&f.result, m.result, m.result}, {&f.asideResult, m.aside, m.aside},
-		{&f.scratch, m.scratch, row}, {&f.asideSpace, m.asideScratch, min(row, m.asideScratch)}} {
+	}{{&f.piece, m.piece, m.piece}, {&f.result, m.result, m.result}, {&f.seamResult, m.seam, m.seam},
+		{&f.scratch, m.scratch, row}, {&f.seamSpace, m.seamScratch, min(row, m.seamScratch)}} {
 		*n.span, err = w.dev.Memory(n.bytes)
 		for ; errors.Is(err, gpu.ErrMemory) && n.bytes > n.least; *n.span, err = w.dev.Memory(n.bytes) {
 			n.bytes = max(n.least, n.bytes/2)
@@ -239,10 +233,10 @@ func (w *onDevice) beginSearching() (err error) {
 		}
 	}
 	f.counts = f.result.From(m.result-countsBytes, countsBytes)
-	if f.asideOut, err = w.dev.Pinned(int(m.aside)); err != nil {
+	if f.seamOut, err = w.dev.Pinned(int(m.seam)); err != nil {
 		return err
 	}
-	f.aside, err = w.dev.Aside()
+	f.seams, err = w.dev.NewStream()
 	return err
 }
 
@@ -253,7 +247,7 @@ func (w *onDevice) Load(box oct.Rectangle) Voxels {
 		w.plan.Source.res.Done(c.Bytes(m.BoxShape(m.Shape[0]-c.Depth, box.Height(), box.Width()))) // not read
 		return nil
 	})
-	return Voxels{Box: box, block: Block{device: to.From(0, w.plan.Search.bytes(box))}}
+	return Voxels{Box: box, block: Block{device: to.From(0, operatorOf[*Search](w.plan).bytes(box))}}
 }
 
 func (w *onDevice) CountNonFinite(v Voxels) {
@@ -292,7 +286,7 @@ func (p *Search) find(s *gpu.Stream, result, scratch gpu.Span, in Voxels, r oct.
 
 // found passes downloaded results to the search's Found.
 func (w *onDevice) found(r oct.Rectangle, arg, peak []byte) error {
-	p, depth := w.plan.Search, dtype.Slice[int32](arg)
+	p, depth := operatorOf[*Search](w.plan), dtype.Slice[int32](arg)
 	for i, z := range depth {
 		depth[i] = p.Depth(z)
 	}
@@ -300,7 +294,7 @@ func (w *onDevice) found(r oct.Rectangle, arg, peak []byte) error {
 }
 
 func (w *onDevice) FindInterfaces(in Voxels, r oct.Rectangle) {
-	p, f := w.plan.Search, &w.finder
+	p, f := operatorOf[*Search](w.plan), &w.finder
 	w.try(func() error { return p.find(w.dev.Stream, f.result, f.scratch, in, r) })
 	arg, peak := findings(f.result, int64(r.Area()))
 	var depth, gradient []byte
@@ -312,22 +306,22 @@ func (w *onDevice) FindInterfaces(in Voxels, r oct.Rectangle) {
 }
 
 func (w *onDevice) FindInSeam(seam Voxels, r oct.Rectangle) error {
-	p, f := w.plan.Search, &w.finder
-	rows := int(p.memory.aside/8) / r.Width()
+	p, f := operatorOf[*Search](w.plan), &w.finder
+	rows := int(p.memory.seam/8) / r.Width()
 	for ; r.Y0 < r.Y1; r.Y0 += rows {
 		some := oct.Rect(r.Y0, min(r.Y0+rows, r.Y1), r.X0, r.X1)
 		start, n := time.Now(), int64(some.Area())
-		if err := p.find(f.aside, f.asideResult, f.asideSpace, seam, some); err != nil {
+		if err := p.find(f.seams, f.seamResult, f.seamSpace, seam, some); err != nil {
 			return err
 		}
-		arg, peak := findings(f.asideResult, n)
-		depth, gradient := f.asideOut[:4*n], []byte(nil)
-		f.aside.Download(depth, arg)
+		arg, peak := findings(f.seamResult, n)
+		depth, gradient := f.seamOut[:4*n], []byte(nil)
+		f.seams.Download(depth, arg)
 		if p.gradients {
-			gradient = f.asideOut[4*n : 8*n]
-			f.aside.Download(gradient, peak)
+			gradient = f.seamOut[4*n : 8*n]
+			f.seams.Download(gradient, peak)
 		}
-		err := f.aside.Wait()
+		err := f.seams.Wait()
 		p.source.res.Meter.Since(meter.Compute, start)
 		if err != nil {
 			return err
@@ -348,14 +342,6 @@ func (w *onDevice) Gather(seam, piece Voxels) {
 		return kernels.Brick{At: span.From(skip, span.Bytes()-skip), Pitch: int64(v.Box.Width()) * size, Stride: int64(v.Box.Area()) * size}
 	}
 	w.try(func() error {
-		return kernels.CopyBox(w.dev.Stream, brick(seam), brick(piece), w.plan.Search.planes, part.Height(), int64(part.Width())*size)
-	})
-}
-
-func (w *onDevice) Then(f func() error) {
-	w.try(func() error {
-		t := w.tile()
-		t.brought = append(t.brought, func() { w.err = f() })
-		return nil
+		return kernels.CopyBox(w.dev.Stream, brick(seam), brick(piece), operatorOf[*Search](w.plan).planes, part.Height(), int64(part.Width())*size)
 	})
 }

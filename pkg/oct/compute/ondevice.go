@@ -59,17 +59,7 @@ type deviceTile struct {
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
-	switch {
-	case p.Roll != nil:
-		return p.beginRollingOnDevice()
-	case p.Search != nil:
-		return p.starting(nil), p.Search.workers, nil
-	}
-	var output *ngffgpu.Writer
-	if p.Output != nil && p.Look == nil {
-		output = p.Source.res.Output(p.Output)
-	}
-	workers, err = p.Source.columns.Workers(p.needsOnDevice(output))
+	output, workers, err := p.operator().planOnDevice(p)
 	return p.starting(output), workers, err
 }
 
@@ -78,22 +68,19 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 func (p *Plan) needsOnDevice(output *ngffgpu.Writer) transfer.Needs {
 	c := p.Source.columns
 	n := transfer.Needs{
-		What: p.What, Mem: p.Mem, Shared: p.Shared + p.Percentile.onDevice(), Place: mem.Pooled(8 + p.Back + p.look()),
+		What: p.What, Mem: p.Memory.Host, Shared: p.Memory.Shared, Place: mem.Pooled(8 + p.Memory.Brought + p.look()),
 		Device: mem.Pooled(c.Bytes(c.SlotShape())) + 4096,
 	}
-	if p.Resize != nil {
-		n.Host, n.Device = p.resizeOnDevice()
-		n.Pinned = mem.Pooled(p.weights()) // on their way
-	}
-	for _, bytes := range p.Blocks {
+	p.operator().needs(p, &n)
+	for _, bytes := range p.Memory.Blocks {
 		n.Device += mem.Pooled(bytes)
 	}
-	if p.Look == nil {
-		n.Elements = mem.Pooled(p.tileBytes())
+	if out := &p.Output; out.To != nil && out.Look == nil {
+		n.Elements = mem.Pooled(p.tileBytes(out.To.Array(0).DType()))
 		n.Leaves = n.Elements
 	}
 	if output != nil {
-		n.Leaves, n.Leaving = output.Memory(p.Tile)
+		n.Leaves, n.Leaving = output.Memory(p.Output.Tile)
 	}
 	return n
 }
@@ -120,22 +107,16 @@ func (p *Plan) starting(output *ngffgpu.Writer) func(ctx context.Context, _ int)
 
 // look returns the size in bytes of a tile that Look inspects on the host, or 0 without Look.
 func (p *Plan) look() int64 {
-	if p.Look == nil {
+	if p.Output.Look == nil {
 		return 0
 	}
-	return p.tileBytes()
+	return p.tileBytes(p.Output.To.Array(0).DType())
 }
 
-// tileBytes returns the size of a tile of the output, or 0 if nothing is written.
-func (p *Plan) tileBytes() int64 {
-	var n int64
-	switch {
-	case p.Output != nil:
-		n = int64(p.Output.Array(0).DType().Size())
-	case p.Changing != nil:
-		n = int64(p.Changing.Type.Size())
-	}
-	for _, k := range p.Tile {
+// tileBytes returns the size of a tile of the output.
+func (p *Plan) tileBytes(t dtype.Type) int64 {
+	n := int64(t.Size())
+	for _, k := range p.Output.Tile {
 		n *= int64(k)
 	}
 	return n
@@ -144,20 +125,11 @@ func (p *Plan) tileBytes() int64 {
 // begin allocates the worker's memory.
 func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 	c := w.plan.Source.columns
-	switch {
-	case w.plan.Resize != nil:
-		err = w.beginResizing()
-	case w.plan.Roll != nil:
-		err = w.beginRolling()
-	case w.plan.Search != nil:
-		err = w.beginSearching()
-	case w.plan.Changing == nil || w.plan.Source.mosaic.DType != dtype.Float32:
-		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
-	}
+	err = w.plan.operator().beginOnDevice(w)
 	if err != nil {
 		return err
 	}
-	for _, n := range w.plan.Blocks {
+	for _, n := range w.plan.Memory.Blocks {
 		s, err := w.dev.Memory(n)
 		if err != nil {
 			return err
@@ -171,7 +143,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		}
 	}
 	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
-	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), c.Slots, 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil {
+	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), c.Slots, 8+int(w.plan.Memory.Brought+w.plan.look()+w.roll.back)); err != nil {
 		return err
 	}
 	if output != nil {
@@ -181,6 +153,13 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 	}
 	w.writing = startWriting(len(w.places))
 	return nil
+}
+
+// stage allocates the memory to which planes are streamed.
+func (w *onDevice) stage() (err error) {
+	c := w.plan.Source.columns
+	w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
+	return err
 }
 
 func (w *onDevice) failed() error { return cmp.Or(w.err, w.writing.failed()) }
@@ -339,6 +318,14 @@ func (w *onDevice) Bring(b Block, f func([]byte)) {
 	})
 }
 
+func (w *onDevice) Then(f func() error) {
+	w.try(func() error {
+		t := w.tile()
+		t.brought = append(t.brought, func() { w.err = f() })
+		return nil
+	})
+}
+
 // down queues the download of a block to the piece of work's place on the host, and returns its bytes there.
 func (w *onDevice) down(t *deviceTile, b Block) []byte {
 	to := w.places[t.place][t.filled:][:b.device.Bytes()]
@@ -363,15 +350,15 @@ func (w *onDevice) leave(place int, start, shape []int, tile gpu.Span) error {
 
 func (w *onDevice) Write(start, shape []int, tile Block) {
 	w.try(func() error {
-		t, p := w.tile(), w.plan
-		if p.Look == nil {
+		t, out := w.tile(), &w.plan.Output
+		if out.Look == nil {
 			t.write = func() error { return w.leaving.Write(w.ctx, t.place) }
 			return w.leave(t.place, start, shape, tile.device)
 		}
 		b := w.down(t, tile) // who looks writes
 		t.write = func() error {
-			p.Look(b)
-			return p.Output.WriteTile(w.ctx, start, shape, b)
+			out.Look(b)
+			return out.To.WriteTile(w.ctx, start, shape, b)
 		}
 		return nil
 	})

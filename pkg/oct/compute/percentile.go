@@ -17,9 +17,10 @@ import (
 	"strata/pkg/work"
 )
 
-// A Percentile finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
+// A Percentile is the operator of a [Counter]. It finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
 // look at some elements does not locate it, all are counted more than once.
 type Percentile struct {
+	summing
 	kind    dtype.Type
 	host    *filter.MagnitudePercentile
 	device  *kernels.MagnitudePercentile
@@ -104,11 +105,13 @@ func (p *Percentile) HostBytes() int64 {
 	return p.bytes + 1<<20
 }
 
+// onHost returns the memory in which a worker converts elements to float32.
+func (p *Percentile) onHost(*Plan) int64 { return 4 * countedAtATime }
+
+func (p *Percentile) needs(_ *Plan, n *transfer.Needs) { n.Shared += p.onDevice() }
+
 // onDevice returns the device memory of the search.
 func (p *Percentile) onDevice() int64 {
-	if p == nil {
-		return 0
-	}
 	return kernels.PercentileBytes(p.kind, p.bytes)
 }
 
@@ -144,8 +147,9 @@ func (p *Percentile) NonFinite() int64 {
 	return p.bad.Load()
 }
 
-// counter counts magnitudes, with the same result on every machine.
-type counter interface {
+// Counter is a worker that counts magnitudes, with the same result on every machine.
+type Counter interface {
+	Worker
 	// Count counts the elements of planes for the plan's Percentile.
 	Count(planes Block)
 }
@@ -154,7 +158,7 @@ type counter interface {
 const countedAtATime = 64 << 10
 
 func (w *host) Count(planes Block) {
-	w.compute(func() { w.err = w.plan.Percentile.count(w.ctx, planes.host) })
+	w.compute(func() { w.err = operatorOf[*Percentile](w.plan).count(w.ctx, planes.host) })
 }
 
 // countedByOne is the number of bytes that one counts at a time.
@@ -202,7 +206,8 @@ func inFloat32(v []byte, kind dtype.Type, piece []float32, take func(v []float32
 
 func (w *onDevice) Count(planes Block) {
 	w.try(func() error {
-		return w.plan.Percentile.device.Add(w.dev.Stream, planes.device, planes.device.Bytes()/int64(w.plan.Percentile.kind.Size()))
+		p := operatorOf[*Percentile](w.plan)
+		return p.device.Add(w.dev.Stream, planes.device, planes.device.Bytes()/int64(p.kind.Size()))
 	})
 }
 

@@ -9,8 +9,9 @@ import (
 	"strata/pkg/work"
 )
 
-// projector sums planes, with the same bits on every machine.
-type projector interface {
+// Projector is a worker that sums planes, with the same bits on every machine.
+type Projector interface {
+	Worker
 	// AddPlanes adds n planes of the source's element type, each of the given number of pixels, to float64 sums in
 	// increasing z. With begin, it overwrites the sums. Non-finite voxels are counted in the meter.
 	AddPlanes(sums, planes Block, n, pixels int, begin bool)

@@ -10,21 +10,25 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/compute/transfer"
 	"strata/pkg/work"
 )
 
-// resizer resamples tiles, with the same bits on every machine.
-type resizer interface {
+// Resizer is a worker that resamples tiles by the plan's [Resizing], with the same bits on every machine.
+type Resizer interface {
+	Worker
 	// Resize reads a tile and resamples it along z, y and x in float32 with those of the plan's weights that fit its
 	// height and width. The result (z, y, x) has the source's element type and is valid until the piece of work ends.
 	// Non-finite voxels of the tile are counted in the meter.
 	Resize(tile oct.Rectangle) Block
 }
 
-// Resizing configures Resize.
+// Resizing is the operator of a [Resizer].
 type Resizing struct {
+	summing
 	Tile [3]int // shape of the largest result (z, y, x)
 	// Weights returns the weights of an axis, 0 to 2, for whole tiles or, with edge, for partial tiles at the far
 	// edge; nil if there are none. It is called after checking that the memory holds a tile.
@@ -34,11 +38,8 @@ type Resizing struct {
 	y, x [2]*filter.Weights
 }
 
-// begin makes the weights.
-func (r *Resizing) begin() {
-	if r == nil {
-		return
-	}
+// prepare makes the weights.
+func (r *Resizing) prepare() {
 	r.z = r.Weights(0, false)
 	for i, edge := range []bool{false, true} {
 		r.y[i], r.x[i] = r.Weights(1, edge), r.Weights(2, edge)
@@ -58,8 +59,8 @@ func (r *Resizing) of(tile oct.Rectangle) (y, x *filter.Weights) {
 }
 
 // resized returns the number of elements of the largest result.
-func (p *Plan) resized() int64 {
-	t := p.Resize.Tile
+func (r *Resizing) resized() int64 {
+	t := r.Tile
 	return int64(t[0]) * int64(t[1]) * int64(t[2])
 }
 
@@ -68,23 +69,20 @@ func (p *Plan) resized() int64 {
 const resizeGroup = 256 << 10
 
 // weights returns the memory of the weights of whole and of partial tiles, at most.
-func (p *Plan) weights() (sum int64) {
-	tile := p.Source.mosaic.Tile()
-	for d, out := range p.Resize.Tile {
+func (r *Resizing) weights(m *oct.Mosaic) (sum int64) {
+	tile := m.Tile()
+	for d, out := range r.Tile {
 		sum += 2 * filter.WeightsBytes(tile[d], out, filter.AntiAliasSigma(tile[d], out))
 	}
 	return sum
 }
 
-// resizeOnHost returns the host memory that a worker takes for resampled tiles and their encoded form.
-func (p *Plan) resizeOnHost() int64 {
-	if p.Resize == nil {
-		return 0
-	}
+// onHost returns the memory for resampled tiles and their encoded form.
+func (r *Resizing) onHost(p *Plan) int64 {
 	m := p.Source.mosaic
 	group := resizedAtATime(m)
-	bytes := p.resized() * int64(m.DType.Size())
-	each := p.weights() + 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.Tile, group)
+	bytes := r.resized() * int64(m.DType.Size())
+	each := r.weights(m) + 2*bytes + filter.ResizerBytes([3]int(m.Tile()), r.Tile, group)
 	if m.DType != dtype.Float32 {
 		each += 4*int64(group)*int64(m.Chunk[1])*int64(m.Chunk[2]) + bytes
 	}
@@ -105,14 +103,14 @@ type hostResizer struct {
 }
 
 func (w *host) Resize(tile oct.Rectangle) Block {
-	p := w.plan
+	p, to := w.plan, operatorOf[*Resizing](w.plan)
 	m, r := p.Source.mosaic, &w.resize
-	y, x := p.Resize.of(tile)
+	y, x := to.of(tile)
 	switch {
 	case r.Resizer != nil:
-		r.Reset(p.Resize.z, y, x)
+		r.Reset(to.z, y, x)
 	default:
-		r.Resizer = filter.NewResizer(p.Resize.z, y, x)
+		r.Resizer = filter.NewResizer(to.z, y, x)
 		r.own.scratch = r.Scratch()
 	}
 	w.Stream(tile, func(_, _ int, planes Block) { w.addResized(planes.host, tile.Area()) })
@@ -204,36 +202,36 @@ type deviceResizer struct {
 	byShape      map[[2]int]*kernels.Resizer // by the tile's height and width
 }
 
-// resizeOnDevice returns the host and device memory that a worker takes besides slots.
-func (p *Plan) resizeOnDevice() (host, device int64) {
+func (r *Resizing) needs(p *Plan, n *transfer.Needs) {
 	m := p.Source.mosaic
-	result := p.resized() * int64(m.DType.Size())
+	result := r.resized() * int64(m.DType.Size())
 	kinds := int64(1) // of tiles: whole, and at each far edge
 	for _, d := range []int{1, 2} {
 		if m.Shape[d]%m.Chunk[d] != 0 && m.Shape[d] > m.Chunk[d] {
 			kinds *= 2
 		}
 	}
-	return p.weights() + result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.Tile) + 1<<20
+	weights := r.weights(m)
+	n.Host, n.Device = weights+result, m.TileBytes()+result+kinds*kernels.ResizerBytes([3]int(m.Tile()), r.Tile)+1<<20
+	n.Pinned = mem.Pooled(weights) // on their way
 }
 
-// beginResizing allocates the memory and uploads the weights.
-func (w *onDevice) beginResizing() (err error) {
-	p, r := w.plan, &w.resize
-	kind := p.Source.mosaic.DType
-	if r.tile, err = w.dev.Memory(p.Source.mosaic.TileBytes()); err != nil {
+// beginOnDevice allocates the memory and uploads the weights.
+func (to *Resizing) beginOnDevice(w *onDevice) (err error) {
+	m, r := w.plan.Source.mosaic, &w.resize
+	if r.tile, err = w.dev.Memory(m.TileBytes()); err != nil {
 		return err
 	}
-	if r.result, err = w.dev.Memory(p.resized() * int64(kind.Size())); err != nil {
+	if r.result, err = w.dev.Memory(to.resized() * int64(m.DType.Size())); err != nil {
 		return err
 	}
 	r.byShape = map[[2]int]*kernels.Resizer{}
-	for _, y := range p.Resize.y {
-		for _, x := range p.Resize.x {
+	for _, y := range to.y {
+		for _, x := range to.x {
 			if y == nil || x == nil {
 				continue
 			}
-			k, err := kernels.NewResizer(w.dev.Stream, p.Resize.z, y, x)
+			k, err := kernels.NewResizer(w.dev.Stream, to.z, y, x)
 			if err != nil {
 				return err
 			}
@@ -251,7 +249,7 @@ func (r *deviceResizer) release() {
 }
 
 func (w *onDevice) Resize(tile oct.Rectangle) (result Block) {
-	m, r := w.plan.Source.mosaic, &w.resize
+	m, r, to := w.plan.Source.mosaic, &w.resize, operatorOf[*Resizing](w.plan)
 	w.load(tile, func(z int, plane int64) gpu.Span {
 		return r.tile.From(int64(z)*plane, r.tile.Bytes()-int64(z)*plane)
 	}, func(int, int, Block) {})
@@ -264,8 +262,8 @@ func (w *onDevice) Resize(tile oct.Rectangle) (result Block) {
 		if err != nil {
 			return err
 		}
-		y, x := w.plan.Resize.of(tile)
-		n := int64(w.plan.Resize.z.Out()) * int64(y.Out()) * int64(x.Out())
+		y, x := to.of(tile)
+		n := int64(to.z.Out()) * int64(y.Out()) * int64(x.Out())
 		result = Block{device: r.result.From(0, n*int64(m.DType.Size()))}
 		return kernels.FromFloat32(w.dev.Stream, r.result, volume, m.DType, n)
 	})

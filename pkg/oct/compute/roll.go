@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,14 +16,16 @@ import (
 	"strata/pkg/work"
 )
 
-// roller rolls the A-lines of tiles, with the same bits on every machine.
-type roller interface {
+// Roller is a worker that rolls the A-lines of tiles by the plan's [Rolling], with the same bits on every machine.
+type Roller interface {
+	Worker
 	// RollTile reads a tile, rolls its A-lines by the plan's shifts and writes it. The plan counts non-finite voxels.
 	RollTile(tile oct.Rectangle)
 }
 
-// Rolling configures RollTile.
+// Rolling is the operator of a [Roller].
 type Rolling struct {
+	summing
 	Shifts Block // shifts of a tile's pixels, float32 (y, x), with the pitch of a whole tile; made by [Shared]
 	Chunk  int64 // bytes of a chunk of the output
 }
@@ -58,13 +59,14 @@ func Shared[T dtype.Element](res *oct.Resources, v []T) (b Block, free func(), e
 	return Block{device: d.Span}, d.Release, nil
 }
 
-// rollOnHost returns the host memory that a worker takes besides a tile, which is rolled in place: for its encoded
-// form.
-func (p *Plan) rollOnHost() int64 {
-	if p.Roll == nil {
-		return 0
-	}
-	return max(p.Source.whole.Scratch, p.Roll.Chunk) + workspace(p.Source.mosaic)
+func (*Rolling) streams() bool { return false }
+
+// loads returns the size of a tile, which is rolled in place.
+func (*Rolling) loads(p *Plan) int64 { return p.Source.mosaic.TileBytes() }
+
+// onHost returns the memory for a tile's encoded form.
+func (r *Rolling) onHost(p *Plan) int64 {
+	return max(p.Source.whole.Scratch, r.Chunk) + workspace(p.Source.mosaic)
 }
 
 // workspace returns the approximate memory of a worker's filters, for rolling and for the surface search.
@@ -89,7 +91,7 @@ const rolledRows = 16
 
 // rollRows rolls the tile that was read, on idle processors as well.
 func (w *host) rollRows(tile oct.Rectangle) error {
-	m, shifts := w.plan.Source.mosaic, dtype.Slice[float32](w.plan.Roll.Shifts.host)
+	m, shifts := w.plan.Source.mosaic, dtype.Slice[float32](operatorOf[*Rolling](w.plan).Shifts.host)
 	ny, nx := tile.Height(), tile.Width()
 	return work.Split(w.ctx, (ny+rolledRows-1)/rolledRows, workspace(m), func(i int) error {
 		space := rollSpaces.Get().(*filter.RollWorkspace)
@@ -132,13 +134,12 @@ func (r *deviceRoller) free() {
 	}
 }
 
-// beginRollingOnDevice implements beginOnDevice for a plan that rolls.
-func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
+func (r *Rolling) planOnDevice(p *Plan) (output *ngffgpu.Writer, workers int, err error) {
 	c := p.Source.columns
 	for {
-		n, output := p.rolledOnDevice()
+		n, output := r.onDevice(p)
 		if workers, err = c.Workers(n); err == nil {
-			return p.starting(output), workers, nil
+			return output, workers, nil
 		}
 		if !transfer.FewerRows(err) || !c.Less() {
 			return nil, 0, err
@@ -146,25 +147,25 @@ func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running
 	}
 }
 
-// rolledOnDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time.
+// onDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time.
 // output is nil if rows are put together on the host.
-func (p *Plan) rolledOnDevice() (n transfer.Needs, output *ngffgpu.Writer) {
+func (r *Rolling) onDevice(p *Plan) (n transfer.Needs, output *ngffgpu.Writer) {
 	m, c := p.Source.mosaic, p.Source.columns
 	n = transfer.Needs{
-		What: p.What + " " + c.Pieces(), Mem: p.Mem, Host: p.Roll.Chunk, Place: mem.Pooled(8),
+		What: p.What + " " + c.Pieces(), Mem: p.Memory.Host, Host: r.Chunk, Place: mem.Pooled(8),
 		Device: 2*mem.Pooled(c.Piece()) + mem.Pooled(countsBytes), Shared: mem.Pooled(4 * int64(m.Chunk[1]) * int64(m.Chunk[2])),
 	}
 	if c.Rows < m.Chunk[1] {
 		n.PlaceHost, n.Place = mem.Pooled(m.TileBytes()), mem.Pooled(c.Piece()+8)
 		return n, nil
 	}
-	output = p.Source.res.Output(p.Output)
+	output = p.Source.res.Output(p.Output.To)
 	n.Leaves, n.Leaving = output.Memory(m.Tile())
 	n.Elements = mem.Pooled(m.TileBytes())
 	return n, output
 }
 
-func (w *onDevice) beginRolling() error {
+func (*Rolling) beginOnDevice(w *onDevice) error {
 	s, r := w.plan.Source, &w.roll
 	n := s.columns.Piece()
 	spans, err := w.dev.Memories(n, n)
@@ -198,7 +199,7 @@ func (w *onDevice) RollTile(tile oct.Rectangle) {
 				bad = w.nonFinite()
 			}
 			skip := 4 * int64(part.Y0-tile.Y0) * int64(m.Chunk[2])
-			shifts := w.plan.Roll.Shifts.device
+			shifts := operatorOf[*Rolling](w.plan).Shifts.device
 			shifts = shifts.From(skip, shifts.Bytes()-skip)
 			return kernels.Roll(w.dev.Stream, r.rolled, r.in, bad, m.DType, m.Shape[0], part.Height(), part.Width(), shifts, m.Chunk[2])
 		})
@@ -213,7 +214,7 @@ func (w *onDevice) RollTile(tile oct.Rectangle) {
 	w.try(func() error {
 		t := w.tile()
 		t.write = func() error {
-			return w.plan.Output.WriteTile(w.ctx, start, shape, r.together[t.place][:s.columns.Bytes(shape)])
+			return w.plan.Output.To.WriteTile(w.ctx, start, shape, r.together[t.place][:s.columns.Bytes(shape)])
 		}
 		return nil
 	})

@@ -10,13 +10,15 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
+	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute/transfer"
 )
 
 // A Search plans the search for the tissue interface of every A-line of a mosaic, including its memory. See
-// [Worker].FindInterfaces.
+// [InterfaceFinder].FindInterfaces.
 type Search struct {
+	summing
 	filter.InterfaceSearch
 	Y, X  []Segment // of the mosaic's axes, cut into pieces
 	Seams *Pool     // memory for [Search.Seam]
@@ -40,16 +42,16 @@ type Search struct {
 // searchMemory holds a worker's device memory, in bytes.
 type searchMemory struct {
 	piece, result, scratch int64 // voxels; what was found, and the worker's counts; filtered voxels
-	aside, asideScratch    int64 // what was found in a seam, and its filtered voxels
+	seam, seamScratch      int64 // what was found in a seam, and its filtered voxels
 }
 
 func (m *searchMemory) all() int64 {
-	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.aside) + mem.Pooled(m.asideScratch)
+	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.seam) + mem.Pooled(m.seamScratch)
 }
 
 const (
 	deviceScratch = 128 << 20 // of filtered voxels: what keeps a device busy
-	asideLines    = 64 << 10  // A-lines of a seam that are searched at a time
+	seamLines     = 64 << 10  // A-lines of a seam that are searched at a time
 )
 
 // NewSearch plans a search of the source within mem bytes of host memory; with gradients, Found gets gradients on
@@ -57,7 +59,7 @@ const (
 func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
 	p, err := s.planSearch(search, mem, gradients, false)
 	if err == nil && s.res.Device != nil {
-		err = p.beginOnDevice()
+		err = p.uploadWeights()
 	}
 	return p, err
 }
@@ -68,7 +70,7 @@ func (p *Search) Join(s *Source, reserved int64) (*Search, error) {
 	d, err := s.planSearch(p.InterfaceSearch, p.Spare-reserved, p.gradients, true)
 	if err == nil {
 		d.Found = p.Found
-		err = d.beginOnDevice()
+		err = d.uploadWeights()
 	}
 	return d, err
 }
@@ -89,7 +91,7 @@ func (s *Source) planSearch(search filter.InterfaceSearch, mem int64, gradients,
 	}
 	plan := p.planOnHost
 	if s.res.Device != nil {
-		plan = p.planOnDevice
+		plan = p.fitAll
 	}
 	if err := plan(); err != nil {
 		return nil, err
@@ -113,9 +115,9 @@ func (p *Search) SeamsDone() {
 
 // Plan returns a plan for workers that search, at most one for each piece.
 func (p *Search) Plan(pieces int) *Plan {
-	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Pieces: pieces, Search: p}
+	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Memory: Memory{Host: p.mem}, Most: min(p.workers, pieces), Pieces: pieces, Operator: p}
 	if p.source.columns != nil {
-		plan.Back = p.back()
+		plan.Memory.Brought = p.back()
 	}
 	return plan
 }
@@ -210,18 +212,24 @@ func (p *Search) planOnHost() error {
 	return nil
 }
 
-// searchOnHost returns the memory that a worker on the host needs besides voxels, for decoding, filtering and
-// results.
-func (p *Plan) searchOnHost() int64 {
-	if p.Search == nil {
-		return 0
-	}
-	m := p.Source.mosaic
-	return p.Source.whole.Scratch + workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
+func (p *Search) streams() bool { return false }
+
+func (p *Search) loads(*Plan) int64 { return p.voxels }
+
+// onHost returns the memory for decoding, filtering and results.
+func (p *Search) onHost(*Plan) int64 {
+	m := p.source.mosaic
+	return p.source.whole.Scratch + workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
 }
 
-// planOnDevice determines the size of pieces, the number of workers and the memory left for seams.
-func (p *Search) planOnDevice() error {
+// forAll adds the memory of the seams: a quarter.
+func (p *Search) forAll(workers int64) int64 { return workers*4/3 + 3 }
+
+// planOnDevice returns the number of workers that fitAll has determined. They write nothing.
+func (p *Search) planOnDevice(*Plan) (*ngffgpu.Writer, int, error) { return nil, p.workers, nil }
+
+// fitAll determines the size of pieces, the number of workers and the memory left for seams on a device.
+func (p *Search) fitAll() error {
 	c := p.source.columns
 	p.planes = p.Seen(p.source.mosaic.Shape[0])
 	c.Depth = p.planes
@@ -233,7 +241,7 @@ func (p *Search) planOnDevice() error {
 	}
 }
 
-// fitOnDevice is planOnDevice for pieces of as many rows as are on the device at a time.
+// fitOnDevice is fitAll for pieces of as many rows as are on the device at a time.
 func (p *Search) fitOnDevice() (err error) {
 	s := p.source
 	m, c := s.mosaic, s.columns
@@ -245,7 +253,7 @@ func (p *Search) fitOnDevice() (err error) {
 	for p.memory.all()+slot > limit-seams && p.shrink() {
 	}
 	p.workers, err = c.Workers(transfer.Needs{
-		What: "searching " + s.pieces(), Mem: p.mem, Pinned: mem.Pooled(p.memory.aside), Place: mem.Pooled(8 + p.back()), Device: p.memory.all(), Shared: weights,
+		What: "searching " + s.pieces(), Mem: p.mem, Pinned: mem.Pooled(p.memory.seam), Place: mem.Pooled(8 + p.back()), Device: p.memory.all(), Shared: weights,
 	})
 	if err != nil {
 		return err
@@ -258,8 +266,8 @@ func (p *Search) fitOnDevice() (err error) {
 	return nil
 }
 
-// beginOnDevice brings the weights there.
-func (p *Search) beginOnDevice() error {
+// uploadWeights brings the weights to the device.
+func (p *Search) uploadWeights() error {
 	stream, err := p.source.res.Device.Stream()
 	if err != nil {
 		return err
@@ -286,8 +294,8 @@ func (p *Search) planMemory() (seams int64) {
 	}
 	lines := max(acrossY.out*x.out, y.out*acrossX.out)
 	box := max(acrossY.in*x.in, y.in*acrossX.in)
-	p.memory.aside = 8 * int64(max(x.out, min(lines, asideLines)))
-	p.memory.asideScratch = max(p.row(), min(kernels.SearchScratch(p.planes, box, 1, lines), deviceScratch/8))
+	p.memory.seam = 8 * int64(max(x.out, min(lines, seamLines)))
+	p.memory.seamScratch = max(p.row(), min(kernels.SearchScratch(p.planes, box, 1, lines), deviceScratch/8))
 	ny, nxs := p.Pieces()
 	return mem.Pooled(int64(p.planes)*int64(box)*int64(m.DType.Size())) * int64(2*min(ny, nxs)+4*p.source.res.Workers)
 }
@@ -302,8 +310,8 @@ func (p *Search) row() int64 {
 // shrink halves a worker's scratch memory, down to one row, and reports whether that was possible.
 func (p *Search) shrink() bool {
 	m, least := &p.memory, p.row()
-	before := m.scratch + m.asideScratch
+	before := m.scratch + m.seamScratch
 	m.scratch = max(least, m.scratch/2)
-	m.asideScratch = min(m.asideScratch, max(least, m.asideScratch/2))
-	return m.scratch+m.asideScratch < before
+	m.seamScratch = min(m.seamScratch, max(least, m.seamScratch/2))
+	return m.scratch+m.seamScratch < before
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"strata/pkg/gpu"
-	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/work"
 )
@@ -39,100 +38,35 @@ type Worker interface {
 	Stream(part oct.Rectangle, take func(z, n int, planes Block))
 	// Bring calls f on the host with the bytes of a block as the piece of work has computed them by then.
 	Bring(b Block, f func(bytes []byte))
+	// Then calls f on the host once all work requested before by this piece of work is done. The worker keeps f's
+	// error.
+	Then(f func() error)
 	// Write writes a tile of the output with the given start and shape.
 	Write(start, shape []int, tile Block)
-
-	projector
-	resizer
-	roller
-	counter
-	finder
-	changer
 }
 
-// A Plan describes what the workers of a stage need, read and write.
-type Plan struct {
-	What   string // description of the work for messages
-	Source *Source
-	Blocks []int64           // bytes of each block of a worker
-	Back   int64             // bytes that Bring hands over in a piece of work
-	Output *ngff.Writer      // nil: nothing is written
-	Look   func(tile []byte) // inspects written tiles on the host; nil: not called
-	Tile   []int             // shape written at a time
-	Mem    int64             // bytes of the resources' host memory that the workers may use
-	Shared int64             // bytes of device memory that workers use as well, which others made with [Shared]
-	Most   int               // maximum number of useful workers; 0: no limit
-	Pieces int               // of work; 0: as many as the mosaic has tiles
-	Resize *Resizing         // parameters of Resize; nil: it is not called
-	Roll   *Rolling          // parameters of RollTile; nil: it is not called
-
-	Percentile *Percentile // used by Count; nil: it is not called
-	Search     *Search     // used by FindInterfaces; nil: it is not called
-	Changing   *Changing   // used by Take and Put, set by Change; nil: they are not called
-
-	// NonFinite is called with numbers of non-finite voxels; nil: the meter counts them.
-	NonFinite func(n int64)
-
-	// Ahead is the number of pieces of work in flight on the host, being read or computed, once Slow reports that they
-	// wait for their storage. The actual number is at least that of the workers, and limited by memory.
-	Ahead int
-	Slow  func() bool
-
-	ahead chan struct{} // closed when reading ahead pays
-	turns chan struct{} // a token for each worker that computes; nil: no limit
-	crew  *oct.Crew
-
-	start  func(ctx context.Context, number int) (running, error) // as returned by begin, set once
-	starts int
-}
-
-// nonFinite reports non-finite voxels.
-func (p *Plan) nonFinite(n int64) {
-	if p.NonFinite != nil {
-		p.NonFinite(n)
-		return
-	}
-	p.Source.res.Meter.AddNonFinite(n)
-}
-
-// Check returns an error if there is not enough memory for the plan. On the host it also returns the part of Mem
-// that the workers leave.
-func (p *Plan) Check() (left int64, err error) {
-	_, workers, err := p.begin()
-	if err != nil || p.Source.res.Device != nil {
-		return 0, err
-	}
-	return p.Mem - int64(workers)*p.onHost(), nil
-}
-
-// workers returns how many workers fit into host memory at the given number of bytes each.
-func (p *Plan) workers(each int64) (int, error) {
-	res := p.Source.res
-	if each > p.Mem {
-		return 0, res.TooLittle(max(each+res.Mem-p.Mem, int64(float64(each)*float64(res.Mem)/float64(p.Mem))), "%s: %s", p.Source.mosaic.Where, p.What)
-	}
-	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
-}
-
-// atMost limits a number of workers to those that are useful.
-func (p *Plan) atMost(workers int) int {
-	if p.Most > 0 {
-		return min(workers, p.Most)
-	}
-	return workers
-}
+// host and onDevice are workers with the methods of all operators. A stage names those that it calls: a [Projector], or
+// that of its plan's operator.
+var (
+	_, _ Projector       = (*host)(nil), (*onDevice)(nil)
+	_, _ Resizer         = (*host)(nil), (*onDevice)(nil)
+	_, _ Roller          = (*host)(nil), (*onDevice)(nil)
+	_, _ Counter         = (*host)(nil), (*onDevice)(nil)
+	_, _ InterfaceFinder = (*host)(nil), (*onDevice)(nil)
+	_, _ Changer         = (*host)(nil), (*onDevice)(nil)
+)
 
 // Run calls do for all pieces of work that next returns, on the plan's workers. It never calls next concurrently.
 // It returns the first error.
-func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w Worker, piece T)) error {
+func Run[T any, W Worker](ctx context.Context, p *Plan, next func() (T, bool), do func(w W, piece T)) error {
 	var mu sync.Mutex
-	begun := p.Ahead == 0 // reading ahead
+	begun := p.Ahead.Pieces == 0 // reading ahead
 	p.ahead = make(chan struct{})
 	another := func() (T, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		piece, ok := next()
-		if !begun && (!ok || p.Slow()) {
+		if !begun && (!ok || p.Ahead.Slow()) {
 			begun = true
 			close(p.ahead)
 		}
@@ -156,13 +90,14 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 				return err
 			}
 			defer func() { err = errors.Join(err, w.end()) }() // after a panic, too
+			as := Worker(w).(W)
 			for w.failed() == nil {
 				piece, ok := another()
 				if !ok {
 					break
 				}
 				w.start()
-				do(w, piece)
+				do(as, piece)
 				w.next()
 				gate.Ended(i)
 			}
@@ -195,7 +130,7 @@ func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, er
 		begin, workers, err = p.beginOnHost()
 	}
 	if err == nil {
-		p.Resize.begin()
+		p.operator().prepare()
 		p.start, p.starts = begin, workers
 		p.crew = p.team(workers)
 	}
@@ -217,10 +152,8 @@ func (p *Plan) team(workers int) *oct.Crew {
 	each := p.onHost()
 	all := each * int64(max(res.Busy(pieces), 1))
 	workers = p.atMost(workers)
-	if p.Search != nil {
-		all = all*4/3 + 3 // beside the seams
-	}
-	return res.Crew(oct.Team{What: p.What, Workers: workers, Each: each, Pieces: pieces, All: res.ForAll(all, p.Mem)})
+	all = p.operator().forAll(all)
+	return res.Crew(oct.Team{What: p.What, Workers: workers, Each: each, Pieces: pieces, All: res.ForAll(all, p.Memory.Host)})
 }
 
 // Each returns a function for [Run] that hands out the elements of a list in their order.

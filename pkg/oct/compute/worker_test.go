@@ -43,7 +43,7 @@ func planOf(t *testing.T, res *oct.Resources) *Plan {
 	t.Helper()
 	s := sourceOf(t, res)
 	n := s.Pixels()
-	return &Plan{What: "projecting", Source: s, Mem: res.Mem, Blocks: []int64{8 * n, 4 * n}, Back: 4 * n}
+	return &Plan{What: "projecting", Source: s, Memory: Memory{Host: res.Mem, Blocks: []int64{8 * n, 4 * n}, Brought: 4 * n}}
 }
 
 func sourceOf(t *testing.T, res *oct.Resources) *Source {
@@ -61,7 +61,7 @@ func sourceOf(t *testing.T, res *oct.Resources) *Source {
 }
 
 // project brings the projection of a tile.
-func project(w Worker, tile oct.Rectangle, f func(mean []float32)) {
+func project(w Projector, tile oct.Rectangle, f func(mean []float32)) {
 	sums, mean := w.Block(0), w.Block(1)
 	w.Stream(tile, func(z, n int, planes Block) { w.AddPlanes(sums, planes, n, tile.Area(), z == 0) })
 	w.Mean(mean, sums, 8, tile.Area())
@@ -75,7 +75,7 @@ func TestPieces(t *testing.T) {
 		p := planOf(t, res)
 		p.Most = 1
 		var tiles []oct.Rectangle
-		err := Run(octtest.Ctx, p, p.Source.mosaic.EachTile(), func(w Worker, tile oct.Rectangle) {
+		err := Run(octtest.Ctx, p, p.Source.mosaic.EachTile(), func(w Projector, tile oct.Rectangle) {
 			project(w, tile, func(mean []float32) {
 				tiles = append(tiles, tile)
 				for i, v := range mean {
@@ -115,10 +115,10 @@ func TestErrorsStick(t *testing.T) {
 	onMachines(t, func(t *testing.T, res *oct.Resources) {
 		for _, reads := range []bool{true, false} {
 			p := planOf(t, res)
-			p.Most, p.Back = 1, 2*p.Back
+			p.Most, p.Memory.Brought = 1, 2*p.Memory.Brought
 			failure := errors.New("a full disk")
 			var begun, handed int
-			err := Run(octtest.Ctx, p, func() (int, bool) { begun++; return begun, begun < 100 }, func(w Worker, k int) {
+			err := Run(octtest.Ctx, p, func() (int, bool) { begun++; return begun, begun < 100 }, func(w Projector, k int) {
 				take := func([]float32) {
 					if handed++; k > 3 {
 						t.Errorf("piece %d is handed over", k)
@@ -165,7 +165,7 @@ func TestErrorsEndOtherWorkers(t *testing.T) {
 		p.Most = 2
 		const many = 1 << 16
 		k := -1
-		err := Run(octtest.Ctx, p, func() (int, bool) { k++; return k, k < many }, func(w Worker, k int) {
+		err := Run(octtest.Ctx, p, func() (int, bool) { k++; return k, k < many }, func(w Projector, k int) {
 			w.Then(func() error {
 				if k == 5 {
 					return failure
@@ -183,23 +183,30 @@ func TestErrorsEndOtherWorkers(t *testing.T) {
 	})
 }
 
+// worker has all methods that the plans of TestPanics call.
+type worker interface {
+	Projector
+	Roller
+	InterfaceFinder
+}
+
 // A panic, in a piece of work or in what it hands over, becomes an error; the worker's memory goes back, whatever it is
 // for.
 func TestPanics(t *testing.T) {
 	tile := func(p *Plan) oct.Rectangle { return p.Source.mosaic.Extent(0, 0) }
 	for name, c := range map[string]struct {
 		plan func(t *testing.T, res *oct.Resources) (*Plan, func())
-		do   func(w Worker, p *Plan)
+		do   func(w worker, p *Plan)
 	}{
-		"piece": {nil, func(w Worker, p *Plan) {
+		"piece": {nil, func(w worker, p *Plan) {
 			w.Stream(tile(p), func(z, _ int, _ Block) {
 				if z > 0 {
 					panic("in the middle of a tile")
 				}
 			})
 		}},
-		"handed over": {nil, func(w Worker, p *Plan) { project(w, tile(p), func([]float32) { panic("in what takes it") }) }},
-		"then": {nil, func(w Worker, p *Plan) {
+		"handed over": {nil, func(w worker, p *Plan) { project(w, tile(p), func([]float32) { panic("in what takes it") }) }},
+		"then": {nil, func(w worker, p *Plan) {
 			project(w, tile(p), func([]float32) {})
 			w.Then(func() error { panic("behind it") })
 		}},
@@ -218,16 +225,16 @@ func TestPanics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &Plan{What: "rolling", Source: s, Mem: res.Mem, Roll: &Rolling{Shifts: shifts, Chunk: 1}, Tile: m.Tile(), Output: out},
+			return &Plan{What: "rolling", Source: s, Memory: Memory{Host: res.Mem}, Operator: &Rolling{Shifts: shifts, Chunk: 1}, Output: Output{To: out, Tile: m.Tile()}},
 				func() { out.Abort(); free() }
-		}, func(w Worker, p *Plan) {
+		}, func(w worker, p *Plan) {
 			w.RollTile(tile(p))
 			panic("behind a tile that is rolled")
 		}},
 		"resize": {func(t *testing.T, res *oct.Resources) (*Plan, func()) {
 			weights := func(axis int, _ bool) *filter.Weights { return nil }
-			return &Plan{What: "resampling", Source: sourceOf(t, res), Mem: res.Mem, Resize: &Resizing{Tile: [3]int{8, 32, 32}, Weights: weights}}, func() {}
-		}, func(Worker, *Plan) { panic("before a tile is resampled") }},
+			return &Plan{What: "resampling", Source: sourceOf(t, res), Memory: Memory{Host: res.Mem}, Operator: &Resizing{Tile: [3]int{8, 32, 32}, Weights: weights}}, func() {}
+		}, func(worker, *Plan) { panic("before a tile is resampled") }},
 		"search": {func(t *testing.T, res *oct.Resources) (*Plan, func()) {
 			s, err := sourceOf(t, res).NewSearch(filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 1}, res.Mem, true)
 			if err != nil {
@@ -235,8 +242,8 @@ func TestPanics(t *testing.T) {
 			}
 			s.Found = func(context.Context, oct.Rectangle, []int32, []float32) error { return nil }
 			return s.Plan(6), s.Close
-		}, func(w Worker, p *Plan) {
-			s := p.Search
+		}, func(w worker, p *Plan) {
+			s := p.Operator.(*Search)
 			seam, release, err := s.Seam(oct.Rect(16, 48, 0, 32)) // nobody releases it
 			if err != nil || release == nil {
 				panic("no memory")
@@ -255,7 +262,7 @@ func TestPanics(t *testing.T) {
 				}
 				defer free()
 				k := 0
-				err := Run(octtest.Ctx, p, func() (int, bool) { k++; return k, k <= 8 }, func(w Worker, _ int) { c.do(w, p) })
+				err := Run(octtest.Ctx, p, func() (int, bool) { k++; return k, k <= 8 }, func(w worker, _ int) { c.do(w, p) })
 				var panicked *work.Panic
 				if !errors.As(err, &panicked) {
 					t.Errorf("%v, want a panic", err)

@@ -21,7 +21,9 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
-	side := func() compute.Side[oct.Rectangle] { return p.counting(source, q, res.Mem-q.HostBytes()) }
+	side := func() compute.Side[oct.Rectangle, compute.Counter] {
+		return p.counting(source, q, res.Mem-q.HostBytes())
+	}
 	if q.Looks() {
 		ny, nx := m.Tiles()
 		res.Progress = nil
@@ -54,10 +56,10 @@ func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 }
 
 // counting returns what host or device contributes to the count of all magnitudes, within mem bytes of host memory.
-func (p *cropper) counting(source *compute.Source, q *compute.Percentile, mem int64) compute.Side[oct.Rectangle] {
-	return compute.Side[oct.Rectangle]{
-		Plan: &compute.Plan{What: fmt.Sprintf("cropping tiles of %v voxels", p.Mosaic.Tile()), Source: source, Mem: mem, Percentile: q},
-		Do: func(w compute.Worker, tile oct.Rectangle) {
+func (p *cropper) counting(source *compute.Source, q *compute.Percentile, mem int64) compute.Side[oct.Rectangle, compute.Counter] {
+	return compute.Side[oct.Rectangle, compute.Counter]{
+		Plan: &compute.Plan{What: fmt.Sprintf("cropping tiles of %v voxels", p.Mosaic.Tile()), Source: source, Memory: compute.Memory{Host: mem}, Operator: q},
+		Do: func(w compute.Counter, tile oct.Rectangle) {
 			for _, part := range source.Parts(tile) {
 				w.Stream(part, func(_, _ int, planes compute.Block) { w.Count(planes) })
 			}
@@ -66,7 +68,7 @@ func (p *cropper) counting(source *compute.Source, q *compute.Percentile, mem in
 }
 
 // countBoth counts all magnitudes on the host and on a device that joins it.
-func (p *cropper) countBoth(ctx context.Context, q *compute.Percentile, host compute.Side[oct.Rectangle]) (err error) {
+func (p *cropper) countBoth(ctx context.Context, q *compute.Percentile, host compute.Side[oct.Rectangle, compute.Counter]) (err error) {
 	var device *compute.Percentile
 	defer func() {
 		if device != nil {
@@ -75,7 +77,7 @@ func (p *cropper) countBoth(ctx context.Context, q *compute.Percentile, host com
 	}()
 	m := p.Mosaic
 	ny, nx := m.Tiles()
-	err = compute.RunBoth(ctx, host, ny*nx, m.EachTile(), func(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle], err error) {
+	err = compute.RunBoth(ctx, host, ny*nx, m.EachTile(), func(res oct.Resources, mem int64) (side compute.Side[oct.Rectangle, compute.Counter], err error) {
 		source, err := compute.NewSource(m, &res, res.Meter)
 		if err != nil {
 			return side, err

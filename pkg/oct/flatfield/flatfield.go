@@ -156,7 +156,7 @@ func (a *apply) run(ctx context.Context, out store.Writer) (*ngff.Image, error) 
 
 // share shares the fields with the workers, and returns what these do with each part: planes that have a field in
 // common are divided together.
-func (a *apply) share(res *oct.Resources) (func(w compute.Worker, p compute.Part), func(), error) {
+func (a *apply) share(res *oct.Resources) (func(w compute.Changer, p compute.Part), func(), error) {
 	f := a.fields
 	shared := map[*float32]*compute.FlatField{} // by their first pixels
 	var frees []func()
@@ -181,7 +181,7 @@ func (a *apply) share(res *oct.Resources) (func(w compute.Worker, p compute.Part
 		gain, _ := f.at(z)
 		return shared[&gain[0]]
 	}
-	return func(w compute.Worker, p compute.Part) {
+	return func(w compute.Changer, p compute.Part) {
 		for z := 0; z < p.Shape[0]; {
 			field, end := of(p.Start[0]+z), z+1
 			for end < p.Shape[0] && of(p.Start[0]+end) == field {

@@ -86,7 +86,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err != nil {
 		return nil, err
 	}
-	defer r.plan.Output.Abort()
+	defer r.plan.Output.To.Abort()
 	var corr []float32
 	if c.Correction != nil {
 		corr, err = readCorrection(ctx, m, c.Correction)
@@ -102,7 +102,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err := r.run(ctx, corr); err != nil {
 		return nil, err
 	}
-	if err := r.plan.Output.Close(ctx); err != nil {
+	if err := r.plan.Output.To.Close(ctx); err != nil {
 		return nil, err
 	}
 	if n := r.nonFinite.Load(); n > 0 {
@@ -129,7 +129,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 		var err error
 		budget := max(res.Mem/16, 16*int64(m.Chunk[1])*int64(m.Chunk[2])+64<<10)
 		reserved += budget
-		if d.writer, err = createMap(ctx, m, c.Maps.Depth.Image, "interface depth", m.Shape[1:], budget, layout.Levels, layout, res); err != nil {
+		if d.writer, err = createMap(ctx, c.Maps.Depth.Image, mapSpec(m, "interface depth", m.Shape[1:], budget), layout.Levels, layout, res); err != nil {
 			return nil, err
 		}
 		defer d.writer.Abort()
@@ -264,6 +264,7 @@ type rolling struct {
 	mosaic    *oct.Mosaic
 	res       oct.Resources
 	plan      *compute.Plan
+	by        *compute.Rolling // of the plan
 	nonFinite atomic.Int64
 }
 
@@ -274,7 +275,7 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 		chunk = chunk / int64(m.Shape[0]) * int64(m.Chunk[0])
 	}
 	pyramid := max(res.Mem/4, 2*chunk+64<<10)
-	r := &rolling{mosaic: m, res: res}
+	r := &rolling{mosaic: m, res: res, by: &compute.Rolling{Chunk: chunk}}
 	source, err := compute.NewSource(m, &r.res, res.Meter)
 	if err != nil {
 		return nil, err
@@ -282,7 +283,7 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	if err := source.Whole(res.Meter); err != nil {
 		return nil, err
 	}
-	r.plan = r.planOf(source, res.Mem-pyramid, chunk)
+	r.plan = r.planOf(source, res.Mem-pyramid, r.by)
 	if res.Device == nil {
 		r.plan.What += fmt.Sprintf(" tiles of %v voxels", m.Tile())
 		left, err := r.plan.Check()
@@ -299,7 +300,7 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 		piece[0] = (piece[0] + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
 	}
 	level := m.Image.Levels[0]
-	if r.plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
+	if r.plan.Output.To, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[:], DType: m.DType,
 		Axes: m.Axes(), Scale: level.Scale, Translation: level.Translation, Chunks: m.Chunk[:], Budget: pyramid, Omero: m.Image.Omero.WithoutWindows(),
 		Attributes: oct.ScanAttributes(m.Image),
@@ -307,16 +308,17 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 		return r, err
 	}
 	if _, err := r.plan.Check(); err != nil {
-		r.plan.Output.Abort()
+		r.plan.Output.To.Abort()
 		return nil, err
 	}
 	return r, nil
 }
 
 // planOf returns the plan for the host or a device.
-func (r *rolling) planOf(source *compute.Source, mem, chunk int64) *compute.Plan {
+func (r *rolling) planOf(source *compute.Source, mem int64, by *compute.Rolling) *compute.Plan {
 	return &compute.Plan{
-		What: "rolling", Source: source, Tile: r.mosaic.Tile(), Mem: mem, Roll: &compute.Rolling{Chunk: chunk},
+		What: "rolling", Source: source, Operator: by,
+		Memory: compute.Memory{Host: mem}, Output: compute.Output{Tile: r.mosaic.Tile()},
 		NonFinite: func(n int64) { r.nonFinite.Add(n) },
 	}
 }
@@ -328,31 +330,32 @@ func (r *rolling) run(ctx context.Context, corr []float32) error {
 		return err
 	}
 	defer free()
-	r.plan.Roll.Shifts = shifts
+	r.by.Shifts = shifts
 	m := r.mosaic
 	next, stop := iter.Pull(ngff.TileOrder(m.Shape[:], m.Tile(), m.Image.Axes))
 	defer stop()
 	ny, nx := m.Tiles()
-	return compute.RunBoth(ctx, compute.Side[[]int]{Plan: r.plan, Do: r.roll}, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int], error) {
+	return compute.RunBoth(ctx, compute.Side[[]int, compute.Roller]{Plan: r.plan, Do: r.roll}, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int, compute.Roller], error) {
 		return r.join(res, mem/2, corr) // the pyramid has the other half
 	})
 }
 
 // roll rolls the tile that begins at start.
-func (r *rolling) roll(w compute.Worker, start []int) {
+func (r *rolling) roll(w compute.Roller, start []int) {
 	m := r.mosaic
 	w.RollTile(m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2]))
 }
 
 // join returns a device's side of the rolling.
-func (r *rolling) join(res oct.Resources, mem int64, corr []float32) (side compute.Side[[]int], err error) {
+func (r *rolling) join(res oct.Resources, mem int64, corr []float32) (side compute.Side[[]int, compute.Roller], err error) {
 	source, err := compute.NewSource(r.mosaic, &res, res.Meter)
 	if err != nil {
 		return side, err
 	}
-	plan := r.planOf(source, mem, r.plan.Roll.Chunk)
+	by := &compute.Rolling{Chunk: r.by.Chunk}
+	plan := r.planOf(source, mem, by)
 	plan.Output = r.plan.Output
-	if plan.Roll.Shifts, side.Free, err = compute.Shared(&res, corr); err != nil {
+	if by.Shifts, side.Free, err = compute.Shared(&res, corr); err != nil {
 		return side, err
 	}
 	side.Plan, side.Do = plan, r.roll

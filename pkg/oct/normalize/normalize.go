@@ -55,13 +55,13 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 			r, err = measure(ctx, v, o, res)
 			return err
 		},
-		Change: func(res *oct.Resources) (func(compute.Worker, compute.Part), func(), error) {
+		Change: func(res *oct.Resources) (func(compute.Changer, compute.Part), func(), error) {
 			limits, free, err := compute.Shared(res, r.limits())
 			divisor := r.Divisor
 			if !(divisor > 0) {
 				divisor = 1
 			}
-			return func(w compute.Worker, p compute.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
+			return func(w compute.Changer, p compute.Part) { w.ScalePlanes(p, limits, divisor) }, free, err
 		},
 	}
 	image, err := s.Run(ctx, v, out, layout, res)

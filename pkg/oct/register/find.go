@@ -22,8 +22,8 @@ const (
 	// planesAlong is the number of the moving slice's planes, from the registered one on, that tell neighbouring planes
 	// of the fixed slice apart: by one plane alone, speckle decides.
 	planesAlong = 8
-	// aside is how many planes on either side of the one that was found they are compared with.
-	aside = 2
+	// nearby is how many planes on either side of the one that was found they are compared with.
+	nearby = 2
 )
 
 // find reads the planes and registers them.
@@ -209,9 +209,9 @@ func (p *pairPlan) along(ctx context.Context, zs []int, images []*pairwise.Image
 		of[z] = images[i]
 	}
 	lo, hi := p.best, p.best
-	for ; hi < p.best+aside && of[hi+1] != nil; hi++ {
+	for ; hi < p.best+nearby && of[hi+1] != nil; hi++ {
 	}
-	for ; lo > p.best-aside && of[lo-1] != nil; lo-- {
+	for ; lo > p.best-nearby && of[lo-1] != nil; lo-- {
 	}
 	n := 1
 	for n < min(planesAlong, p.m.Shape[0]-p.movingZ) && of[hi+n] != nil {

@@ -68,7 +68,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 		return nil, err
 	}
 	plan := p.plan(res.Mem / 4)
-	plan.Ahead, plan.Slow = max(1, to.Prefetch), p.waits
+	plan.Ahead = compute.ReadAhead{Pieces: max(1, to.Prefetch), Slow: p.waits}
 	if res.Device == nil { // on a device, once there is an output
 		if _, err := plan.Check(); err != nil {
 			return nil, err
@@ -77,13 +77,15 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 	if err := p.create(ctx, plan, layout); err != nil {
 		return nil, err
 	}
-	defer plan.Output.Abort()
+	defer plan.Output.To.Abort()
 	defer p.account()
 	next, stop := iter.Pull(ngff.TileOrder(p.grid.shape(), p.grid.tile(), p.mosaic.Image.Axes))
 	defer stop()
 	ny, nx := p.mosaic.Tiles()
-	host := compute.Side[[]int]{Plan: plan, Do: p.resample}
-	err = compute.RunBoth(ctx, host, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int], error) { return p.join(res, mem, plan) })
+	host := compute.Side[[]int, compute.Resizer]{Plan: plan, Do: p.resample}
+	err = compute.RunBoth(ctx, host, ny*nx, next, func(res oct.Resources, mem int64) (compute.Side[[]int, compute.Resizer], error) {
+		return p.join(res, mem, plan)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +93,15 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 }
 
 // join returns a device's side of the resampling, beside the host's plan.
-func (p *resampler) join(res oct.Resources, mem int64, host *compute.Plan) (side compute.Side[[]int], err error) {
+func (p *resampler) join(res oct.Resources, mem int64, host *compute.Plan) (side compute.Side[[]int, compute.Resizer], err error) {
 	on := *p
 	on.res = res
 	if on.source, err = compute.NewSource(p.mosaic, &on.res, res.Meter); err != nil {
 		return side, err
 	}
 	plan := on.plan(0)
-	plan.Mem, plan.Output = mem, host.Output
-	return compute.Side[[]int]{Plan: plan, Do: on.resample}, nil
+	plan.Memory.Host, plan.Output = mem, host.Output
+	return compute.Side[[]int, compute.Resizer]{Plan: plan, Do: on.resample}, nil
 }
 
 // Feed returns [Run] for a mosaic whose tiles another stage has in hand. in describes the mosaic; its voxels are not
@@ -116,7 +118,7 @@ func Feed(ctx context.Context, in *ngff.Image, out store.Writer, to Options, lay
 		return nil, err
 	}
 	y, x := p.grid.axes[1], p.grid.axes[2]
-	do := func(w compute.Worker, tile oct.Rectangle) {
+	do := func(w compute.Resizer, tile oct.Rectangle) {
 		p.resample(w, []int{0, tile.Y0 / y.tile * y.out, tile.X0 / x.tile * x.out})
 	}
 	return compute.NewFeed(plan, do, func(ctx context.Context) (*ngff.Image, error) { return p.close(ctx, plan) }), nil
@@ -138,9 +140,9 @@ func open(in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res o
 // create starts the output.
 func (p *resampler) create(ctx context.Context, plan *compute.Plan, layout oct.Layout) (err error) {
 	m, g := p.mosaic, p.grid
-	plan.Output, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
+	plan.Output.To, err = oct.Create(ctx, p.out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
-		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: p.res.Mem - plan.Mem, Omero: m.Image.Omero.WithoutWindows(),
+		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: p.res.Mem - plan.Memory.Host, Omero: m.Image.Omero.WithoutWindows(),
 		Attributes: oct.ScanAttributes(m.Image),
 	}, g.tile(), p.res)
 	return err
@@ -148,7 +150,7 @@ func (p *resampler) create(ctx context.Context, plan *compute.Plan, layout oct.L
 
 // close completes the output.
 func (p *resampler) close(ctx context.Context, plan *compute.Plan) (*ngff.Image, error) {
-	if err := plan.Output.Close(ctx); err != nil {
+	if err := plan.Output.To.Close(ctx); err != nil {
 		return nil, err
 	}
 	return ngff.Open(ctx, p.out, "", zarr.Workers(p.res.Workers), zarr.Meter(p.res.Meter))
@@ -179,8 +181,9 @@ func (p *resampler) plan(pyramid int64) *compute.Plan {
 	}
 	pyramid = max(pyramid, 2*result+16<<10) // room to remake a chunk
 	return &compute.Plan{
-		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source, Tile: g.tile(),
-		Mem: p.res.Mem - pyramid, Resize: &compute.Resizing{Tile: [3]int(g.tile()), Weights: g.weights},
+		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source,
+		Operator: &compute.Resizing{Tile: [3]int(g.tile()), Weights: g.weights},
+		Memory:   compute.Memory{Host: p.res.Mem - pyramid}, Output: compute.Output{Tile: g.tile()},
 	}
 }
 
@@ -199,7 +202,7 @@ func (p *resampler) account() {
 }
 
 // resample resamples the tile whose result begins at start, and writes it.
-func (p *resampler) resample(w compute.Worker, start []int) {
+func (p *resampler) resample(w compute.Resizer, start []int) {
 	y, ny, outY, outNY := p.grid.axes[1].span(start[1] / p.grid.axes[1].out)
 	x, nx, outX, outNX := p.grid.axes[2].span(start[2] / p.grid.axes[2].out)
 	result := w.Resize(oct.Rect(y, y+ny, x, x+nx))

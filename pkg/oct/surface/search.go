@@ -119,13 +119,13 @@ func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tile
 		}
 	}
 	p.res.Progress = nil // they have been read
-	return compute.Run(ctx, p.Plan(len(again)), compute.Each(again), func(w compute.Worker, r oct.Rectangle) {
+	return compute.Run(ctx, p.Plan(len(again)), compute.Each(again), func(w compute.InterfaceFinder, r oct.Rectangle) {
 		w.FindInterfaces(w.Load(p.Box(r)), r)
 	})
 }
 
 // piece loads piece (i, j), searches the A-lines whose windows lie in it, and contributes to seams.
-func (p *interfaceMap) piece(w compute.Worker, i, j int) {
+func (p *interfaceMap) piece(w compute.InterfaceFinder, i, j int) {
 	voxels := w.Load(p.Piece(i, j))
 	if p.nonFinite != nil {
 		w.CountNonFinite(voxels)
@@ -140,7 +140,7 @@ func (p *interfaceMap) piece(w compute.Worker, i, j int) {
 }
 
 // contribute copies a piece's part of a seam, and searches the seam if that was the last part.
-func (p *interfaceMap) contribute(w compute.Worker, key [2]int, piece compute.Voxels) {
+func (p *interfaceMap) contribute(w compute.InterfaceFinder, key [2]int, piece compute.Voxels) {
 	s, err := p.seam(key)
 	if err == nil && s.release != nil {
 		w.Gather(s.Voxels, piece)

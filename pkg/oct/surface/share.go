@@ -63,7 +63,7 @@ func (t *tiles) byDevice(i, j int) bool {
 // a device that joins, whose search it returns; nil if none did.
 func (p *interfaceMap) share(ctx context.Context, t *tiles) (device *interfaceMap, err error) {
 	n := t.left()
-	err = compute.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side compute.Side[int], err error) {
+	err = compute.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side compute.Side[int, compute.InterfaceFinder], err error) {
 		if device, err = p.join(&res); err != nil {
 			return side, err
 		}
@@ -88,9 +88,9 @@ func (p *interfaceMap) join(res *oct.Resources) (*interfaceMap, error) {
 }
 
 // side returns the part of a machine in the search of n tiles.
-func (p *interfaceMap) side(n int, t *tiles) compute.Side[int] {
+func (p *interfaceMap) side(n int, t *tiles) compute.Side[int, compute.InterfaceFinder] {
 	ny, _ := p.Pieces()
-	return compute.Side[int]{Plan: p.plan(n), Do: func(w compute.Worker, k int) {
+	return compute.Side[int, compute.InterfaceFinder]{Plan: p.plan(n), Do: func(w compute.InterfaceFinder, k int) {
 		i, j := t.at(k)
 		for b := i * p.Bands(); b < min((i+1)*p.Bands(), ny); b++ {
 			p.piece(w, b, j)
@@ -130,7 +130,7 @@ func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles
 	if len(merged) == 0 {
 		return nil
 	}
-	return compute.Run(ctx, p.Plan(len(merged)), compute.Each(merged), func(w compute.Worker, key [2]int) {
+	return compute.Run(ctx, p.Plan(len(merged)), compute.Each(merged), func(w compute.InterfaceFinder, key [2]int) {
 		w.Then(func() error {
 			defer p.seams[key].release()
 			return w.FindInSeam(p.seams[key].Voxels, p.lines(key))

@@ -27,7 +27,7 @@ type Stage struct {
 	Work    string     // names the change in messages: "correcting blocks"
 	Shared  int64      // bytes that Change shares with workers
 	// Change returns what workers do with each part, and a function that frees what it has shared with them.
-	Change func(res *oct.Resources) (do func(w compute.Worker, p compute.Part), free func(), err error)
+	Change func(res *oct.Resources) (do func(w compute.Changer, p compute.Part), free func(), err error)
 }
 
 // Run measures a volume and writes what it becomes. A volume that fits into half of the memory is decoded once; a
@@ -103,7 +103,7 @@ func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.
 	if err != nil {
 		return nil, err
 	}
-	c.plan = &compute.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Mem: res.Mem - c.pyramid, Shared: shared, Pieces: 1}
+	c.plan = &compute.Plan{What: fmt.Sprintf("%s of %v voxels", work, c.box), Source: source, Memory: compute.Memory{Host: res.Mem - c.pyramid, Shared: shared}, Pieces: 1}
 	for d, n := range v.Shape {
 		c.plan.Pieces *= (n + c.box[d] - 1) / c.box[d]
 	}
@@ -115,7 +115,7 @@ func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.
 
 // Run writes the image. share returns what workers do with each part, which Run takes and puts, and a function that
 // frees what is shared.
-func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.Resources) (do func(w compute.Worker, p compute.Part), free func(), err error)) (*ngff.Image, error) {
+func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.Resources) (do func(w compute.Changer, p compute.Part), free func(), err error)) (*ngff.Image, error) {
 	spec := c.volume.Spec(c.of)
 	spec.Budget = max(c.pyramid, 1)
 	w, err := oct.Create(ctx, out, c.layout, spec, blocks.Piece(c.box, c.volume.Shape, c.layout), c.res)
@@ -123,7 +123,7 @@ func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.
 		return nil, err
 	}
 	defer w.Abort()
-	c.plan.Output = w
+	c.plan.Output.To = w
 	do, free, err := share(&c.res)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.
 	defer free()
 	next, stop := iter.Pull(ngff.TileOrder(c.volume.Shape[:], c.box[:], spec.Axes))
 	defer stop()
-	err = compute.Run(ctx, c.plan, next, func(w compute.Worker, start []int) {
+	err = compute.Run(ctx, c.plan, next, func(w compute.Changer, start []int) {
 		var shape [3]int
 		for d := range shape {
 			shape[d] = min(c.box[d], c.volume.Shape[d]-start[d])

@@ -41,7 +41,7 @@ type DeviceWorker struct {
 	Slots  []*zarrgpu.Slot
 	host   []*mem.Buffer
 	device []*gpu.Buffer
-	aside  []*gpu.Stream
+	more   []*gpu.Stream
 
 	leaving *DeviceOutput // nil: it does not write output
 }
@@ -124,11 +124,11 @@ func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, slots, bytes int) (
 	return places, nil
 }
 
-// Aside opens another stream, which End closes.
-func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
+// NewStream opens another stream, which End closes.
+func (w *DeviceWorker) NewStream() (*gpu.Stream, error) {
 	s, err := w.Stream.Device().Stream()
 	if err == nil {
-		w.aside = append(w.aside, s)
+		w.more = append(w.more, s)
 	}
 	return s, err
 }
@@ -136,7 +136,7 @@ func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
 // End waits for the worker's streams and releases its resources.
 func (w *DeviceWorker) End() error {
 	err := errors.Join(w.Stream.Close(), w.leaving.end())
-	for _, s := range w.aside {
+	for _, s := range w.more {
 		err = errors.Join(err, s.Close())
 	}
 	for _, s := range w.Slots {

@@ -11,7 +11,7 @@ import (
 // device computes the next one.
 type DeviceOutput struct {
 	writer *ngffgpu.Writer
-	aside  *gpu.Stream
+	writes *gpu.Stream
 	tiles  []*ngffgpu.Tile // by place
 }
 
@@ -21,7 +21,7 @@ func (w *DeviceWorker) Output(writer *ngffgpu.Writer, places int) (*DeviceOutput
 	if err != nil {
 		return nil, err
 	}
-	w.leaving = &DeviceOutput{writer: writer, aside: s, tiles: make([]*ngffgpu.Tile, places)}
+	w.leaving = &DeviceOutput{writer: writer, writes: s, tiles: make([]*ngffgpu.Tile, places)}
 	return w.leaving, nil
 }
 
@@ -42,7 +42,7 @@ func (o *DeviceOutput) Await(ctx context.Context, s *gpu.Stream, place int, star
 
 // Write writes the tile at a place. The caller must have waited for the stream passed to Begin.
 func (o *DeviceOutput) Write(ctx context.Context, place int) error {
-	return o.tiles[place].Write(ctx, o.aside)
+	return o.tiles[place].Write(ctx, o.writes)
 }
 
 // end releases the resources. Nothing may be running on the worker's stream.
@@ -50,7 +50,7 @@ func (o *DeviceOutput) end() error {
 	if o == nil {
 		return nil
 	}
-	err := o.aside.Close()
+	err := o.writes.Close()
 	for _, t := range o.tiles { // of a run that failed
 		t.Release()
 	}

@@ -47,20 +47,23 @@ const (
 func (p *Projector) Project(ctx context.Context, tiles []int) ([][]float32, error) {
 	m, n := p.mosaic, p.source.Pixels()
 	plan := &compute.Plan{
-		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Mem: p.res.Mem / 2,
-		Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n}, Back: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(), Most: len(tiles), Pieces: len(tiles), NonFinite: func(int64) {}, // counted where they are stitched
-
+		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Most: len(tiles), Pieces: len(tiles),
+		Memory: compute.Memory{
+			Host: p.res.Mem / 2, Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n},
+			Brought: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(),
+		},
+		NonFinite: func(int64) {}, // counted where they are stitched
 	}
 	out := make([][]float32, len(tiles))
 	next := -1
-	err := compute.Run(ctx, plan, func() (int, bool) { next++; return next, next < len(tiles) }, func(w compute.Worker, k int) {
+	err := compute.Run(ctx, plan, func() (int, bool) { next++; return next, next < len(tiles) }, func(w compute.Projector, k int) {
 		p.one(w, tiles[k], &out[k])
 	})
 	return out, err
 }
 
 // one projects tile t into out, which stays nil if all sums are zero.
-func (p *Projector) one(w compute.Worker, t int, out *[]float32) {
+func (p *Projector) one(w compute.Projector, t int, out *[]float32) {
 	_, nx := p.mosaic.Tiles()
 	tile := p.mosaic.Extent(t/nx, t%nx)
 	projection, some := make([]float32, 0, tile.Area()), false
