@@ -49,56 +49,63 @@ func (rd reader) plain(p *meta.Pipeline, s span, start, shape []int, dst []byte,
 		}
 		run *= shape[d]
 	}
+	runs := plainRuns{reader: rd, p: p, s: s, bytes: run}
 	if d >= 0 && run >= rowBytes && s.f != nil && p.Strides[d] == run {
-		if o, ok := s.f.object.(store.RowReader); ok {
-			return rd.plainRows(p, o, s, int64(first), p.Strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
-		}
+		runs.rows, _ = s.f.object.(store.RowReader)
 	}
-	if _, gap := rd.slab(); d >= 0 && run+p.Strides[d] <= gap || d >= 0 && run == p.Size {
+	if _, gap := rd.slab(); runs.rows == nil && d >= 0 && (run+p.Strides[d] <= gap || run == p.Size) {
 		return rd.plainSlabs(p, s, first, p.Strides, shape, dst, strides)
 	}
-	return rd.plainRuns(p, s, int64(first), p.Strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
+	return runs.read(int64(first), p.Strides[:d+1], shape[:d+1], dst, strides[:d+1])
 }
 
-// plainRuns reads separate runs, each in place.
-func (rd reader) plainRuns(p *meta.Pipeline, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
-	if len(shape) == 0 {
-		if err := rd.readAt(s, dst[:run], off); err != nil {
+// plainRuns reads runs of elements that are contiguous in the file and in memory, each in place.
+type plainRuns struct {
+	reader
+	p     *meta.Pipeline
+	s     span
+	bytes int             // of a run
+	rows  store.RowReader // reads the runs along the last dimension together, which are adjacent in the file; nil: one by one
+}
+
+// read reads the runs of a box of the given shape, which begins in the file at off with the given pitch.
+func (r plainRuns) read(off int64, pitch, shape []int, dst []byte, strides []int) error {
+	switch {
+	case len(shape) == 0:
+		if err := r.readAt(r.s, dst[:r.bytes], off); err != nil {
 			return err
 		}
-		if p.BigEndian {
-			box.SwapBytes(dst[:run], p.DType.SwapSize())
-		}
+		r.swap(dst)
 		return nil
+	case len(shape) == 1 && r.rows != nil:
+		return r.readRows(off, shape[0], dst, strides[0])
 	}
 	for i := range shape[0] {
-		if err := rd.plainRuns(p, s, off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:], run); err != nil {
+		if err := r.read(off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// plainRows reads runs that are adjacent in the file along the last dimension but separate in memory.
-func (rd reader) plainRows(p *meta.Pipeline, o store.RowReader, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
-	n := shape[0]
-	if len(shape) > 1 {
-		for i := range n {
-			if err := rd.plainRows(p, o, s, off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:], run); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	got, err := o.ReadRows(rd.ctx, dst, store.Rows{Count: n, Length: run, Pitch: strides[0]}, s.off+off)
-	rd.a.opts.meter.AddRead(int64(got))
-	if err := rd.checkRead(s, off, n*run, got, err); err != nil || !p.BigEndian {
+// readRows reads n runs that are adjacent in the file but separate in memory.
+func (r plainRuns) readRows(off int64, n int, dst []byte, stride int) error {
+	got, err := r.rows.ReadRows(r.ctx, dst, store.Rows{Count: n, Length: r.bytes, Pitch: stride}, r.s.off+off)
+	r.a.opts.meter.AddRead(int64(got))
+	if err := r.checkRead(r.s, off, n*r.bytes, got, err); err != nil {
 		return err
 	}
 	for i := range n {
-		box.SwapBytes(dst[i*strides[0]:][:run], p.DType.SwapSize())
+		r.swap(dst[i*stride:])
 	}
 	return nil
+}
+
+// swap brings the bytes of a run's elements into the host's order.
+func (r plainRuns) swap(dst []byte) {
+	if r.p.BigEndian {
+		box.SwapBytes(dst[:r.bytes], r.p.DType.SwapSize())
+	}
 }
 
 // plainSlabs reads the bytes that cover a box, in pieces through scratch memory.

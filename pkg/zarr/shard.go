@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"strata/pkg/zarr/box"
@@ -21,14 +22,13 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	for d := range rank {
 		origin[d] = t.file[d] * p.Shape[d]
 	}
-	var old span
-	var index *shardIndex
+	u := shardUpdate{a: a, ctx: ctx, box: t, src: src, strides: strides}
 	if !a.covered(valid, origin, p.Shape, t.start, t.shape) {
 		f, err := a.objects.open(ctx, a.st, w.key, -1)
 		if err == nil {
 			defer a.objects.release(f)
-			old = span{f: f, n: f.size}
-			index, err = reader{a: a, w: w, ctx: ctx}.index(sh, old)
+			u.old = span{f: f, n: f.size}
+			u.index, err = reader{a: a, w: w, ctx: ctx}.index(sh, u.old)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -48,7 +48,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 				f.fail()
 			}
 		}()
-		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)
+		enc, err := u.chunk(w, i, c)
 		if err == nil {
 			err = f.appendInTurn(ctx, i, enc)
 		}
@@ -61,48 +61,69 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	return f.commit(ctx, w)
 }
 
-// shardChunk returns the stored form of inner chunk i of a shard; c is the chunk's box in the array, t the
-// box that is written from src.
-func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
-	inner, rank := a.meta.Pipeline.Shard.Inner, len(c.start)
-	// the part of this chunk that is written
-	part := task{start: w.vector(rank), shape: w.vector(rank)}
-	touched, whole, from := true, true, 0
-	for d := range rank {
-		lo, hi := max(c.start[d], t.start[d]), min(c.start[d]+c.shape[d], t.start[d]+t.shape[d])
-		part.start[d], part.shape[d] = lo, hi-lo
-		touched = touched && lo < hi
-		whole = whole && hi-lo == c.shape[d]
-		from += (lo - t.start[d]) * strides[d]
+// shardUpdate replaces a box of a shard's elements.
+type shardUpdate struct {
+	a       *Array
+	ctx     context.Context
+	box     *task
+	src     []byte // elements of the box
+	strides []int
+	old     span        // the stored shard
+	index   *shardIndex // of it; nil: there is none, or all of it is replaced
+}
+
+// chunk returns the stored form of inner chunk i, which is the box c of the array; nil if it is not stored.
+func (u *shardUpdate) chunk(w *worker, i int, c *task) ([]byte, error) {
+	a, inner := u.a, u.a.meta.Pipeline.Shard.Inner
+	part, from := u.part(w, c)
+	if slices.Equal(part.shape, c.shape) {
+		return a.encodeUnlessFill(w, inner, u.src[from:], u.strides, c.shape)
 	}
-	if touched && whole {
-		enc, isFillOnly, err := a.encode(w, inner, src[from:], strides, c.shape)
-		if isFillOnly {
-			enc = nil
-		}
-		return enc, err
-	}
-	before := span{n: -1}
-	if index != nil {
-		off, n, ok, err := reader{a: a, w: w, ctx: ctx}.lookup(a.meta.Pipeline.Shard, index, old, i)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			before = old.sub(off, n)
-		}
-	}
-	if !touched {
-		if before.n < 0 {
-			return nil, nil
-		}
-		return reader{a: a, w: w, ctx: ctx}.bytes(before)
-	}
-	b, bs, err := a.merge(ctx, w, inner, &before, c.start, &part, src[from:], strides)
+	before, err := u.stored(w, i)
 	if err != nil {
 		return nil, err
 	}
-	enc, isFillOnly, err := a.encode(w, inner, b, bs, inner.Shape)
+	if slices.ContainsFunc(part.shape, func(n int) bool { return n <= 0 }) { // untouched
+		if before.n < 0 {
+			return nil, nil
+		}
+		return reader{a: a, w: w, ctx: u.ctx}.bytes(before)
+	}
+	b, strides, err := a.merge(u.ctx, w, inner, &before, c.start, part, u.src[from:], u.strides)
+	if err != nil {
+		return nil, err
+	}
+	return a.encodeUnlessFill(w, inner, b, strides, inner.Shape)
+}
+
+// part returns the part of a chunk that is replaced, and where it begins in src. Its shape has a size of 0 or less if
+// there is none.
+func (u *shardUpdate) part(w *worker, c *task) (part *task, from int) {
+	rank := len(c.start)
+	part = &task{start: w.vector(rank), shape: w.vector(rank)}
+	for d, at := range u.box.start {
+		lo, hi := max(c.start[d], at), min(c.start[d]+c.shape[d], at+u.box.shape[d])
+		part.start[d], part.shape[d] = lo, hi-lo
+		from += (lo - at) * u.strides[d]
+	}
+	return part, from
+}
+
+// stored returns inner chunk i as it is stored, of negative length if it is not.
+func (u *shardUpdate) stored(w *worker, i int) (span, error) {
+	if u.index == nil {
+		return span{n: -1}, nil
+	}
+	off, n, ok, err := reader{a: u.a, w: w, ctx: u.ctx}.lookup(u.a.meta.Pipeline.Shard, u.index, u.old, i)
+	if err != nil || !ok {
+		return span{n: -1}, err
+	}
+	return u.old.sub(off, n), nil
+}
+
+// encodeUnlessFill encodes a chunk, or returns nil if all elements have the fill value.
+func (a *Array) encodeUnlessFill(w *worker, p *meta.Pipeline, src []byte, strides, valid []int) ([]byte, error) {
+	enc, isFillOnly, err := a.encode(w, p, src, strides, valid)
 	if isFillOnly {
 		enc = nil
 	}

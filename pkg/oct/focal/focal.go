@@ -129,7 +129,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 		var err error
 		budget := max(res.Mem/16, 16*int64(m.Chunk[1])*int64(m.Chunk[2])+64<<10)
 		reserved += budget
-		if d.writer, err = createMap(ctx, m, c.Maps.Depth.Image, "interface depth", m.Shape[1:], budget, layout.Levels, layout, res); err != nil {
+		if d.writer, err = createMap(ctx, c.Maps.Depth.Image, mapSpec(m, "interface depth", m.Shape[1:], budget), layout.Levels, layout, res); err != nil {
 			return nil, err
 		}
 		defer d.writer.Abort()

@@ -14,19 +14,24 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// createMap starts a float32 map (y, x) with the mosaic's voxel size and the tile as chunk.
-func createMap(ctx context.Context, m *oct.Mosaic, to store.Writer, name string, shape []int, budget int64, levels int, layout oct.Layout, res oct.Resources) (*ngff.Writer, error) {
-	own := oct.Layout{Format: layout.Format, Codec: layout.Codec, Levels: levels}
-	res.Warn = nil // of the cap of the levels; the volume's says it
-	return oct.Create(ctx, to, own, ngff.ImageSpec{
+// mapSpec returns the specification of a float32 map (y, x) with the mosaic's voxel size and the tile as chunk.
+func mapSpec(m *oct.Mosaic, name string, shape []int, budget int64) ngff.ImageSpec {
+	return ngff.ImageSpec{
 		Format: m.Format(), Name: name, Shape: slices.Clone(shape), DType: dtype.Float32,
 		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: budget,
-	}, m.Chunk[1:], res)
+	}
+}
+
+// createMap starts a map with that many levels, stored like the volume of the layout.
+func createMap(ctx context.Context, to store.Writer, spec ngff.ImageSpec, levels int, layout oct.Layout, res oct.Resources) (*ngff.Writer, error) {
+	own := oct.Layout{Format: layout.Format, Codec: layout.Codec, Levels: levels}
+	res.Warn = nil // of the cap of the levels; the volume's says it
+	return oct.Create(ctx, to, own, spec, spec.Chunks, res)
 }
 
 // saveTileMap writes a map of the tile, and its PNG.
 func saveTileMap(ctx context.Context, m *oct.Mosaic, to MapTarget, name string, v []float32, layout oct.Layout, res oct.Resources) error {
-	w, err := createMap(ctx, m, to.Image, name, m.Chunk[1:], 0, 0, layout, res)
+	w, err := createMap(ctx, to.Image, mapSpec(m, name, m.Chunk[1:], 0), 0, layout, res)
 	if err != nil {
 		return err
 	}

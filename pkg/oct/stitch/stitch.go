@@ -256,7 +256,12 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if gaps := apart(places, pairs); gaps > 0 {
 		res.Warnf("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.Where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)
 	}
-	if err := stitchFrames(ctx, m.Count(), first, newFrame, out, layout, *spec, s, res); err != nil {
+	w, err := oct.Create(ctx, out, layout, *spec, spec.Chunks, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Abort()
+	if err := s.stitchFrames(ctx, w, m.Count(), first, newFrame); err != nil {
 		return nil, nil, err
 	}
 	s.Tiles = slices.DeleteFunc(s.Tiles, func(t TilePlan) bool { return !g.has(t.Tile[0]*g.nx + t.Tile[1]) })
@@ -330,12 +335,7 @@ func stitchUnits(layout oct.Layout, shape []int, usual [3]int) (piece, unit []in
 }
 
 // stitchFrames writes the slice, frame by frame, and records which tiles are empty in all frames.
-func stitchFrames(ctx context.Context, n int, first *canvas.Assembly, next func(frame int, coming *oct.Coming) *canvas.Assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
-	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
+func (s *Result) stitchFrames(ctx context.Context, w *ngff.Writer, n int, first *canvas.Assembly, next func(frame int, coming *oct.Coming) *canvas.Assembly) error {
 	f := first
 	for frame := range n {
 		if frame > 0 {
