@@ -108,11 +108,11 @@ func TestVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]verdict{
-		"full/raw":  {{who: "fast", got: "3.00 × as fast as fast", want: "≥ 2", reached: true}, {who: strata, got: "20 MiB resident", want: "≤ 10 MiB"}},
+		"full/raw":       {{who: "fast", got: "3.00 × as fast as fast", want: "≥ 2", reached: true}, {who: strata, got: "20 MiB resident", want: "≤ 10 MiB"}},
 		"full/zstdsmall": {{who: "slow", got: "1.00 × as fast as slow", want: "≥ 1.1"}},
-		"tiles/32":  {{who: "tiles alone", got: "0.84 × as fast as tiles alone", want: "≥ 0.8", reached: true}},
-		"write/raw": nil,
-		"open":      {{who: strata, got: "0.060 ms", want: "≤ 0.05 ms"}},
+		"tiles/32":       {{who: "tiles alone", got: "0.84 × as fast as tiles alone", want: "≥ 0.8", reached: true}},
+		"write/raw":      nil,
+		"open":           {{who: strata, got: "0.060 ms", want: "≤ 0.05 ms"}},
 	}
 	for _, o := range all {
 		if got := o.verdicts(); !slices.Equal(got, want[o.Name]) {
