@@ -118,9 +118,9 @@ func (a *Analysis) Text() string {
 
 	section("PAIRWISE SHIFT STATISTICS")
 	mean, std := spread(a.Rows, func(r registration.ShiftRow) float64 { return r.X })
-	line("X shift (mm): Mean=%s, Std=%s", decimals(mean, 4), decimals(std, 4))
+	line("X shift (mm): Mean=%s, Std=%s", decimals(mean), decimals(std))
 	mean, std = spread(a.Rows, func(r registration.ShiftRow) float64 { return r.Y })
-	line("Y shift (mm): Mean=%s, Std=%s", decimals(mean, 4), decimals(std, 4))
+	line("Y shift (mm): Mean=%s, Std=%s", decimals(mean), decimals(std))
 
 	section("OUTLIER DETECTION (IQR Method)")
 	line("Q1=%.4f, Q3=%.4f, IQR=%.4f\nUpper bound: %.4f mm\nOutliers detected: %d", a.Q1, a.Q3, a.Q3-a.Q1, a.Bound, len(a.Outliers))
@@ -150,12 +150,12 @@ func (a *Analysis) Text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// decimals prints a number as Python does, also one that is not a number.
-func decimals(v float64, digits int) string {
+// decimals prints a number with four digits as Python does, also one that is not a number.
+func decimals(v float64) string {
 	if math.IsNaN(v) {
 		return "nan"
 	}
-	return fmt.Sprintf("%.*f", digits, v)
+	return fmt.Sprintf("%.4f", v)
 }
 
 // pixels returns the text of a length in mm as a whole number of pixels.
