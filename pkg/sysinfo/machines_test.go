@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"strata/pkg/sysinfo"
-	"strata/pkg/sysinfo/sysinfotest"
+	"strata/tests/sysinfotest"
 )
 
 // read unpacks a recorded machine and reads it.

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // bound is the longest that a run may take where there is a GPU: 3 % or 20 ms more than without.
