@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -159,32 +158,4 @@ func (c *Comparison) Table(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteJSON writes the comparison: the names, pairs with ratios, what only one has, and how the machines differ.
-func (c *Comparison) WriteJSON(w io.Writer) error {
-	type jsonPair struct {
-		A       Result  `json:"a"`
-		B       Result  `json:"b"`
-		Ratio   float64 `json:"ratio"`
-		Low     float64 `json:"low"`
-		High    float64 `json:"high"`
-		Verdict string  `json:"verdict"`
-	}
-	out := struct {
-		Format string     `json:"format"`
-		A      string     `json:"a"`
-		B      string     `json:"b"`
-		Differ []string   `json:"differ"`
-		Pairs  []jsonPair `json:"pairs"`
-		OnlyA  []Result   `json:"only_a"`
-		OnlyB  []Result   `json:"only_b"`
-	}{"strata bench comparison 1", c.A, c.B, append([]string{}, c.Differ...), []jsonPair{}, append([]Result{}, c.OnlyA...), append([]Result{}, c.OnlyB...)}
-	for _, p := range c.Pairs {
-		out.Pairs = append(out.Pairs, jsonPair{p.A, p.B, p.Ratio, p.Low, p.High, p.Verdict()})
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
 }
