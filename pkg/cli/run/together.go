@@ -17,8 +17,8 @@ func (r *Run) Together(say func(ctx context.Context, files []runrecord.File) err
 	r.together = append(r.together, say)
 }
 
-// tieTogether completes the images of the run, and notes its files in the record: all that belong to an image that knows
-// them, and otherwise those that are not among the record's outputs.
+// tieTogether completes the images of the run, and notes its files in the record: all that belong to an image that
+// knows them, and otherwise those that are not among the record's outputs.
 func (r *Run) tieTogether(ctx context.Context) error {
 	var files []runrecord.File
 	for _, o := range r.outputs.Outputs() {
