@@ -2,6 +2,7 @@
 # usage: lab/page.sh SOURCE DATA PAGE [HTML PICTURE.png]
 # Runs the commands of a page (lines "$ …" of console blocks) in the folder DATA and writes
 # PAGE with what they printed; and a picture of the page HTML that one of them made there.
+# A line <!-- shown: SCRIPT --> before a block names the lines to show, by a script for sed -n.
 # Other programs are those of the environment VIRTUAL_ENV. BENCH_SMOKE=1: sizes are small.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -22,16 +23,17 @@ smaller() {
 
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
-block=''
+block='' shown=''
 while IFS= read -r line <&3; do
   case $block$line in
+    '<!-- shown: '*' -->') shown=${line#'<!-- shown: '} shown=${shown% -->} ;;
     '```console') block=+ ;;
-    '+```') block='' ;;
+    '+```') block='' shown='' ;;
     '+$ '*)
       printf '%s\n' "$line" >>"$new"
       command=$(smaller <<<"${line#\$ }")
       echo "$command" >&2
-      (cd "$data" && bash -c "$command") </dev/null >>"$new" 2>"$new.errors" || { cat "$new.errors" >&2; rm -f "$new.errors"; exit 1; }
+      (cd "$data" && bash -c "$command") </dev/null 2>"$new.errors" | sed -n "${shown:-p}" >>"$new" || { cat "$new.errors" >&2; rm -f "$new.errors"; exit 1; }
       rm -f "$new.errors"
       continue
       ;;

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/lab/internal/runs"
-	"strata/pkg/zarr/codec/enzstd/enzstdtest"
+	"strata/tests/enzstdtest"
 	"strata/tests/regions"
 )
 

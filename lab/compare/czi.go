@@ -64,7 +64,7 @@ func (p *plan) cziCases() ([]toolRun, []unit) {
 
 func cziPart() *part {
 	return &part{
-		name: "czi", page: "benchmarks-slides.md", picture: "benchmarks-czi.svg",
+		name: "czi", page: "benchmarks-slides.md", picture: "benchmarks-czi.svg", brief: true,
 		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
 		groups: []group{{"tiles", "Tiles"}, {"mosaic", "Composing a plane"}, {"open", "Opening"}, {"import", "CZI to OME-Zarr"}},
 		hidden: func(o *outcome) bool {

@@ -27,7 +27,7 @@ type part struct {
 	plot    string // its title
 	plotted []string
 	groups  []group
-	brief   bool                                                            // the page says nothing of memory, which is that of the data
+	brief   bool                                                            // only tables of commands have a column of memory; elsewhere it is that of the data
 	hidden  func(o *outcome) bool                                           // rows that the page lacks and the sheet has; nil: none
 	tables  func(f *facts, all []*outcome) map[string]string                // regions in place of those of the groups; nil: none
 	drawn   func(w io.Writer, all []*outcome)                               // nil: bars
@@ -50,8 +50,9 @@ func noise(o *outcome) bool { return strings.HasSuffix(o.Name, "-noise") }
 func arraysPart() *part {
 	return &part{
 		name: "arrays", page: "benchmarks-arrays.md", picture: "benchmarks-arrays.svg", brief: true,
-		hidden: func(o *outcome) bool { // what other pages show, too, or only writers of libraries ask
-			return noise(o) || o.Group == "tiles" || o.Group == "ome" || slices.Contains([]string{"version", "random/shard", "slab/shard", "stream/blosczstdbit", "full/blosczstdbit"}, o.Name)
+		hidden: func(o *outcome) bool { // what other rows or pages show, too, or only writers of libraries ask
+			return noise(o) || o.Group == "tiles" || o.Group == "ome" || slices.Contains([]string{"version", "random/shard", "slab/shard", "stream/blosczstdbit", "full/blosczstdbit",
+				"stream/zstd", "full/zstd", "write/zstd", "stream/gzip"}, o.Name)
 		},
 		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{{"stream", "Streaming reads"}, {"full", "Full reads into fresh memory"}, {"random", "Random boxes and planes"}, {"write", "Writes"},
@@ -63,7 +64,7 @@ func remotePart() *part {
 	return &part{
 		name: "remote", page: "benchmarks-arrays.md", picture: "benchmarks-remote.svg", brief: true,
 		hidden: func(o *outcome) bool {
-			return noise(o) || o.Name == "s3/write/zstd" || o.Name == "s3/write/shard" || strings.HasSuffix(o.Name, "/raw") && (o.Group == "s3far" || o.Group == "web" && !strings.Contains(o.Name, "/full/"))
+			return noise(o) || strings.HasSuffix(o.Name, "/raw") && o.Name != "s3/write/raw" || slices.Contains([]string{"s3/write/zstd", "s3/write/shard", "web/slab/shard"}, o.Name)
 		},
 		plot: "Speed of strata and of other programs on arrays on servers", plotted: []string{"web", "s3", "s3far"},
 		groups: []group{{"web", "HTTP, 20 ms"}, {"s3", "S3, no latency"}, {"s3far", "S3, 20 ms"}},
@@ -73,7 +74,7 @@ func remotePart() *part {
 func filesPart() *part {
 	return &part{
 		name: "files", page: "benchmarks-arrays.md", picture: "benchmarks-files.svg", brief: true,
-		hidden: func(o *outcome) bool { return strings.HasSuffix(o.Name, "/unaligned") },
+		hidden: func(o *outcome) bool { return strings.HasSuffix(o.Name, "/unaligned") || o.Name == "read/tasks" },
 		plot:   "Speed of the file layer, of C and of KvikIO", plotted: []string{"fileread", "filewrite", "filecalls"},
 		groups: []group{{"fileread", "Reads"}, {"filewrite", "Writes"}, {"filecalls", "Small reads"}},
 	}

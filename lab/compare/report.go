@@ -38,10 +38,11 @@ func (g *part) targets(p printer, all []*outcome) {
 			}
 		}
 	}
-	p("%d of %d targets are reached; ✗ marks the others.", stated-missed, stated)
+	p("%d of %d targets are reached; ✗ marks the others", stated-missed, stated)
 	if elsewhere > 0 {
-		p(" Of the missed, %d are of rows that only [the sheet](%s) has.", elsewhere, sheet)
+		p(", %d of them only in [the sheet](%s)", elsewhere, sheet)
 	}
+	p(".")
 }
 
 // yardsticks are contestants that are no program a user could take instead, or strata's own other ways.
@@ -119,7 +120,8 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	if commands {
 		head = append(head, "CPU s")
 	}
-	if !g.brief {
+	memory := commands || !g.brief
+	if memory {
 		head = append(head, "MiB (others)")
 	}
 	if written {
@@ -127,7 +129,7 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	}
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		p("| %s |\n", strings.Join(o.cells(columns{unit, others, inverse, commands, !g.brief, written}), " | "))
+		p("| %s |\n", strings.Join(o.cells(columns{unit, others, inverse, commands, memory, written}), " | "))
 	}
 }
 

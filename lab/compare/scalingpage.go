@@ -71,7 +71,6 @@ func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) b
 	for _, s := range others {
 		head = append(head, asCode(s))
 	}
-	head = append(head, "spread, %")
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
 		size, _, _ := strings.Cut(o.Label, " (") // the sheet has the shape, and all rows of the page are zstd:3
@@ -92,14 +91,10 @@ func scalingTable(f *facts, all []*outcome, ours string, chosen func(*outcome) b
 			}
 		}
 		cells = append(cells, busyCell, efficiencyCell, mib(s.hwm))
-		spread := 0.0
 		for _, other := range others {
 			cells = append(cells, o.besideOurs(who, threaded(other, top), ours == strata))
 		}
-		for _, s := range o.median {
-			spread = max(spread, s.spread)
-		}
-		p("| %s |\n", strings.Join(append(cells, fmt.Sprintf("%.0f", 100*spread)), " | "))
+		p("| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()
 }

@@ -172,7 +172,8 @@ func chainTable(runs []*chainRun) string {
 		if c.Rounds > 1 {
 			rounds = fmt.Sprintf("median of %d rounds", c.Rounds)
 		}
-		p("- %d slices: %s; %s, %d cores of %s, commit %s, %s, load before %s, %s.\n", c.Slices, c.Input, c.Engine, c.Cores, c.CPU, c.Commit, c.Date, c.Load, rounds)
+		day, _, _ := strings.Cut(c.Date, " ")
+		p("- %d slices: %s; %s, %d cores of %s, commit %s, %s, %s.\n", c.Slices, c.Input, c.Engine, c.Cores, c.CPU, c.Commit, day, rounds)
 	}
 	return b.String()
 }

@@ -98,7 +98,7 @@ func (r *runner) tiff(ctx context.Context, p *plan, turbo string) error {
 
 func tiffPart() *part {
 	return &part{
-		name: "tiff", page: "benchmarks-slides.md", picture: "benchmarks-tiff.svg",
+		name: "tiff", page: "benchmarks-slides.md", picture: "benchmarks-tiff.svg", brief: true,
 		plot: "Speed of strata and of other programs on the same TIFF files", plotted: []string{"level", "codecs", "copy"},
 		groups: []group{{"level", "A whole level"}, {"regions", "Regions"}, {"codecs", "Compressed tiles"}, {"copy", "TIFF to Zarr"}, {"import", "TIFF to OME-Zarr"}, {"views", "Halo views"}},
 		hidden: func(o *outcome) bool {

@@ -68,7 +68,7 @@ func TestCompareFails(t *testing.T) {
 			m = one
 		}
 	}
-	_, f := cost.ForGPU("A100", 8)
+	_, f := cost.ForGPU("A100", 80)
 	d := &cost.Device{Model: "A100", Figures: f, Workers: 4}
 	m.Host = 100 // a hundred times what the tables say of the stage
 	c, err := m.compare(20e9, cost.Host{Cores: 4}, d)

@@ -48,7 +48,10 @@ func write(all []measured, rows []row) (texts map[string]string, cells string, w
 // seconds returns the table of the page: for each stage and codec the seconds without and with each GPU, and the size
 // from which it is chosen.
 func seconds(all []measured, rows []row) (string, error) {
-	models := cost.Models()
+	var models []string
+	for _, m := range cost.Models() {
+		models = append(models, m.Name)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| | CPU | %s | from, GB |\n|---|--:|%s--:|\n", strings.Join(models, " | "), strings.Repeat("--:|", len(models)))
 	for _, m := range all {

@@ -40,9 +40,9 @@ func predict(all []measured) ([]row, error) {
 	for _, model := range cost.Models() {
 		for _, size := range sizes {
 			for _, m := range all {
-				r := row{gpu: model, size: size, of: m}
+				r := row{gpu: model.Name, size: size, of: m}
 				for _, n := range cores {
-					c, err := m.compare(size, cost.Host{Cores: n}, device(model))
+					c, err := m.compare(size, cost.Host{Cores: n}, device(model.Name))
 					if err != nil {
 						return nil, err
 					}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"strata/pkg/zarr/codec/enzstd"
-	"strata/pkg/zarr/codec/enzstd/enzstdtest"
 	"strata/pkg/zarr/codec/unzstd"
+	"strata/tests/enzstdtest"
 )
 
 // compareDecoders returns the speeds at which libzstd and strata decode the frames that each of them makes of the

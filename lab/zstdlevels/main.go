@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/zarr/codec/enzstd"
-	"strata/pkg/zarr/codec/enzstd/enzstdtest"
+	"strata/tests/enzstdtest"
 )
 
 const levels = 9

@@ -304,6 +304,27 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Two results overlap if any repeat of one may be as fast as one of the other: by bytes, or by seconds if none moved.
+func TestOverlap(t *testing.T) {
+	for _, c := range []struct {
+		a, b       []float64
+		bytesA, by int64
+		want       bool
+	}{
+		{[]float64{1, 2, 3}, []float64{3, 4}, 0, 0, true},
+		{[]float64{1, 2, 3}, []float64{3.1, 4}, 0, 0, false},
+		{[]float64{1, 2, 3}, []float64{3.1, 4}, 100, 100, false},
+		{[]float64{1, 2, 3}, []float64{3.1, 4}, 100, 200, true},
+		{[]float64{2}, []float64{1, 3}, 100, 100, true},
+		{[]float64{2}, []float64{3}, 100, 100, false},
+	} {
+		a, b := Result{Seconds: c.a, Bytes: c.bytesA}, Result{Seconds: c.b, Bytes: c.by}
+		if Overlap(a, b) != c.want || Overlap(b, a) != c.want {
+			t.Errorf("%v s of %d bytes and %v s of %d bytes overlap: %v", c.a, c.bytesA, c.b, c.by, !c.want)
+		}
+	}
+}
+
 // Quantiles are those of the sorted times, within a class.
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -73,15 +73,16 @@ func Compare(a, b *Document, nameA, nameB string) *Comparison {
 	return c
 }
 
+// Overlap reports whether the repeats of two results overlap, so that either may be the faster one.
+func Overlap(a, b Result) bool { return pair(a, b).Noise }
+
 func pair(a, b Result) Pair {
 	p := Pair{A: a, B: b, Single: len(a.Seconds) < 2 || len(b.Seconds) < 2}
-	slowA, fastA := a.Rates()
-	slowB, fastB := b.Rates()
 	if a.Bytes == 0 || b.Bytes == 0 { // nothing was moved: how often in a second
 		a.Bytes, b.Bytes = 1, 1
-		slowA, fastA = a.Rates()
-		slowB, fastB = b.Rates()
 	}
+	slowA, fastA := a.Rates()
+	slowB, fastB := b.Rates()
 	if rate := a.Rate(); rate > 0 {
 		p.Ratio = b.Rate() / rate
 	}

@@ -19,13 +19,13 @@ import (
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/focal"
 	"strata/pkg/oct/normalize"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/oct/smooth"
 	"strata/pkg/oct/stack"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // full is a store that has room for so many objects.

@@ -18,9 +18,9 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/spatial"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 var ctx = context.Background()

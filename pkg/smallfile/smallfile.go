@@ -12,6 +12,8 @@ package smallfile
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 )
@@ -82,4 +84,10 @@ func limited(r io.Reader, name string) (b []byte, whole bool, err error) {
 		return b[:MaxBytes], false, nil
 	}
 	return b, true, nil
+}
+
+// Digest returns "sha256:" and the hash of a document, as records and metrics state it.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

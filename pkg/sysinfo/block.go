@@ -8,26 +8,24 @@ import (
 
 // Block is a block device with the devices that it consists of.
 type Block struct {
-	Name      string      `json:"name"` // "md0", "nvme0n1"
-	Kind      string      `json:"kind"` // "nvme", "md", "lvm", "crypt", "multipath", "dm", "loop", "virtio", "scsi", "other"
-	Rotating  Fact[bool]  `json:"rotational"`
-	BlockSize Fact[int64] `json:"logical_block_size"`
-	NVMe      *NVMe       `json:"nvme"`
-	RAID      *RAID       `json:"raid"`
-	Parts     []Block     `json:"parts"`
+	Name     string     `json:"name"` // "md0", "nvme0n1"
+	Kind     string     `json:"kind"` // "nvme", "md", "lvm", "crypt", "multipath", "dm", "loop", "virtio", "scsi", "other"
+	Rotating Fact[bool] `json:"rotational"`
+	NVMe     *NVMe      `json:"nvme"`
+	RAID     *RAID      `json:"raid"`
+	Parts    []Block    `json:"parts"`
 }
 
 // NVMe is a drive.
 type NVMe struct {
-	Controller string       `json:"controller"` // "nvme0"
-	Model      string       `json:"model"`
-	Firmware   string       `json:"firmware"`
-	Transport  string       `json:"transport"` // "pcie", "rdma", "tcp", "fc"
-	State      string       `json:"state"`     // "live"
-	NUMA       Fact[int64]  `json:"numa"`
-	Bus        Fact[string] `json:"bus"` // PCI address
-	Link       Link         `json:"link"`
-	Paths      int          `json:"paths"` // controllers that lead to it
+	Model     string       `json:"model"`
+	Firmware  string       `json:"firmware"`
+	Transport string       `json:"transport"` // "pcie", "rdma", "tcp", "fc"
+	State     string       `json:"state"`     // "live"
+	NUMA      Fact[int64]  `json:"numa"`
+	Bus       Fact[string] `json:"bus"` // PCI address
+	Link      Link         `json:"link"`
+	Paths     int          `json:"paths"` // controllers that lead to it
 }
 
 // RAID is an array of the md driver.
@@ -103,7 +101,6 @@ func (r Root) block(dir string, depth int, count *int) Block {
 	}
 	b := Block{Name: path.Base(dir), Kind: "other", Parts: []Block{}}
 	b.Rotating = convert(r.text(dir+"/queue/rotational"), yes)
-	b.BlockSize = number(r.text(dir+"/queue/logical_block_size"), dir+"/queue/logical_block_size")
 	switch {
 	case r.exists(dir + "/md"):
 		b.Kind, b.RAID = "md", r.raid(dir+"/md")
@@ -162,7 +159,6 @@ func (r Root) nvme(dir string) *NVMe {
 	if err != nil {
 		c = controllers[0]
 	}
-	n.Controller = path.Base(c)
 	n.Model, n.Firmware = r.text(c+"/model").Value, r.text(c+"/firmware_rev").Value
 	n.Transport, n.State = r.text(c+"/transport").Value, r.text(c+"/state").Value
 	n.NUMA = number(r.text(c+"/numa_node"), c+"/numa_node")

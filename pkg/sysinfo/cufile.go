@@ -13,11 +13,7 @@ type cuFileProperties struct {
 	ForceCompat  *bool    `json:"force_compat_mode"`
 	P2PDMA       *bool    `json:"use_pci_p2pdma"`
 	PollMode     *bool    `json:"use_poll_mode"`
-	RDMAWrite    *bool    `json:"gds_rdma_write_support"`
 	MaxDirectKiB *int64   `json:"max_direct_io_size_kb"`
-	CacheKiB     *int64   `json:"max_device_cache_size_kb"`
-	BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
-	PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
 	RDMA         []string `json:"rdma_dev_addr_list"`
 	PeerType     string   `json:"rdma_peer_type"` // "dmabuf": RDMA without nvidia_peermem
 }
@@ -32,16 +28,10 @@ type CuFile struct {
 
 	cuFileProperties
 	// BlockP2PDMA holds use_pci_p2pdma by kind of drive ("nvme", "nvmeof", "raid"), since GDS 1.16.
-	BlockP2PDMA map[string]bool `json:"block_use_pci_p2pdma"`
-	LogLevel    string          `json:"log_level"`
-	LogDir      string          `json:"log_dir"`
-
-	FileSystems map[string]any `json:"fs"` // settings of file systems, as in the file
-
-	DenyMounts      []string `json:"deny_mounts"`
-	DenyFileSystems []string `json:"deny_filesystems"`
-	DenyDevices     []string `json:"deny_devices"`
-	DenyDrivers     []string `json:"deny_drivers"`
+	BlockP2PDMA     map[string]bool `json:"block_use_pci_p2pdma"`
+	DenyMounts      []string        `json:"deny_mounts"`
+	DenyFileSystems []string        `json:"deny_filesystems"`
+	DenyDevices     []string        `json:"deny_devices"`
 }
 
 // On reports whether a setting that is off by default is on.
@@ -79,13 +69,10 @@ func (r Root) cuFile(env map[string]string) CuFile {
 			*to = &v
 		}
 	}
-	for _, list := range []*[]string{&c.RDMA, &c.DenyMounts, &c.DenyFileSystems, &c.DenyDevices, &c.DenyDrivers} {
+	for _, list := range []*[]string{&c.RDMA, &c.DenyMounts, &c.DenyFileSystems, &c.DenyDevices} {
 		if *list == nil {
 			*list = []string{}
 		}
-	}
-	if c.FileSystems == nil {
-		c.FileSystems = map[string]any{}
 	}
 	return c
 }
@@ -94,15 +81,10 @@ func (r Root) cuFile(env map[string]string) CuFile {
 func (c *CuFile) parse(text []byte) error {
 	c.BlockP2PDMA = map[string]bool{}
 	var f struct {
-		Logging struct {
-			Dir   string `json:"dir"`
-			Level string `json:"level"`
-		} `json:"logging"`
 		Properties cuFileProperties `json:"properties"`
 		Block      map[string]struct {
 			P2PDMA *bool `json:"use_pci_p2pdma"`
 		} `json:"block"`
-		FS       map[string]any             `json:"fs"`
 		DenyList map[string]json.RawMessage `json:"denylist"`
 		Old      map[string]json.RawMessage `json:"blacklist"` // until GDS 1.0
 	}
@@ -115,9 +97,8 @@ func (c *CuFile) parse(text []byte) error {
 			c.BlockP2PDMA[kind] = *b.P2PDMA
 		}
 	}
-	c.LogLevel, c.LogDir, c.FileSystems = f.Logging.Level, f.Logging.Dir, f.FS
 	for _, list := range []map[string]json.RawMessage{f.DenyList, f.Old} {
-		for name, to := range map[string]*[]string{"mounts": &c.DenyMounts, "filesystems": &c.DenyFileSystems, "devices": &c.DenyDevices, "drivers": &c.DenyDrivers} {
+		for name, to := range map[string]*[]string{"mounts": &c.DenyMounts, "filesystems": &c.DenyFileSystems, "devices": &c.DenyDevices} {
 			var words []string
 			if json.Unmarshal(list[name], &words) == nil {
 				*to = append(*to, words...)

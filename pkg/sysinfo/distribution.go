@@ -4,11 +4,10 @@ import "strings"
 
 // Distribution identifies the Linux distribution, by os-release.
 type Distribution struct {
-	ID      string   `json:"id"`      // "ubuntu"
-	Version string   `json:"version"` // "24.04"; "" for one that has none
-	Name    string   `json:"name"`    // "Ubuntu 24.04.1 LTS"
-	Like    []string `json:"like"`    // distributions that it derives from
-	Reason  string   `json:"reason"`
+	ID      string `json:"id"`      // "ubuntu"
+	Version string `json:"version"` // "24.04"; "" for one that has none
+	Name    string `json:"name"`    // "Ubuntu 24.04.1 LTS"
+	Reason  string `json:"reason"`
 }
 
 func (r Root) distribution() Distribution {
@@ -22,12 +21,12 @@ func (r Root) distribution() Distribution {
 			reason = why(name, err)
 		}
 	}
-	return Distribution{Like: []string{}, Reason: reason}
+	return Distribution{Reason: reason}
 }
 
 func parseOSRelease(text string) Distribution {
 	v := shellVariables(text)
-	d := Distribution{ID: v["ID"], Version: v["VERSION_ID"], Name: v["PRETTY_NAME"], Like: strings.Fields(v["ID_LIKE"])}
+	d := Distribution{ID: v["ID"], Version: v["VERSION_ID"], Name: v["PRETTY_NAME"]}
 	if d.Name == "" {
 		d.Name = strings.TrimSpace(v["NAME"] + " " + v["VERSION_ID"])
 	}

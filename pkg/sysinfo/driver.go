@@ -13,19 +13,14 @@ type Driver struct {
 	Registry string       `json:"registry"` // parameter NVreg_RegistryDwords
 	Module   Module       `json:"module"`
 	PeerMem  Module       `json:"nvidia_peermem"` // GPU memory for RDMA
-	GDRCopy  Module       `json:"gdrdrv"`
 	GPUs     []DriverGPU  `json:"gpus"`
 }
 
 // DriverGPU is a device as the driver describes it below /proc.
 type DriverGPU struct {
-	Bus      string `json:"bus"` // "0000:41:00.0"
-	Model    string `json:"model"`
-	UUID     string `json:"uuid"`
-	Firmware string `json:"firmware"` // of the GPU system processor; "" or "N/A" without
-	Minor    string `json:"minor"`    // n of /dev/nvidian
-	MIG      int    `json:"mig"`      // MIG instances that are set up
-	Excluded bool   `json:"excluded"`
+	Bus   string `json:"bus"` // "0000:41:00.0"
+	Model string `json:"model"`
+	UUID  string `json:"uuid"`
 }
 
 func (r Root) driver(release Fact[string]) Driver {
@@ -43,7 +38,6 @@ func (r Root) driver(release Fact[string]) Driver {
 	}
 	d.Module = r.module("nvidia", release)
 	d.PeerMem = r.module("nvidia_peermem", release)
-	d.GDRCopy = r.module("gdrdrv", release)
 	const dir = "/proc/driver/nvidia/gpus"
 	for _, bus := range r.list(dir) {
 		f := r.text(path.Join(dir, bus, "information"))
@@ -55,9 +49,6 @@ func (r Root) driver(release Fact[string]) Driver {
 			g.Bus = bus
 		}
 		g.Bus = canonicalBus(g.Bus)
-		if g.Minor != "" {
-			g.MIG = r.migInstances(g.Minor)
-		}
 		d.GPUs = append(d.GPUs, g)
 	}
 	return d
@@ -84,24 +75,7 @@ func parseDriverVersion(text string) (version string, open bool, why string) {
 
 func parseGPU(text string) DriverGPU {
 	f := fields(text)
-	return DriverGPU{
-		Bus: f["Bus Location"], Model: f["Model"], UUID: f["GPU UUID"], Firmware: f["GPU Firmware"], Minor: f["Device Minor"],
-		Excluded: f["GPU Excluded"] == "Yes" || f["Blacklisted"] == "Yes",
-	}
-}
-
-// migInstances counts the GPU instances that a device is divided into.
-func (r Root) migInstances(minor string) int {
-	n := 0
-	if digits(minor) != len(minor) {
-		return 0
-	}
-	for _, name := range r.list("/proc/driver/nvidia/capabilities/gpu" + minor + "/mig") {
-		if strings.HasPrefix(name, "gi") {
-			n++
-		}
-	}
-	return n
+	return DriverGPU{Bus: f["Bus Location"], Model: f["Model"], UUID: f["GPU UUID"]}
 }
 
 // canonicalBus writes a PCI address as /sys does: "00000000:41:00.0" and "41:00.0" are 0000:41:00.0.

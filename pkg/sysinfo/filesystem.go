@@ -13,14 +13,7 @@ type Support struct {
 	PeerMem   bool   `json:"peer_memory"` // GPU memory for RDMA by programs must be there: nvidia_peermem, or dmabuf in cufile.json
 	Reason    string `json:"reason"`      // why not, or under which condition
 	Next      string `json:"next"`        // what would help; "" if nothing
-	Source    string `json:"source"`
 }
-
-// Where the tables of this package come from, and as of when.
-const (
-	sourceFS    = "NVIDIA: nvidia-fs 2.30, Key Features; GPUDirect Storage Troubleshooting Guide; MagnumIO, gds-diag (2026-09)"
-	sourceTable = "NVIDIA: GPUDirect Storage Release Notes, MLNX_OFED/DOCA and File System Requirements; nvidia-fs ChangeLog (2026-09)"
-)
 
 const moveData = "put the data on ext4 or xfs on NVMe"
 
@@ -62,10 +55,10 @@ var local = map[string]string{
 	"ntfs3":     "of local file systems only ext4 and xfs are supported",
 }
 
-// supportOf returns what NVIDIA documents for a file system with its mount options. The devices below it are
-// judged elsewhere.
+// supportOf returns what NVIDIA documents for a file system with its mount options (nvidia-fs 2.30, Key Features;
+// GPUDirect Storage Troubleshooting Guide; MagnumIO, gds-diag; 2026-09). The devices below it are judged elsewhere.
 func supportOf(m Mount) Support {
-	s := Support{Source: sourceFS}
+	s := Support{}
 	switch {
 	case m.Type == "ext4":
 		// What is ordered by default does not count: cuFile looks for the option.

@@ -37,13 +37,6 @@ func FuzzParsers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := string(b)
 		parseNvfsStats(s)
-		parseNvfsPeers(s)
-		parseNvfsDrivers(s)
-		for _, a := range parseNvfsAffinity(s) {
-			if a.Counts == nil {
-				t.Error("counts are nil")
-			}
-		}
 		parseDriverVersion(s)
 		parseGPU(s)
 		if d := parseOSRelease(s); d.ID == "" && d.Reason == "" {
@@ -56,10 +49,8 @@ func FuzzParsers(f *testing.F) {
 		if n, why := parseBAR1(s); why == "" && n <= 0 {
 			t.Errorf("BAR1 of %d bytes", n)
 		}
-		parseACS(b)
 		parseLockdown(s)
-		parseTaint(s)
-		if l := parseLimit(s, "Max open files"); l.Known() && (l.Value.Soft < -1 || l.Value.Hard < -1) {
+		if l := parseLimit(s, "Max open files"); l.Known() && l.Value < -1 {
 			t.Errorf("%+v", l)
 		}
 		parseGDSCheck(s)

@@ -48,7 +48,6 @@ type Security struct {
 	SecureBoot Fact[bool]   `json:"secure_boot"`
 	Lockdown   Fact[string] `json:"lockdown"`    // "none", "integrity" or "confidentiality"
 	SigEnforce Fact[bool]   `json:"sig_enforce"` // only signed modules are loaded
-	Taint      Fact[string] `json:"taint"`       // letters as in /proc/sys/kernel/tainted's documentation; "" if clean
 }
 
 // OnlySigned reports whether the kernel is known to refuse modules without a trusted signature.
@@ -72,7 +71,6 @@ func (r Root) security() Security {
 	}
 	s.Lockdown = convert(r.text("/sys/kernel/security/lockdown"), parseLockdown)
 	s.SigEnforce = convert(r.text("/sys/module/module/parameters/sig_enforce"), yes)
-	s.Taint = convert(r.text("/proc/sys/kernel/tainted"), parseTaint)
 	return s
 }
 
@@ -95,21 +93,4 @@ func yes(text string) (bool, string) {
 		return false, ""
 	}
 	return false, strconv.Quote(clip(text)) + " is not Y or N"
-}
-
-// taints are the letters of the bits, lowest first (Linux, Documentation/admin-guide/tainted-kernels).
-const taints = "PFSRMBUDAWCIOELKXTNJ"
-
-func parseTaint(text string) (string, string) {
-	bits, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return "", "/proc/sys/kernel/tainted: " + strconv.Quote(clip(text)) + " is not a number"
-	}
-	var b strings.Builder
-	for i, letter := range taints {
-		if bits>>i&1 == 1 {
-			b.WriteRune(letter)
-		}
-	}
-	return b.String(), ""
 }

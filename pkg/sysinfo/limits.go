@@ -9,16 +9,10 @@ import (
 
 // Limits holds the resource limits of the process.
 type Limits struct {
-	Locked Fact[Limit]   `json:"memlock"`       // bytes that may be locked in memory
-	Files  Fact[Limit]   `json:"nofile"`        // files that may be open
+	Locked Fact[int64]   `json:"memlock"`       // bytes that may be locked in memory; -1: unlimited
+	Files  Fact[int64]   `json:"nofile"`        // files that may be open; -1: unlimited
 	CPUs   Fact[float64] `json:"cgroup_cpus"`   // of the control group
 	Memory Fact[int64]   `json:"cgroup_memory"` // bytes, of the control group
-}
-
-// Limit is a user limit; -1 means unlimited.
-type Limit struct {
-	Soft int64 `json:"soft"`
-	Hard int64 `json:"hard"`
 }
 
 func (r Root) limits() Limits {
@@ -26,7 +20,7 @@ func (r Root) limits() Limits {
 	b, err := r.read("/proc/self/limits")
 	if err != nil {
 		reason := why("/proc/self/limits", err)
-		l.Locked, l.Files = Fact[Limit]{Reason: reason}, Fact[Limit]{Reason: reason}
+		l.Locked, l.Files = Fact[int64]{Reason: reason}, Fact[int64]{Reason: reason}
 	} else {
 		l.Locked = parseLimit(string(b), "Max locked memory")
 		l.Files = parseLimit(string(b), "Max open files")
@@ -42,8 +36,8 @@ func (r Root) limits() Limits {
 	return l
 }
 
-// parseLimit finds a line such as "Max open files            1024                 524288               files".
-func parseLimit(text, name string) Fact[Limit] {
+// parseLimit returns the soft limit of a line such as "Max open files            1024                 524288               files".
+func parseLimit(text, name string) Fact[int64] {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, name)
 		if !ok {
@@ -53,14 +47,12 @@ func parseLimit(text, name string) Fact[Limit] {
 		if len(f) < 2 {
 			break
 		}
-		soft, ok1 := limitOf(f[0])
-		hard, ok2 := limitOf(f[1])
-		if ok1 && ok2 {
-			return known(Limit{soft, hard})
+		if soft, ok := limitOf(f[0]); ok {
+			return known(soft)
 		}
 		break
 	}
-	return unknown[Limit]("/proc/self/limits has no usable line %q", name)
+	return unknown[int64]("/proc/self/limits has no usable line %q", name)
 }
 
 func limitOf(word string) (int64, bool) {

@@ -2,8 +2,6 @@ package sysinfo
 
 import (
 	"context"
-	"time"
-
 	"strata/pkg/work"
 )
 
@@ -31,9 +29,8 @@ type Machine struct {
 
 // Options select what to read.
 type Options struct {
-	Path      string        // path to locate; "": none
-	NoTools   bool          // do not run NVIDIA's programs
-	ToolLimit time.Duration // time limit for each; 0 is 2 s
+	Path    string // path to locate; "": none
+	NoTools bool   // do not run NVIDIA's programs
 }
 
 // Read reads a machine's facts. It changes nothing, and for a recorded machine it runs no program.
@@ -48,7 +45,7 @@ func Read(ctx context.Context, r Root, o Options) *Machine {
 	m.PCI = r.pci()
 	m.IOMMU = r.iommu(m.Kernel, m.PCI)
 	m.RDMA = r.rdma()
-	m.Listed = listings(m)
+	m.Listed = Listings{Distribution: listDistribution(m.Distribution), Kernel: listKernel(m.Kernel.Release)}
 	if o.Path != "" {
 		m.Path = r.path(o.Path)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"strata/pkg/sysinfo"
-	"strata/pkg/sysinfo/sysinfotest"
+	"strata/tests/sysinfotest"
 )
 
 // read unpacks a recorded machine and reads it.
@@ -61,13 +61,11 @@ distribution.version "24.04"
 security.secure_boot.value false
 security.lockdown.value "none"
 security.sig_enforce.value false
-security.taint.value "OE"
 container.kind ""
 container.udev.value 2
 job null
-limits.memlock.value.soft 67108864
-limits.nofile.value.soft 65536
-limits.nofile.value.hard 1048576
+limits.memlock.value 67108864
+limits.nofile.value 65536
 limits.cgroup_memory.value null
 limits.cgroup_memory.reason "the control group sets none"
 driver.version.value "565.57.01"
@@ -75,75 +73,34 @@ driver.open.value true
 driver.arch "x86_64"
 driver.gpus.length 2
 driver.gpus.1.bus "0000:c1:00.0"
-driver.gpus.1.minor "1"
 driver.gpus.0.model "NVIDIA RTX A6000"
 driver.gpus.0.uuid "GPU-c7a1f0d2-5d3c-8b1e-9f0a-1b2c3d4e5f60"
-driver.gpus.0.firmware "565.57.01"
 driver.nvidia_peermem.loaded true
-driver.gdrdrv.loaded false
 nvidia_fs.reason ""
 nvidia_fs.version.value "2.24"
 nvidia_fs.module.version "2.24.2"
-nvidia_fs.module.taint "OE"
-nvidia_fs.devices.value 2
-nvidia_fs.drivers.0.name "nvme"
-nvidia_fs.stats.gds "1.12.0.25"
-nvidia_fs.stats.format "4.0"
-nvidia_fs.stats.driver "2.24.2"
-nvidia_fs.stats.peer_direct true
+nvidia_fs.drivers.0 "nvme"
 nvidia_fs.stats.io_stats true
-nvidia_fs.stats.peer_io_stats true
 nvidia_fs.stats.logging "info"
 nvidia_fs.stats.reads.mib 5137
-nvidia_fs.stats.reads.bandwidth_mib_s 11873
 nvidia_fs.stats.writes.n 12
-nvidia_fs.stats.bar1_map.callbacks 18
-nvidia_fs.stats.gpus.1.uuid "GPU-0f9e8d7c-6b5a-4938-2716-15041302f1e0"
-nvidia_fs.stats.gpus.1.max_pinned_mib 64
-nvidia_fs.stats.gpus.0.cross_root_port_percent 0
-nvidia_fs.stats.unknown.length 0
-nvidia_fs.peers.1.peer "0000:c3:00.0"
-nvidia_fs.peers.1.distance 128
-nvidia_fs.peers.0.count 2560
-nvidia_fs.affinity.0.counts.2 5120
-nvidia_fs.affinity.0.cross_root 17
 cufile.file "/etc/cufile.json"
 cufile.reason ""
 cufile.library "/usr/local/cuda/lib64/libcufile.so.0"
 cufile.allow_compat_mode true
 cufile.force_compat_mode null
 cufile.max_direct_io_size_kb 16384
-cufile.fs.lustre.posix_gds_min_kb 0
 pci.gpus.0.link.speed.value "2.5 GT/s PCIe"
 pci.gpus.0.link.max_speed.value "16.0 GT/s PCIe"
 pci.gpus.0.bar1.value 68719476736
-pci.gpus.0.driver "nvidia"
 pci.gpus.1.numa.value 1
-pci.nvme.length 5
-pci.ways.length 10
-pci.ways.1.to "0000:47:00.0"
-pci.ways.1.over "switch"
-pci.ways.0.over "node"
-pci.ways.3.over "system"
-pci.ways.8.over "host bridge"
-pci.acs.reason ""
-pci.acs.redirects.length 0
 iommu.mode "off"
 iommu.line.0 "amd_iommu=off"
-rdma.ofed.value "24.04-0.7.0"
 listed.distribution.listed true
 listed.kernel.listed true
-listed.gpus.0.listed true
 tools.gdscheck.value.release "1.12.0.25"
-tools.gdscheck.value.nvidia_fs "2.24"
 tools.gdscheck.value.drivers.NVMe "Supported"
-tools.gdscheck.value.gpus.1.bar_mib 65536
-tools.gdscheck.value.gpus.0.supports_gds true
-tools.gdscheck.value.gpus.0.iommu "Disabled"
-tools.gdscheck.value.ok true
-tools.nvidia_smi.value.1.bus "0000:c1:00.0"
 tools.nvidia_smi.value.0.memory_mib 49140
-tools.nvidia_smi.value.0.mig ""
 path.name "/data/run/a.zarr"
 path.mount.type "ext4"
 path.mount.point "/data"
@@ -168,8 +125,7 @@ path.block null
 path.no_block "tmpfs has no block device"`},
 		{"a6000", "/", `
 path.mount.point "/"
-path.block.name "nvme0n1"
-path.block.nvme.controller "nvme0"`},
+path.block.name "nvme0n1"`},
 		{"a6000", "relative/../data", `path.mount.point "/data"`},
 		{"compat", "/scratch", `
 nvidia_fs.reason "the module nvidia_fs is not loaded"
@@ -178,11 +134,7 @@ nvidia_fs.stats null
 nvidia_fs.source "/usr/src/nvidia-fs-2.18.3"
 nvidia_fs.module.file "/lib/modules/5.15.0-101-generic/updates/dkms/nvidia-fs.ko"
 iommu.mode "translated"
-pci.acs.redirects.0 "0000:00:01.0"
-pci.acs.redirects.1 "0000:80:02.0"
-pci.gpus.0.iommu_group.value "40"
 tools.gdscheck.value.drivers.NVMe "Unsupported"
-tools.gdscheck.value.nvidia_fs ""
 tools.nvidia_smi.reason "no output of nvidia-smi was recorded"
 path.mount.type "xfs"
 path.block.name "nvme0n1"`},
@@ -199,7 +151,6 @@ path.block.kind "lvm"
 path.block.parts.0.kind "crypt"
 path.block.parts.0.parts.0.kind "nvme"
 path.block.parts.0.parts.0.nvme.model "SAMSUNG MZVL21T0HCLR-00BL7"
-pci.acs.reason "only root may read the whole configuration of PCI devices"
 listed.distribution.listed false`},
 		{"docker-no-udev", "/data/x", `
 container.kind "docker"
@@ -220,7 +171,6 @@ path.mount.type "9p"
 path.mount.source "C:\\"
 tools.nvidia_smi.value.0.name "NVIDIA GeForce RTX 4090"`},
 		{"mig", "/raid", `
-driver.gpus.0.mig 7
 iommu.mode "passthrough"
 pci.gpus.0.bar1.value 137438953472
 distribution.id "rhel"
@@ -232,7 +182,7 @@ container.by "environment variable APPTAINER_CONTAINER"
 job.id "4711"
 job.partition "gpu_short"
 job.gpus "2"
-limits.memlock.value.soft -1
+limits.memlock.value -1
 limits.cgroup_memory.value 64424509440
 limits.cgroup_cpus.value 6
 driver.open.value false
@@ -246,8 +196,7 @@ path.block null`},
 security.secure_boot.value true
 security.lockdown.value "integrity"
 nvidia_fs.module.loaded false
-nvidia_fs.module.file "/lib/modules/6.8.0-45-generic/updates/dkms/nvidia-fs.ko.zst"
-security.taint.value "O"`},
+nvidia_fs.module.file "/lib/modules/6.8.0-45-generic/updates/dkms/nvidia-fs.ko.zst"`},
 		{"degraded-raid", "/data", `
 path.block.name "md127"
 path.block.raid.level "raid10"
@@ -256,32 +205,22 @@ path.block.raid.faulty 1
 path.block.raid.action "recover"
 path.block.raid.done "1250001920 / 7501212672"
 path.block.parts.1.nvme.link.width.value 2
-path.block.parts.1.nvme.link.max_width.value 4
-nvidia_fs.stats.peer_io_stats false
-nvidia_fs.stats.gpus.0.cross_root_port_percent null`},
+path.block.parts.1.nvme.link.max_width.value 4`},
 		{"nfs-rdma", "/vast/run", `
 path.mount.type "nfs4"
 path.support.supported true
 path.support.driver "rpcrdma"
-nvidia_fs.drivers.1.name "rpcrdma"
-rdma.ofed.value "23.10-2.1.3"
+nvidia_fs.drivers.1 "rpcrdma"
 rdma.devices.0.name "mlx5_0"
 rdma.devices.0.state "ACTIVE"
-rdma.devices.0.rate "200 Gb/sec (4X HDR)"
-pci.rdma_nics.0.bus "0000:0c:00.0"
-pci.ways.0.over "switch"`},
+rdma.devices.0.rate "200 Gb/sec (4X HDR)"`},
 		{"nfs-rdma", "/home", `
 path.support.supported false
 path.support.reason "it is mounted with proto=tcp, only RDMA is supported"`},
 		{"lustre", "/ai400/x", `
 path.mount.source "192.168.1.5@o2ib:/ai400"
 path.support.driver "lnet"
-nvidia_fs.drivers.0.version "2.12.6_ddn3"
-nvidia_fs.stats.driver "2.7.47"
-nvidia_fs.stats.batches.n 0
-nvidia_fs.stats.unknown.length 0
 driver.open.value false
-rdma.ofed.value "5.4-1.0.3"
 distribution.id "rocky"`},
 		{"kernel-7.0", "/", `
 listed.kernel.listed true

@@ -6,7 +6,6 @@ import "strings"
 type Module struct {
 	Loaded  bool   `json:"loaded"`
 	Version string `json:"version"` // "" if it has none
-	Taint   string `json:"taint"`   // letters, as "OE": out of the kernel's tree, without a signature
 	File    string `json:"file"`    // where it lies for this kernel; "" if it does not
 	Reason  string `json:"reason"`  // why it is not known whether it is loaded
 }
@@ -27,9 +26,6 @@ func (r Root) module(name string, release Fact[string]) Module {
 	}
 	if f := r.text(dir + "/version"); f.Known() {
 		m.Version = f.Value
-	}
-	if f := r.text(dir + "/taint"); f.Known() {
-		m.Taint = f.Value
 	}
 	if release.Known() {
 		m.File = r.moduleFile(name, release.Value)

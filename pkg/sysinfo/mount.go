@@ -10,7 +10,6 @@ import (
 // Mount is a line of mountinfo.
 type Mount struct {
 	Device  string   `json:"device"`  // "259:1"; major number 0 has no block device
-	Root    string   `json:"root"`    // the part of the file system that is mounted
 	Point   string   `json:"point"`   // where
 	Type    string   `json:"type"`    // "ext4", "nfs4" …
 	Source  string   `json:"source"`  // "/dev/md0", "server:/export"
@@ -48,7 +47,7 @@ func parseMounts(text string) []Mount {
 		if !ok || len(l) < 6 || len(r) < 2 || l[4] == "" {
 			continue
 		}
-		m := Mount{Device: l[2], Root: unescapeOctal(l[3]), Point: unescapeOctal(l[4]), Type: r[0], Source: unescapeOctal(r[1]), Options: []string{}}
+		m := Mount{Device: l[2], Point: unescapeOctal(l[4]), Type: r[0], Source: unescapeOctal(r[1]), Options: []string{}}
 		m.Options = append(m.Options, strings.Split(l[5], ",")...)
 		if len(r) > 2 {
 			for _, o := range strings.Split(r[2], ",") {

@@ -1,33 +1,22 @@
 package sysinfo
 
 import (
-	"path"
 	"strconv"
 	"strings"
 )
 
-// PCI lists the relevant devices and their relative positions.
+// PCI lists the GPUs on the PCI bus.
 type PCI struct {
 	GPUs   []PCIDevice `json:"gpus"`
-	Drives []PCIDevice `json:"nvme"`
-	NICs   []PCIDevice `json:"rdma_nics"`
-	Ways   []Way       `json:"ways"` // from every GPU to every drive and RDMA card
-	ACS    ACS         `json:"acs"`
 	Reason string      `json:"reason"`
 }
 
-// PCIDevice is a device on the PCI bus.
+// PCIDevice is a GPU on the PCI bus.
 type PCIDevice struct {
-	Bus    string       `json:"bus"`
-	Vendor string       `json:"vendor"` // "0x10de"
-	ID     string       `json:"id"`
-	Driver string       `json:"driver"` // "nvidia", "nvme", "vfio-pci"; "" if none
-	Link   Link         `json:"link"`
-	NUMA   Fact[int64]  `json:"numa"` // -1: the machine does not say
-	Group  Fact[string] `json:"iommu_group"`
-	BAR1   Fact[int64]  `json:"bar1"` // bytes of a GPU's memory that other devices can reach; GPUs only
-
-	dir string // in /sys, no links
+	Bus  string      `json:"bus"`
+	Link Link        `json:"link"`
+	NUMA Fact[int64] `json:"numa"` // -1: the machine does not say
+	BAR1 Fact[int64] `json:"bar1"` // bytes of its memory that other devices can reach
 }
 
 // Link describes a device's connection: transfers per second and lanes, now and at most. An idle link may be
@@ -39,15 +28,6 @@ type Link struct {
 	MaxWidth Fact[int64]  `json:"max_width"`
 }
 
-// Way describes the path between two devices.
-type Way struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Over is "switch" (a PCIe switch), "host bridge" (the root complex of a processor), "node" (several root
-	// complexes of a NUMA node) or "system" (the link between processors).
-	Over string `json:"over"`
-}
-
 func noLink(reason string) Link {
 	return Link{Speed: unknown[string]("%s", reason), Width: unknown[int64]("%s", reason), MaxSpeed: unknown[string]("%s", reason), MaxWidth: unknown[int64]("%s", reason)}
 }
@@ -55,60 +35,21 @@ func noLink(reason string) Link {
 const pciDir = "/sys/bus/pci/devices"
 
 func (r Root) pci() PCI {
-	p := PCI{GPUs: []PCIDevice{}, Drives: []PCIDevice{}, NICs: []PCIDevice{}, Ways: []Way{}}
+	p := PCI{GPUs: []PCIDevice{}}
 	names, err := r.entries(pciDir)
 	if err != nil {
 		p.Reason = why(pciDir, err)
 	}
-	rdma := map[string]bool{}
-	for _, name := range r.list("/sys/class/infiniband") {
-		if real, err := r.resolve("/sys/class/infiniband/" + name + "/device"); err == nil {
-			rdma[path.Base(real)] = true
-		}
-	}
 	for _, name := range names {
 		dir, err := r.resolve(pciDir + "/" + name)
-		if err != nil || !isBus(name) {
+		if err != nil || !isBus(name) || r.text(dir+"/vendor").Value != "0x10de" || !strings.HasPrefix(r.text(dir+"/class").Value, "0x03") {
 			continue
 		}
-		class, vendor := r.text(dir+"/class").Value, r.text(dir+"/vendor").Value
-		switch {
-		case vendor == "0x10de" && strings.HasPrefix(class, "0x03"):
-			p.GPUs = append(p.GPUs, r.pciDevice(dir, vendor, true))
-		case strings.HasPrefix(class, "0x0108"):
-			p.Drives = append(p.Drives, r.pciDevice(dir, vendor, false))
-		case rdma[name]:
-			p.NICs = append(p.NICs, r.pciDevice(dir, vendor, false))
-		}
+		p.GPUs = append(p.GPUs, PCIDevice{
+			Bus: name, Link: r.link(dir), NUMA: number(r.text(dir+"/numa_node"), dir+"/numa_node"), BAR1: convert(r.text(dir+"/resource"), parseBAR1),
+		})
 	}
-	for _, g := range p.GPUs {
-		for _, d := range p.Drives {
-			p.Ways = append(p.Ways, Way{g.Bus, d.Bus, over(g, d)})
-		}
-		for _, d := range p.NICs {
-			p.Ways = append(p.Ways, Way{g.Bus, d.Bus, over(g, d)})
-		}
-	}
-	p.ACS = r.acs(p)
 	return p
-}
-
-func (r Root) pciDevice(dir, vendor string, gpu bool) PCIDevice {
-	d := PCIDevice{Bus: path.Base(dir), Vendor: vendor, ID: r.text(dir + "/device").Value, Link: r.link(dir), dir: dir}
-	if real, err := r.resolve(dir + "/driver"); err == nil {
-		d.Driver = path.Base(real)
-	}
-	d.NUMA = number(r.text(dir+"/numa_node"), dir+"/numa_node")
-	if real, err := r.resolve(dir + "/iommu_group"); err == nil {
-		d.Group = known(path.Base(real))
-	} else {
-		d.Group = unknown[string]("the device is in no IOMMU group")
-	}
-	d.BAR1 = unknown[int64]("only GPUs have it")
-	if gpu {
-		d.BAR1 = convert(r.text(dir+"/resource"), parseBAR1)
-	}
-	return d
 }
 
 // parseBAR1 reads the second line of a device's resources: "0x0000209000000000 0x0000209fffffffff 0x000000000014220c".
@@ -176,34 +117,4 @@ func isBus(s string) bool {
 		}
 	}
 	return true
-}
-
-// chain returns the PCI addresses on the way to a device, from the root port on, and its host bridge before
-// them.
-func (d PCIDevice) chain() []string {
-	var list []string
-	for _, part := range strings.Split(d.dir, "/") {
-		if strings.HasPrefix(part, "pci") && strings.Contains(part, ":") || isBus(part) {
-			list = append(list, part)
-		}
-	}
-	return list
-}
-
-// over returns what two devices reach each other over.
-func over(a, b PCIDevice) string {
-	x, y := a.chain(), b.chain()
-	same := 0
-	for same < len(x) && same < len(y) && x[same] == y[same] {
-		same++
-	}
-	switch {
-	case same >= 2: // the host bridge and at least the root port
-		return "switch"
-	case same == 1:
-		return "host bridge"
-	case a.NUMA.Known() && b.NUMA.Known() && a.NUMA.Value == b.NUMA.Value && a.NUMA.Value >= 0:
-		return "node"
-	}
-	return "system"
 }

@@ -6,28 +6,18 @@ import (
 	"strings"
 )
 
-var smiFields = []string{"index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used", "compute_mode", "ecc.mode.current", "mig.mode.current",
-	"pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max"}
+var smiFields = []string{"index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used"}
 
 // SMIGPU holds nvidia-smi's facts about a GPU. Unknown ones are "" or 0.
 type SMIGPU struct {
-	Index    int64  `json:"index"`
 	Name     string `json:"name"`
 	UUID     string `json:"uuid"`
-	Bus      string `json:"bus"`
 	Driver   string `json:"driver"`
 	TotalMiB int64  `json:"memory_mib"`
 	UsedMiB  int64  `json:"used_mib"`
-	Compute  string `json:"compute_mode"` // "Default", "Exclusive_Process", "Prohibited"
-	ECC      string `json:"ecc"`          // "Enabled", "Disabled"
-	MIG      string `json:"mig"`
-	Gen      int64  `json:"pcie_gen"`
-	MaxGen   int64  `json:"pcie_gen_max"`
-	Width    int64  `json:"pcie_width"`
-	MaxWidth int64  `json:"pcie_width_max"`
 }
 
-// parseSMI reads lines of comma-separated values in the order of smiFields.
+// parseSMI reads lines of comma-separated values in the order of smiFields; recordings have more.
 func parseSMI(text string) ([]SMIGPU, string) {
 	c := csv.NewReader(strings.NewReader(text))
 	c.FieldsPerRecord, c.TrimLeadingSpace, c.LazyQuotes = -1, true, true
@@ -37,7 +27,7 @@ func parseSMI(text string) ([]SMIGPU, string) {
 		if err != nil {
 			break
 		}
-		if len(row) != len(smiFields) || len(list) == mostNames {
+		if len(row) < len(smiFields) || len(list) == mostNames {
 			continue
 		}
 		for i, v := range row {
@@ -50,10 +40,7 @@ func parseSMI(text string) ([]SMIGPU, string) {
 		if _, err := strconv.ParseInt(row[0], 10, 64); err != nil {
 			continue
 		}
-		list = append(list, SMIGPU{
-			Index: n(0), Name: row[1], UUID: row[2], Bus: canonicalBus(row[3]), Driver: row[4], TotalMiB: n(5), UsedMiB: n(6),
-			Compute: row[7], ECC: row[8], MIG: row[9], Gen: n(10), MaxGen: n(11), Width: n(12), MaxWidth: n(13),
-		})
+		list = append(list, SMIGPU{Name: row[1], UUID: row[2], Driver: row[4], TotalMiB: n(5), UsedMiB: n(6)})
 	}
 	if len(list) == 0 {
 		return nil, "nvidia-smi lists no GPU: " + strconv.Quote(clip(strings.TrimSpace(text)))

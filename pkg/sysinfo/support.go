@@ -2,19 +2,17 @@ package sysinfo
 
 import "strings"
 
-// Listing tells whether something is on NVIDIA's support list for GPUDirect Storage.
+// Listing tells whether something is on NVIDIA's support list for GPUDirect Storage (Release Notes, MLNX_OFED/DOCA and
+// File System Requirements; nvidia-fs ChangeLog; 2026-09).
 type Listing struct {
-	Name   string `json:"name"`
 	Listed bool   `json:"listed"`
 	Note   string `json:"note"`
-	Source string `json:"source"`
 }
 
 // Listings holds the listings of the machine's parts.
 type Listings struct {
-	Distribution Listing   `json:"distribution"`
-	Kernel       Listing   `json:"kernel"`
-	GPUs         []Listing `json:"gpus"`
+	Distribution Listing `json:"distribution"`
+	Kernel       Listing `json:"kernel"`
 }
 
 // distributions that MLNX_OFED or DOCA and GDS are released for, with the oldest version of each.
@@ -25,7 +23,7 @@ var distributions = map[string][]string{
 }
 
 func listDistribution(d Distribution) Listing {
-	l := Listing{Name: d.Name, Source: sourceTable}
+	var l Listing
 	versions, ok := distributions[d.ID]
 	switch {
 	case d.Reason != "":
@@ -67,7 +65,7 @@ func KernelOf(nvfs string) string {
 }
 
 func listKernel(release Fact[string]) Listing {
-	l := Listing{Name: release.String(), Source: sourceTable}
+	var l Listing
 	switch {
 	case !release.Known():
 		l.Note = release.Reason
@@ -91,9 +89,10 @@ func majorMinor(version string) string {
 // serves data-centre and professional cards from Pascal on.
 var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300", "GH200", "GB200", "GB300"}
 
-// ListGPU looks up a GPU on NVIDIA's list by its name.
+// ListGPU looks up a GPU on NVIDIA's list by its name (nvidia-fs README and Overview; GPUDirect Storage Troubleshooting
+// Guide, P2PDMA Supported GPUs; 2026-09).
 func ListGPU(model string) Listing {
-	l := Listing{Name: model, Source: "NVIDIA: nvidia-fs README and Overview; GPUDirect Storage Troubleshooting Guide, P2PDMA Supported GPUs (2026-09)"}
+	var l Listing
 	words := strings.FieldsFunc(model, func(c rune) bool { return c == ' ' || c == '-' || c == '_' })
 	has := func(names ...string) bool {
 		for _, w := range words {
@@ -130,12 +129,4 @@ func hasSeries(words []string, letter byte) bool {
 		}
 	}
 	return false
-}
-
-func listings(m *Machine) Listings {
-	l := Listings{Distribution: listDistribution(m.Distribution), Kernel: listKernel(m.Kernel.Release), GPUs: []Listing{}}
-	for _, g := range m.Driver.GPUs {
-		l.GPUs = append(l.GPUs, ListGPU(g.Model))
-	}
-	return l
 }

@@ -57,11 +57,7 @@ func (r Root) output(ctx context.Context, o Options, name string, places []strin
 	if file == "" {
 		return unknown[string]("%s is not installed", name)
 	}
-	limit := o.ToolLimit
-	if limit <= 0 {
-		limit = 2 * time.Second
-	}
-	f := runTool(ctx, limit, file, args...)
+	f := runTool(ctx, 2*time.Second, file, args...)
 	if f.Known() {
 		r.keep.file("outputs/"+name, []byte(f.Value))
 	}

@@ -18,7 +18,7 @@ import (
 
 // TestClock: the virtual clock puts work where streams, events, engines and waits allow it, at the speeds of the table.
 func TestClock(t *testing.T) {
-	_, f := cost.ForGPU("A100", 8)
+	_, f := cost.ForGPU("A100", 80)
 	up := func(bytes float64) float64 { return f["copy_latency"] + bytes/f["up"] }
 	memory := func(bytes float64) float64 { return f["kernel"] + bytes/(f["memory"]*f["memory_share"]) }
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestClock(t *testing.T) {
 
 // TestClockStart: what comes before the first kernel is counted, and a driver without cubins compiles.
 func TestClockStart(t *testing.T) {
-	_, f := cost.ForGPU("H100", 9)
+	_, f := cost.ForGPU("H100", 90)
 	file := filepath.Join(t.TempDir(), "clock.json")
 	there, out, passed := apart(t, "CUEMU_CLOCK="+file, "CUEMU_CLOCK_HOST=0", "CUEMU_GPU=H100")
 	if there {
@@ -106,7 +106,7 @@ func TestClockStart(t *testing.T) {
 // TestClockLibraries: cuFile's driver takes a second to open, also where it refuses, and the first call of nvCOMP for
 // each format and direction loads kernels.
 func TestClockLibraries(t *testing.T) {
-	_, f := cost.ForGPU("H100", 9)
+	_, f := cost.ForGPU("H100", 90)
 	for _, mode := range []string{"native", "compat"} {
 		t.Run(mode, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "clock.json")

@@ -20,7 +20,6 @@ import (
 	"strata/pkg/oct/flatfield"
 	"strata/pkg/oct/focal"
 	"strata/pkg/oct/normalize"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/oct/stack"
 	"strata/pkg/oct/stitch"
@@ -30,6 +29,7 @@ import (
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 	"strata/tests/gputest"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

@@ -21,7 +21,7 @@ type sheet struct {
 }
 
 var sheets = []sheet{
-	{"quality", "quality-volumes.csv", 2, shownVolumes, []string{"focal plane, µm"}},
+	{"quality", "quality-volumes.csv", 2, shownVolumes, []string{"seams", "focal plane, µm"}},
 	{"scans", "quality-scans.csv", 2, shownScans, nil},
 	{"tiles", "quality-tiles.csv", 1, shownTiles, []string{"wrong tiles of the worst", "processor time"}},
 	{"tile peers", "quality-peers.csv", 2, shownPeers, []string{"tiles"}},

@@ -24,20 +24,20 @@ var smallTiles = map[string][]string{
 var shownVolumes = []string{"easy, strata", "easy, as the reference", "hard, strata", "hard, as the reference"}
 
 // shownFolders names the folders of TIFF tiles that the page shows.
-var shownFolders = []string{"36 of 1024², ihc", "16 of 2048², gravel"}
+var shownFolders = []string{"36 of 1024², ihc"}
 
 // shownScans names the scans whose positions the page shows, as recorded and as found; a sheet beside it has all.
 var shownScans = []string{
-	"tissue, as recorded", "tissue, found", "little tissue, as recorded", "little tissue, found", "noise, as recorded", "noise, found",
+	"tissue, as recorded", "tissue, found", "little tissue, as recorded", "little tissue, found",
 }
 
 // shownTiles names the kinds of scans of pictures that the page shows.
 var shownTiles = []string{
-	"base", "6 × 6 tiles, overlap 5 %, stated 20 %", "6 × 6 tiles, overlap 40 %, stated 20 %", "backlash 12 px", "rows slipped by 12 px", "rotation 2°, scale 3 %",
-	"noise 20 %", "speckle 30 %", "80 % empty, columns, vignette", "end of a specimen, 2", "hard", "hard, overlap 5 %", "3-D, middle slice, speckle",
+	"base", "6 × 6 tiles, overlap 5 %, stated 20 %", "rotation 2°, scale 3 %", "noise 20 %", "speckle 30 %", "80 % empty, columns, vignette",
+	"hard", "hard, overlap 5 %",
 }
 
 // shownPeers names the scans beside other programs that the page shows.
 var shownPeers = []string{
-	"base, ihc", "6 × 6 tiles, overlap 30 %, stated 20 %", "noise 20 %", "80 % empty, columns, vignette", "hard, ihc", "3-D, middle slice, speckle",
+	"base, ihc", "6 × 6 tiles, overlap 30 %, stated 20 %", "80 % empty, columns, vignette", "hard, ihc",
 }

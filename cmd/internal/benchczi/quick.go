@@ -103,13 +103,6 @@ func rounds(each float64) int {
 	return max(1, min(most, int(seconds/max(each, 1e-3))))
 }
 
-// differ reports whether no repeat of one takes as long as one of the other.
-func differ(a, b bench.Result) bool {
-	aLeast, aMost := a.Spread()
-	bLeast, bMost := b.Spread()
-	return aMost < bLeast || bMost < aLeast
-}
-
 // limit keeps the first n tiles.
 func (s *scan) limit(n int) {
 	s.tiles = s.tiles[:min(n, len(s.tiles))]
@@ -138,7 +131,7 @@ func recommend(doc *bench.Document) []string {
 		out = append(out, fmt.Sprintf("%d tiles alone take %s each, opening the file included: a test of few tiles says little of the whole", few.Ops, bench.Time(first)))
 	}
 	switch {
-	case !differ(seq, par):
+	case bench.Overlap(seq, par):
 		out = append(out, "recommendation: read tiles one after the other: the times of one thread and of 8 overlap; bench-czi run measures longer")
 	case gain >= speedUp.moderate:
 		out = append(out, "recommendation: read several tiles at a time; bench-czi run says how many")

@@ -73,7 +73,7 @@ func fastest(what string, list []bench.Result) string {
 	switch {
 	case plain == nil || way == "host":
 		return fmt.Sprintf("%s: fastest is %s", what, setting(*top))
-	case overlap(*top, *plain):
+	case bench.Overlap(*top, *plain):
 		return fmt.Sprintf("%s: no way is clearly faster than host: %s", what, setting(*plain))
 	}
 	line := fmt.Sprintf("%s: fastest is %s, %s× host", what, setting(*top), bench.Ratio(top.Rate()/plain.Rate()))
@@ -90,13 +90,6 @@ func setting(r bench.Result) string {
 		threads = "1 thread"
 	}
 	return fmt.Sprintf("%s with %s and %s at a time, %s GiB/s", r.Axes.Get("way"), threads, r.Axes.Get("block"), bench.GiBs(r.Rate()))
-}
-
-// overlap reports whether the repeats of two results overlap.
-func overlap(a, b bench.Result) bool {
-	slowA, fastA := a.Rates()
-	slowB, fastB := b.Rates()
-	return slowA <= fastB && slowB <= fastA
 }
 
 // toDevice compares the ways to a GPU.

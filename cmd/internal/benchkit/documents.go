@@ -117,3 +117,6 @@ func Measuring(reps, peers string) []cli.Flag {
 		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
 	}, Reporting()...)
 }
+
+// FixedMem makes --mem of a benchmark the same on all machines by default, so that their results compare.
+var FixedMem = cli.Defaults{"mem": "512MiB"}

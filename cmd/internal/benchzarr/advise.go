@@ -100,17 +100,10 @@ func choose(ours []bench.Result, b bench.Result, threads int, device bool) strin
 		where = " to the GPU"
 	}
 	plain := plainest(ours, threads)
-	if flagsOf(plain) == flagsOf(b) || b.Rate() < clear*plain.Rate() || overlap(plain, b) {
+	if flagsOf(plain) == flagsOf(b) || b.Rate() < clear*plain.Rate() || bench.Overlap(plain, b) {
 		return fmt.Sprintf("no setting is clearly faster%s than %s (%s GiB/s)", where, flagsOf(plain), bench.GiBs(plain.Rate()))
 	}
 	return fmt.Sprintf("fastest%s is %s (%s GiB/s), %s times as fast as %s", where, flagsOf(b), bench.GiBs(b.Rate()), bench.Ratio(b.Rate()/plain.Rate()), flagsOf(plain))
-}
-
-// overlap reports whether the repeats of two results overlap.
-func overlap(a, b bench.Result) bool {
-	aLow, aHigh := a.Rates()
-	bLow, bHigh := b.Rates()
-	return len(a.Seconds) > 1 && len(b.Seconds) > 1 && aLow <= bHigh && bLow <= aHigh
 }
 
 // plainest returns the result that needs fewest flags.

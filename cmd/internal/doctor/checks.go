@@ -112,22 +112,18 @@ const (
 func (c *checks) limits(m *sysinfo.Machine) {
 	l := m.Limits
 	mark, text, next := good, "", ""
-	size := func(n int64) string {
-		if n < 0 {
-			return "unlimited"
+	if n := l.Locked.Value; l.Locked.Known() {
+		text = "memlock unlimited"
+		if n >= 0 {
+			text = "memlock " + units.FormatSize(n)
 		}
-		return units.FormatSize(n)
-	}
-	if l.Locked.Known() {
-		text = "memlock " + size(l.Locked.Value.Soft)
-		if n := l.Locked.Value.Soft; n >= 0 && n < littleLocked && len(m.RDMA.Devices) > 0 {
+		if n >= 0 && n < littleLocked && len(m.RDMA.Devices) > 0 {
 			mark, next = bad, "RDMA needs more locked memory: ulimit -l unlimited (limits.conf: memlock)"
 		}
 	} else {
 		mark, text = blank, "memlock unknown"
 	}
-	if l.Files.Known() {
-		n := l.Files.Value.Soft
+	if n := l.Files.Value; l.Files.Known() {
 		if n < 0 {
 			text += ", nofile unlimited"
 		} else {
@@ -157,9 +153,6 @@ func (c *checks) security(m *sysinfo.Machine) {
 	}
 	if s.SigEnforce.Known() && s.SigEnforce.Value {
 		parts = append(parts, "sig_enforce on")
-	}
-	if s.Taint.Known() && s.Taint.Value != "" {
-		parts = append(parts, "kernel tainted "+s.Taint.Value)
 	}
 	mark, next := good, ""
 	if s.OnlySigned() {
@@ -238,13 +231,13 @@ func (c *checks) path(m *sysinfo.Machine, p *sysinfo.Path) {
 	if p.Block == nil {
 		return
 	}
-	c.device(m, *p.Block, "")
+	c.device(*p.Block, "")
 }
 
 // Most drives of an array that have a line each.
 const mostLines = 12
 
-func (c *checks) device(m *sysinfo.Machine, b sysinfo.Block, indent string) {
+func (c *checks) device(b sysinfo.Block, indent string) {
 	mark, text, next := good, "", ""
 	switch {
 	case b.RAID != nil:
@@ -275,7 +268,6 @@ func (c *checks) device(m *sysinfo.Machine, b sysinfo.Block, indent string) {
 		if n.NUMA.Known() && n.NUMA.Value >= 0 {
 			text += fmt.Sprintf(", node %d", n.NUMA.Value)
 		}
-		text += ways(m, n.Bus.Value)
 		if n.State != "" && n.State != "live" {
 			mark, text = bad, text+", "+n.State
 		}
@@ -291,26 +283,9 @@ func (c *checks) device(m *sysinfo.Machine, b sysinfo.Block, indent string) {
 			c.add(blank, indent+"  …", fmt.Sprintf("%d more", len(b.Parts)-i), "")
 			break
 		}
-		c.device(m, p, indent+"  ")
+		c.device(p, indent+"  ")
 	}
 }
-
-// ways describes how every GPU reaches a drive.
-func ways(m *sysinfo.Machine, bus string) string {
-	var parts []string
-	for _, w := range m.PCI.Ways {
-		if w.To == bus {
-			parts = append(parts, strings.TrimPrefix(w.From, "0000:")+" "+by[w.Over])
-		}
-	}
-	if len(parts) == 0 || len(parts) > 4 {
-		return ""
-	}
-	return "; GPU " + strings.Join(parts, ", ")
-}
-
-// by describes a way in words.
-var by = map[string]string{"switch": "by a switch", "host bridge": "by the root complex", "node": "within the node", "system": "across nodes"}
 
 func switched(on bool) string {
 	if on {

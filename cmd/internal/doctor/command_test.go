@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"strata/pkg/gpu/lease"
-	"strata/pkg/sysinfo/sysinfotest"
 	"strata/tests/clitest"
+	"strata/tests/sysinfotest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/sysinfo/sysinfotest"
 	"strata/tests/race"
+	"strata/tests/sysinfotest"
 )
 
 // Whatever a file of a machine holds, there is a verdict in two lines, and nothing panics.

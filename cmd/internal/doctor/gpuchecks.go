@@ -27,9 +27,6 @@ func (c *checks) driver(s *state) {
 	if d.PeerMem.Loaded {
 		text += ", nvidia_peermem"
 	}
-	if d.GDRCopy.Loaded {
-		text += ", gdrdrv"
-	}
 	c.add(good, "driver", text, "")
 	told := map[string]bool{} // by the management library, among the GPUs
 	for _, g := range s.GPUs {
@@ -40,9 +37,6 @@ func (c *checks) driver(s *state) {
 			continue
 		}
 		text := g.Bus + " " + g.Model
-		if g.MIG > 0 {
-			text += fmt.Sprintf(", %d MIG instances", g.MIG)
-		}
 		mark, next := good, ""
 		for _, p := range m.PCI.GPUs {
 			if p.Bus != g.Bus {
@@ -90,33 +84,25 @@ func (c *checks) nvidiaFS(m *sysinfo.Machine) {
 	if version == "" {
 		version = n.Version.Value
 	}
-	var names []string
-	for _, d := range n.Drivers {
-		names = append(names, d.Name)
-	}
-	text := version + ", storage drivers: " + strings.Join(names, ", ")
-	if len(names) == 0 {
+	text := version + ", storage drivers: " + strings.Join(n.Drivers, ", ")
+	if len(n.Drivers) == 0 {
 		text = version + ", no storage driver has registered"
 	}
-	mark, next := good, ""
-	if st := n.Stats; st != nil {
-		if st.PeerDirect {
-			text += "; PeerDirect"
-		}
-		c.add(mark, "nvidia-fs", text, next)
-		text = fmt.Sprintf("%d reads (%d MiB), %d writes (%d MiB), logging %s", st.Reads.N, st.Reads.MiB, st.Writes.N, st.Writes.MiB, st.Logging)
-		if !st.IOStats {
-			text = "reads and writes are not counted (rw_stats_enabled), logging " + st.Logging
-		}
-		errs := st.Reads.Err + st.Reads.StateErr + st.Writes.Err + st.Writes.StateErr + st.BAR1.Err + st.Mmap.Err + st.Batches.Err + st.Errors.MixedPages + st.Errors.SG + st.Errors.DMAMap + st.Errors.DMARef
-		if errs > 0 {
-			mark, next = bad, "dmesg says which"
-			text += fmt.Sprintf(", %d errors", errs)
-		}
-		c.add(mark, "  statistics", text, next)
+	c.add(good, "nvidia-fs", text, "")
+	st := n.Stats
+	if st == nil {
 		return
 	}
-	c.add(mark, "nvidia-fs", text, next)
+	mark, next := good, ""
+	text = fmt.Sprintf("%d reads (%d MiB), %d writes (%d MiB), logging %s", st.Reads.N, st.Reads.MiB, st.Writes.N, st.Writes.MiB, st.Logging)
+	if !st.IOStats {
+		text = "reads and writes are not counted (rw_stats_enabled), logging " + st.Logging
+	}
+	if st.Errors > 0 {
+		mark, next = bad, "dmesg says which"
+		text += fmt.Sprintf(", %d errors", st.Errors)
+	}
+	c.add(mark, "  statistics", text, next)
 }
 
 func (c *checks) configuration(m *sysinfo.Machine) {
@@ -174,30 +160,17 @@ func (c *checks) bus(m *sysinfo.Machine) {
 		text += ": " + m.IOMMU.Reason
 	}
 	c.add(mark, "IOMMU", text, next)
-	a := m.PCI.ACS
-	redirects := a.Redirects
-	if a.Reason != "" && len(redirects) == 0 {
-		redirects = m.NvidiaFS.Bridges // which it lists for everybody
-	}
-	switch {
-	case len(redirects) > 0:
-		c.add(bad, "ACS", "redirects at "+strings.Join(redirects, " "), "transfers between devices go over the root complex: switch ACS off in the firmware or with setpci")
-	case a.Reason != "":
-		c.add(blank, "ACS", "unknown: "+a.Reason, "")
-	default:
+	switch redirects := m.NvidiaFS.Bridges; {
+	case m.NvidiaFS.Reason != "": // it finds the bridges
+	case len(redirects) == 0:
 		c.add(good, "ACS", "redirects nothing", "")
+	default:
+		c.add(bad, "ACS", "redirects at "+strings.Join(redirects, " "), "transfers between devices go over the root complex: switch ACS off in the firmware or with setpci")
 	}
 }
 
 func (c *checks) rdma(m *sysinfo.Machine) {
-	r := m.RDMA
-	switch {
-	case r.OFED.Known():
-		c.add(good, "OFED", r.OFED.Value, "")
-	case len(r.Devices) > 0 || m.Driver.Version.Known():
-		c.add(blank, "OFED", "none: "+r.OFED.Reason, "")
-	}
-	for _, d := range r.Devices {
+	for _, d := range m.RDMA.Devices {
 		mark := good
 		if d.State != "ACTIVE" {
 			mark = blank

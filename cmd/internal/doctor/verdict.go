@@ -389,7 +389,7 @@ func storageDriver(s *situation) (because, next string) {
 			}
 		}
 	}
-	if m.NvidiaFS.Has(want) {
+	if slices.Contains(m.NvidiaFS.Drivers, want) {
 		return "", ""
 	}
 	because = fmt.Sprintf("the storage driver %s has not registered with nvidia-fs", want)

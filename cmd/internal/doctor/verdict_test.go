@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"strata/pkg/sysinfo"
-	"strata/pkg/sysinfo/sysinfotest"
+	"strata/tests/sysinfotest"
 )
 
 // machine reads a recorded machine, which is unpacked into a folder once.

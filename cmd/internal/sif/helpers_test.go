@@ -18,8 +18,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"strata/pkg/sif/deb"
-	"strata/pkg/sif/deb/debtest"
 	"strata/pkg/sif/recipe"
+	"strata/tests/debtest"
 )
 
 func check(err error) {

@@ -168,8 +168,8 @@ func (m model) later(ctx context.Context, r *cli.Run, w Work, res *oct.Resources
 
 // known returns a GPU of each model that has figures: no other is expected to be faster than all of these.
 func known() (all []gpu.Info) {
-	for i, name := range cost.Models() {
-		all = append(all, gpu.Info{Name: name, Compute: 70 + 10*i, Driver: newestDriver})
+	for _, m := range cost.Models() {
+		all = append(all, gpu.Info{Name: m.Name, Compute: m.Compute, Driver: newestDriver})
 	}
 	return all
 }
@@ -199,7 +199,7 @@ func (m model) device(i gpu.Info, j cost.Job, cores int) *cost.Device {
 	const each = 6 // regions' worth of page-locked memory that a worker takes, on their way in and out
 	region := max(j.In.Region, 1)
 	workers := max(1, min(int64(cores), j.In.Bytes/region, m.pinned/(each*region)))
-	name, of := cost.ForGPU(i.Name, i.Compute/10)
+	name, of := cost.ForGPU(i.Name, i.Compute)
 	return &cost.Device{Model: name, Figures: of.With(m.gpu), Workers: int(workers), Pinned: min(m.pinned, workers*each*region), Cubins: kernels.Precompiled(i)}
 }
 

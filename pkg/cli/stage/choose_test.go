@@ -7,6 +7,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -92,6 +93,19 @@ func TestModelDevice(t *testing.T) {
 	j.In.Bytes = 0 // an array of no elements
 	if d := m.device(gpu.Info{Name: "none", Compute: 110}, j, 16); d.Workers != 1 || d.Cubins {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestKnown: each model's GPU has the compute capability whose figures are its own, and machine code ships for it.
+func TestKnown(t *testing.T) {
+	list := known()
+	if len(list) != len(cost.Models()) {
+		t.Errorf("%d GPUs of %d models", len(list), len(cost.Models()))
+	}
+	for _, i := range list {
+		if m, _ := cost.ForGPU("", i.Compute); m != i.Name || !kernels.Precompiled(i) {
+			t.Errorf("%s: compute capability %d is that of %s; machine code ships: %v", i.Name, i.Compute, m, kernels.Precompiled(i))
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cost"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // bound is the longest that a run may take where there is a GPU: 3 % or 20 ms more than without.
@@ -110,7 +110,7 @@ func TestNeverSlower(t *testing.T) {
 // the bound. The stages that have nothing to do until they know where they compute wait for the driver to say which
 // GPUs there are.
 func TestChoiceNeverSlower(t *testing.T) {
-	_, f := cost.ForGPU("H100", 9)
+	_, f := cost.ForGPU("H100", 90)
 	waits := []string{"beam-profile", "normalize", "flatfield"}
 	asked, chosen := 0, 0
 	eachWork(t, cost.Stages(), func(w atWork, info gpu.Info, before, then cost.Choice) {

@@ -7,6 +7,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/ngff"
 	"strata/pkg/oct/slicefiles"
+	"strata/pkg/rawtiles"
 	"strata/pkg/zarr/store"
 )
 
@@ -39,4 +40,15 @@ func OpenSlices(ctx context.Context, r *cli.Run, folder string, skip bool) ([]Sl
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// RawTiles returns the slices whose raw tiles lie below a folder that an argument or a flag names, and the folder's
+// path.
+func RawTiles(ctx context.Context, r *cli.Run, name string) ([]rawtiles.Slice, string, error) {
+	dir, err := r.LocalInput(name)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := rawtiles.Find(ctx, dir)
+	return all, dir, cli.BadInput(err)
 }

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,11 +22,11 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, m := range Models() {
-		_, f := ForGPU("NVIDIA "+m+"-SXM", 0)
+		_, f := ForGPU("NVIDIA "+m.Name+"-SXM", 0)
 		for _, c := range []Codec{Zstd, LZ4, Deflate} {
 			one, all := f.get(string(c)+"_decode_stream"), f.get(string(c)+"_decode")
 			if one >= all {
-				t.Errorf("%s: one stream of %s is decoded faster than many", m, c)
+				t.Errorf("%s: one stream of %s is decoded faster than many", m.Name, c)
 			}
 		}
 	}
@@ -48,16 +49,21 @@ func TestForGPU(t *testing.T) {
 			t.Errorf("%s has the figures of %s", name, m)
 		}
 	}
-	for major, want := range map[int]string{7: "V100", 8: "A100", 9: "H100", 12: "H100"} {
-		if m, _ := ForGPU("NVIDIA RTX", major); m != want {
-			t.Errorf("compute capability %d has the figures of %s", major, m)
+	defer func(list []Model) { models = list }(models)
+	for range 2 { // the order of the models decides nothing
+		for compute, want := range map[int]string{61: "V100", 75: "V100", 80: "A100", 89: "A100", 90: "H100", 120: "H100"} {
+			if m, _ := ForGPU("NVIDIA RTX", compute); m != want {
+				t.Errorf("compute capability %d has the figures of %s", compute, m)
+			}
 		}
+		models = Models()
+		slices.Reverse(models)
 	}
 }
 
 // a100 is a device of the table's column, with four workers.
 func a100() *Device {
-	m, f := ForGPU("A100", 8)
+	m, f := ForGPU("A100", 80)
 	return &Device{Model: m, Figures: f, Workers: 4, Pinned: 1 << 30, Cubins: true}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -116,28 +117,33 @@ func column(text, name string) Figures {
 	return f
 }
 
-// models are the columns of figures.tsv.
-var models = []string{"V100", "A100", "H100"}
+// A Model is a model of GPU that has figures.
+type Model struct {
+	Name    string // its column of figures.tsv, and part of the driver's name for it
+	Compute int    // compute capability, 70 for 7.0
+}
 
-// Models returns the names of the GPUs that have figures, the slowest first.
-func Models() []string { return append([]string(nil), models...) }
+// models have a column in figures.tsv each.
+var models = []Model{{"V100", 70}, {"A100", 80}, {"H100", 90}}
 
-// ForGPU returns the figures of a GPU by the driver's name for it, such as "NVIDIA A100-SXM4-80GB". A GPU
-// without a column gets the figures of the slowest whose compute capability is not newer than its own.
-func ForGPU(name string, major int) (model string, f Figures) {
+// Models returns the models of GPU that have figures.
+func Models() []Model { return slices.Clone(models) }
+
+// ForGPU returns the figures of a GPU by the driver's name for it, such as "NVIDIA A100-SXM4-80GB", or else by its
+// compute capability: those of the newest model that is not newer than the GPU, or of the oldest model.
+func ForGPU(name string, compute int) (model string, f Figures) {
+	byCompute := func(a, b Model) int { return a.Compute - b.Compute }
+	best := slices.MinFunc(models, byCompute)
 	for _, m := range models {
-		if strings.Contains(name, m) {
-			return m, column(figuresTable, m)
+		if strings.Contains(name, m.Name) {
+			best = m
+			break
+		}
+		if m.Compute <= compute && m.Compute > best.Compute {
+			best = m
 		}
 	}
-	model = models[0]
-	switch {
-	case major >= 9:
-		model = models[2]
-	case major == 8:
-		model = models[1]
-	}
-	return model, column(figuresTable, model)
+	return best.Name, column(figuresTable, best.Name)
 }
 
 // HostFigures returns the figures of the host.

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // Means leave out what is not finite and count what is clipped as the limit, whatever the memory and the workers; each

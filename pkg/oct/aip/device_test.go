@@ -18,13 +18,13 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

@@ -11,13 +11,13 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
+	"strata/tests/octtest"
 )
 
 // By whatever way chunks come to the device, a stage makes the same of them; all voxels

@@ -12,8 +12,8 @@ import (
 
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // waiting is a store whose first chunk is stored once so much has been read.

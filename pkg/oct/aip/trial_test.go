@@ -8,10 +8,10 @@ import (
 
 	"strata/pkg/gpu/trial"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
+	"strata/tests/octtest"
 )
 
 // TestTrialNeedsNoMoreMemory: where both ways are tried, the host's decoders count under --mem, but the least of it

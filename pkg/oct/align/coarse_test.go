@@ -9,7 +9,7 @@ import (
 	"strata/pkg/filter/mattes"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // Voxels of a coarse volume are means of boxes, whatever the chunks, the workers and the memory.

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/filter/mattes"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // bodyOf is the anatomy in an image, seen through a transform.

@@ -11,9 +11,9 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // The profile and the volume are those of the golden set, whatever the workers, the memory and the chunks.

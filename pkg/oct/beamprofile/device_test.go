@@ -10,9 +10,9 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // Every type: the voxels of the CPU. The device gets each voxel once, and 8 bytes a plane; the output comes back.

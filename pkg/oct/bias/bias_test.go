@@ -13,8 +13,8 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // specimen returns a volume of 12 planes with tissue of about 0.4 in an ellipse, under a field that rises along x.

@@ -13,9 +13,9 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 func ramp[T dtype.Element](t *testing.T, shape, chunks []int) *Volume {

@@ -7,8 +7,8 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // places is a volume whose voxels say where they are; it checks that it gets the memory that it asks for.

@@ -14,11 +14,11 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // params are those of a golden case.

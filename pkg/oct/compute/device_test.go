@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 func init() {

@@ -13,9 +13,9 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute/transfer"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // machines are those that the tests run on.

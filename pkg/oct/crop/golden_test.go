@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // The interface and what is kept are those of scipy's filters and scikit-image's

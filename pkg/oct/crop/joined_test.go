@@ -7,8 +7,8 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // A device joins the host in the middle of the count or of the search, or not: the image and the metrics are the same.

@@ -15,10 +15,10 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // shadingLeft returns the root mean square of what remains of the true flat-field after the division by an estimate.

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // Voxels that are not finite are counted, whatever the floats are.

@@ -16,10 +16,10 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
 	"strata/pkg/oct/compute"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/resample"
 	"strata/pkg/rawtiles"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // objects returns what a store holds, by key.

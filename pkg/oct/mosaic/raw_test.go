@@ -14,9 +14,9 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/rawtiles"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"strata/pkg/filter/bspline"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
+	"strata/tests/octtest"
 )
 
 // A slice of the phantom, with its own speckle, that is displaced by a few pixels, beside its turn, is laid on the one

@@ -12,10 +12,12 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/filter/bspline"
 	"strata/pkg/filter/pairwise"
+	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/blocks"
 	"strata/pkg/oct/slicefiles"
+	"strata/pkg/oct/surface"
 	"strata/pkg/registration"
 )
 
@@ -325,3 +327,30 @@ func (r *Result) Shift() float64 {
 func (r *Result) Degrees() float64 { return math.Abs(degrees(r.Transform.Angle)) }
 
 func degrees(radians float64) float64 { return radians * 180 / math.Pi }
+
+// blame refuses a pair of little confidence of which a slice shows nothing, and names that slice: what such planes have
+// in common is chance.
+func (p *pairPlan) blame(ctx context.Context) error {
+	if p.result().Confidence >= metrics.Limits["registration_confidence"].Error {
+		return nil
+	}
+	var blank []string
+	for _, s := range []Slice{p.fixed, p.moving} {
+		is, err := surface.Blank(ctx, s.Image, p.res)
+		if err != nil {
+			return err
+		}
+		if is {
+			blank = append(blank, s.Path)
+		}
+	}
+	if blank == nil {
+		return nil
+	}
+	why := strings.Join(blank, " and ") + ": " + surface.BlankText
+	if p.found.Refused != "" {
+		why = p.found.Refused + "; " + why
+	}
+	p.found.Refused = why
+	return nil
+}

@@ -19,10 +19,10 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // goldenPair is what a golden case holds.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/rawtiles"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 func TestEstimateGolden(t *testing.T) {

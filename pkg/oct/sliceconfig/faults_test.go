@@ -13,10 +13,10 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/registration"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // acquisition returns a phantom of one tile, which tissue fills but for its corners.

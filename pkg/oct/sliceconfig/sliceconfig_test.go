@@ -18,11 +18,11 @@ import (
 	"strata/pkg/metrics"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/rawtiles"
 	"strata/pkg/registration"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 func table(t *testing.T, text string) *registration.SliceTable {

@@ -15,10 +15,10 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // stackOf stacks slices without shifts, with transforms of their own.

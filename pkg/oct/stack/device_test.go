@@ -19,12 +19,12 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

@@ -15,10 +15,10 @@ import (
 	"strata/pkg/filter/bspline"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/register"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 const bentDepth, bentNY, bentNX = 6, 170, 190

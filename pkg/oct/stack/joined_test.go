@@ -10,8 +10,8 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // A device goes on where the host is, or does not: the same volume, decisions and warnings, with slices that are

@@ -6,11 +6,11 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // numbered returns slices whose voxels tell their slice and plane.

@@ -12,9 +12,9 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/filter/bspline"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // threeSlices are slices of 6 planes of 20 × 24 voxels of 10, 20 and 30, of which the second has a transform.

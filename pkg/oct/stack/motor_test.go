@@ -10,9 +10,9 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // motorSlices are three slices of 6 × 10 × 12 voxels of 10 µm, two and one pixels (x, y) apart, and where voxels are.

@@ -7,9 +7,9 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // Progress ends at the bytes of all slices, though planes are left out of some and

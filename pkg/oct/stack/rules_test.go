@@ -10,9 +10,9 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute/volume"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
+	"strata/tests/octtest"
 )
 
 // Each rule of the specification where it turns: on a limit and beside it.

@@ -13,12 +13,12 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

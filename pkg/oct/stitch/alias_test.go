@@ -7,9 +7,9 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
+	"strata/tests/octtest"
 )
 
 // periodic returns a mosaic of tiles of a wall with a period in px along both axes, each stone a little different,

@@ -14,11 +14,11 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // checked stitches a mosaic without measuring, and returns what was warned of.

@@ -13,11 +13,11 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // stitchOnBoth stitches on the CPU and on a device and compares the levels, byte by

@@ -6,10 +6,10 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // stitchAccuracy skips a test of how good the numbers are in a short run, as that

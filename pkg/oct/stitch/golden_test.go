@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // stitchGolden is what a golden case of stitch has besides arrays.

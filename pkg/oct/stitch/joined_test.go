@@ -10,10 +10,10 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // joined stitches and returns the report.

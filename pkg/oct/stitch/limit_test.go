@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
+	"strata/tests/octtest"
 	"strata/tests/tilescan"
 )
 

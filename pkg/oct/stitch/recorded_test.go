@@ -15,7 +15,6 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/oct/stitch/overview"
@@ -24,6 +23,7 @@ import (
 	"strata/pkg/tilegrid"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // scanned is a slide scan whose truth is known: a plane of a phantom's tiles, which overlap irregularly.

@@ -10,10 +10,10 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // stepped is a mosaic of 4 × 4 tiles of one or three planes of 100 × 100 pixels, cut from a random texture at these

@@ -7,10 +7,10 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // stitchCover says for each pixel of the canvas which tiles make it: the one that

@@ -10,11 +10,11 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch/affine"
 	"strata/pkg/oct/stitch/consensus"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 	"strata/tests/race"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"strata/pkg/gpu"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
+	"strata/tests/octtest"
 )
 
 // Seams that find no memory on the device are read again, across the borders of chunks; more window than

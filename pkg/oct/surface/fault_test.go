@@ -14,10 +14,10 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/tests/cudaemu"
 	"strata/tests/gputest"
+	"strata/tests/octtest"
 )
 
 // TestSharedFaults: whatever call fails while host and device share a search or bring its seams together, the depths

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
+	"strata/tests/octtest"
 )
 
 // search finds all interfaces of a mosaic in tiles of 8×10 A-lines; room, unless it is negative, is the memory of

@@ -15,8 +15,8 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
+	"strata/tests/octtest"
 )
 
 // shared is a search that host and device share, and what it finds.

@@ -11,9 +11,9 @@ import (
 	"strata/pkg/filter/bspline"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/octtest"
 )
 
 // sliceOf returns an image of planes z that are each the plane v, plus 1000·z.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"strata/pkg/sif/deb"
-	"strata/pkg/sif/deb/debtest"
+	"strata/tests/debtest"
 )
 
 // The order that deb-version(7) gives, and pairs from its examples.

@@ -22,7 +22,7 @@ import (
 
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
-	"strata/pkg/sif/deb/debtest"
+	"strata/tests/debtest"
 )
 
 // contents are files of the packages of the test's archive.

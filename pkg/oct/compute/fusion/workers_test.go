@@ -11,8 +11,8 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/compute/fusion"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // A column is whole when the worker that began it writes it, even if another one was the last to add a tile, and both

@@ -14,9 +14,9 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 // found is the numbers that operators find.

@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // The medians are exact also when the sample misleads: every fourth voxel,

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 // One plane to blend: that of the two with more positive voxels, the slice's when

@@ -12,8 +12,8 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
+	"strata/tests/octtest"
 )
 
 const tileY, tileX, overlap = 64, 96, 48

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
+	"strata/tests/octtest"
 )
 
 var ctx = context.Background()

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"strata/pkg/metrics"
-	"strata/pkg/oct/octtest"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/oct/stitch/affine"
+	"strata/tests/octtest"
 )
 
 func TestTileMatrix(t *testing.T) {

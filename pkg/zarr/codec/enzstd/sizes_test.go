@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"strata/pkg/zarr/codec/enzstd"
-	"strata/pkg/zarr/codec/enzstd/enzstdtest"
+	"strata/tests/enzstdtest"
 	"strata/tests/race"
 )
 

@@ -1,6 +1,11 @@
 package phantom
 
 import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+
 	"strata/pkg/pattern"
 	"strata/pkg/replace"
 )
@@ -24,4 +29,15 @@ func written(key string, folder bool) replace.Kind {
 		return replace.File
 	}
 	return replace.Foreign
+}
+
+// writeFile creates a file with what write writes.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	err = write(w)
+	return errors.Join(err, w.Flush(), f.Close())
 }

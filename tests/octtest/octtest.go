@@ -15,6 +15,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/golden"
 )
 
 // Ctx is the context of all tests.
@@ -112,4 +113,26 @@ func (Unwritable) Put(context.Context, string, ...[]byte) error { return fs.ErrP
 
 func (Unwritable) Create(context.Context, string) (store.PendingObject, error) {
 	return nil, fs.ErrPermission
+}
+
+// Numbers returns an expected array as float64.
+func Numbers(a golden.Array) (all []float64) {
+	dtype.Each(a.Data, a.Type, func(v float64) { all = append(all, v) })
+	return all
+}
+
+// Uneven returns voxel i of a mosaic without any pattern. Some voxels of floating-point types are not finite.
+func Uneven[T dtype.Element](i int) T {
+	switch {
+	case !dtype.Of[T]().IsFloat():
+		return T(uint32(i)*2654435761>>7%251 + uint32(i/2000))
+	case i%9001 == 77:
+		return T(math.NaN())
+	case i%7001 == 5:
+		return T(math.Inf(-1))
+	case i%6007 == 5 && dtype.Of[T]() == dtype.Float64:
+		big := 1e200
+		return T(big)
+	}
+	return T(float64(uint32(i)*2654435761>>7%1013)/3 - 20)
 }
