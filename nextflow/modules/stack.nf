@@ -35,7 +35,7 @@ process STACK {
     mkdir -p slices volume reports
     ${Inputs.links(names, slices)}
     ${shifts ? "cp '${shifts}' volume/shifts_xy.csv" : "echo fixed_id,moving_id,x_shift,y_shift,x_shift_mm,y_shift_mm > volume/shifts_xy.csv"}
-    stack slices volume/shifts_xy.csv volume/volume.ome.zarr \\
+    stack slices ${shifts ? "'${shifts}'" : 'volume/shifts_xy.csv'} volume/volume.ome.zarr \\
         --output_z_matches volume/z_matches.csv --output_stacking_decisions volume/stacking_decisions.csv --output_shifts volume/shifts_found.csv \\
         --report reports/volume.stack.json \\
         ${files} \\

@@ -67,6 +67,9 @@ func alike(d runrecord.Dataset, s state) bool {
 // the workflow's inputs are links in folders that may be removed, to results that are published.
 func (t *tracer) locate(ctx context.Context, e *entry, d runrecord.Dataset) (place string, moved bool) {
 	guess, places := "", e.places(d.Path.Reveal())
+	if d.LinksTo != "" {
+		places = slices.Insert(places, 0, plain(d.LinksTo.Reveal()))
+	}
 	for i, p := range places {
 		s := t.stateOf(ctx, p)
 		if !s.there && s.reason == "" {
@@ -88,21 +91,29 @@ func (t *tracer) locate(ctx context.Context, e *entry, d runrecord.Dataset) (pla
 }
 
 // published returns where an output lies, or lay, that is an input of a record: that of the latest earlier record that
-// has its name, shape, type and size. It is "" if there is no such record.
+// has its name, shape, type and size; if the record does not note the size, as that of a file, it is the size of what
+// lies there. It is "" if there is no such record.
 func (t *tracer) published(ctx context.Context, e *entry, d runrecord.Dataset) (place string) {
 	var best *entry
-	for _, o := range t.records.byName[nameOf(d.Path.Reveal())] {
+	candidates := t.records.byName[nameOf(d.Path.Reveal())]
+	if name := nameOf(d.LinksTo.Reveal()); name != nameOf(d.Path.Reveal()) {
+		candidates = slices.Concat(candidates, t.records.byName[name])
+	}
+	for _, o := range candidates {
 		if o.entry == e || o.rec.Started.After(e.rec.Started) || best != nil && o.rec.Started.Before(best.rec.Started) {
 			continue
 		}
-		if o.Bytes <= 0 || o.Bytes != d.Bytes || !slices.Equal(o.Shape, d.Shape) || o.DType != d.DType {
+		if d.Bytes <= 0 || o.Bytes > 0 && o.Bytes != d.Bytes || !slices.Equal(o.Shape, d.Shape) || o.DType != d.DType {
 			continue
 		}
 		places := o.places(o.Path.Reveal())
 		i := slices.IndexFunc(places, func(p string) bool {
 			s := t.stateOf(ctx, p)
-			return s.there && (d.Metadata == "" || s.metadata == "" || d.Metadata == s.metadata)
+			return s.there && (o.Bytes > 0 || s.bytes == d.Bytes) && (d.Metadata == "" || s.metadata == "" || d.Metadata == s.metadata)
 		})
+		if o.Bytes <= 0 && i < 0 {
+			continue
+		}
 		place, best = places[max(0, i)], o.entry
 	}
 	return place

@@ -55,7 +55,7 @@ type Record struct {
 
 	Inputs  []Dataset `json:"inputs"`
 	Outputs []Dataset `json:"outputs"`
-	Files   []File    `json:"files,omitempty"` // that were written with an image of Outputs
+	Files   []File    `json:"files,omitempty"` // further files that were written
 
 	Phases            Phases  `json:"phases"`
 	WallSeconds       float64 `json:"wall_seconds"`
@@ -145,6 +145,8 @@ type Dataset struct {
 
 	Modified *time.Time `json:"modified,omitempty"` // when the newest of its files was modified, where Bytes was measured
 	Metadata string     `json:"metadata,omitempty"` // of an input: see [MetadataDigest]
+
+	LinksTo address.Address `json:"links_to,omitempty"` // of an input whose path has links in it: the path without them
 
 	VoxelSize []float64 `json:"voxel_size_um,omitempty"` // along the axes of space, which are the last ones
 	Levels    int       `json:"levels,omitempty"`        // of an image with a pyramid, level 0 included
@@ -327,6 +329,26 @@ func Read(ctx context.Context, path string) (*Record, error) {
 
 // errMany ends a walk.
 var errMany = errors.New("too many files")
+
+// LinksTo returns the absolute path to which a path leads, if there are links below the current folder, or in an
+// absolute path. It is "" if there are none, and of an address.
+func LinksTo(path string) address.Address {
+	here, err := filepath.EvalSymlinks(".")
+	if err == nil {
+		here, err = filepath.Abs(here)
+	}
+	if err != nil || address.Address(path).Scheme() != "" {
+		return ""
+	}
+	plain := filepath.Clean(path)
+	if !filepath.IsAbs(plain) {
+		plain = filepath.Join(here, plain)
+	}
+	if real, err := filepath.EvalSymlinks(plain); err == nil && real != plain {
+		return address.Address(real)
+	}
+	return ""
+}
 
 // OnDisk returns the size of a file, or the total size of all files below a folder, for [Dataset], and when the
 // newest of them was modified. It returns -1 and a zero time if they are unknown: of a URL, a file that vanished, a

@@ -28,6 +28,13 @@ chain_results() {
 ok 'every result is there' chain_results
 ok 'the volume is valid OME-Zarr' "$root/bin/zarr-tool" validate "$results/volume/volume.ome.zarr"
 ok 'and has the levels that were asked for' has <("$root/bin/zarr-tool" info "$results/volume/volume.ome.zarr") '8'
+# Only the shifts have no record: phantom wrote them with the mosaics, which name it.
+explained() {
+  "$root/bin/strata" explain "$results/volume/volume.ome.zarr" --all >"$tmp/explained" || return 1
+  has "$tmp/explained" '^ *with --estimate_only stitch/transform.json' && has "$tmp/explained" '^Current: no input has changed since' &&
+    same "$(grep 'no run record' "$tmp/explained" | sed 's/:.*//; s/.*\///')" shifts_xy.csv
+}
+ok 'explain follows the volume back to the mosaics, through links from task to task' explained
 ok 'the report is whole' has "$results/qc-report.html" '</html>'
 ok 'the report shows the projections, too' has "$results/qc-report.html" 'Average intensity projection of volume'
 versions_of_all() { local p; for p in "${stages[@]}"; do has "$results/pipeline_info/versions.yml" "^  $p: \"$version\"" || return 1; done; }

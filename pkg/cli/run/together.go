@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"strata/pkg/runrecord"
@@ -16,14 +17,12 @@ func (r *Run) Together(say func(ctx context.Context, files []runrecord.File) err
 	r.together = append(r.together, say)
 }
 
-// tieTogether completes the images of the run, and notes its files in the record.
+// tieTogether completes the images of the run, and notes its files in the record: all that belong to an image that
+// knows them, and otherwise those that are not among the record's outputs.
 func (r *Run) tieTogether(ctx context.Context) error {
-	if len(r.together) == 0 {
-		return nil
-	}
 	var files []runrecord.File
 	for _, o := range r.outputs.Outputs() {
-		if slices.Contains(r.images, o) {
+		if slices.Contains(r.images, o) || len(r.together) == 0 && (isDir(o.Work()) || len(r.datasets(o.Path())) > 0) {
 			continue
 		}
 		d, err := runrecord.Digest(ctx, o.Work())
@@ -39,4 +38,10 @@ func (r *Run) tieTogether(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isDir reports whether a path leads to a folder.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

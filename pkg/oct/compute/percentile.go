@@ -17,8 +17,8 @@ import (
 	"strata/pkg/work"
 )
 
-// A Percentile is the operator of a [Counter]. It finds an exact percentile of the magnitudes of elements by counting all of them. If a preliminary
-// look at some elements does not locate it, all are counted more than once.
+// A Percentile is the operator of a [Counter]. It finds an exact percentile of the magnitudes of elements by counting
+// all of them. If a preliminary look at some elements does not locate it, all are counted more than once.
 type Percentile struct {
 	summing
 	kind    dtype.Type

@@ -46,7 +46,8 @@ type Output struct {
 	Look func(tile []byte) // inspects written tiles on the host; nil: not called
 }
 
-// ReadAhead lets more pieces of work be in flight on the host, being read or computed, once they wait for their storage.
+// ReadAhead lets more pieces of work be in flight on the host, being read or computed, once they wait for their
+// storage.
 type ReadAhead struct {
 	Pieces int         // in flight, at least as many as there are workers, and limited by memory; 0: no more than these
 	Slow   func() bool // reports that pieces wait
