@@ -275,17 +275,17 @@ func TestCompare(t *testing.T) {
 	if len(c.Pairs) != 4 || len(c.OnlyA) != 1 || len(c.OnlyB) != 1 || len(c.Differ) != 1 || c.Differ[0] != "CPU: A CPU, B CPU" {
 		t.Fatalf("%d pairs, %v, %v, %v", len(c.Pairs), c.OnlyA, c.OnlyB, c.Differ)
 	}
-	if p := c.Pairs[0]; p.Verdict() != "faster" || p.Ratio != 4 || math.Abs(p.Low-1/0.6) > 1e-12 || p.High != 10 {
-		t.Errorf("%s %v %v %v", p.Verdict(), p.Ratio, p.Low, p.High)
+	if p := c.Pairs[0]; p.verdict() != "faster" || p.Ratio != 4 || math.Abs(p.Low-1/0.6) > 1e-12 || p.High != 10 {
+		t.Errorf("%s %v %v %v", p.verdict(), p.Ratio, p.Low, p.High)
 	}
-	if p := c.Pairs[1]; p.Verdict() != "one repeat" || p.Ratio != 1 {
-		t.Errorf("%s %v", p.Verdict(), p.Ratio)
+	if p := c.Pairs[1]; p.verdict() != "one repeat" || p.Ratio != 1 {
+		t.Errorf("%s %v", p.verdict(), p.Ratio)
 	}
-	if p := c.Pairs[2]; p.Verdict() != "within noise" {
-		t.Errorf("%s %v %v %v", p.Verdict(), p.Ratio, p.Low, p.High)
+	if p := c.Pairs[2]; p.verdict() != "within noise" {
+		t.Errorf("%s %v %v %v", p.verdict(), p.Ratio, p.Low, p.High)
 	}
-	if p := Compare(b, a, "b", "a").Pairs[0]; p.Verdict() != "slower" || p.Ratio != 0.25 {
-		t.Errorf("%s %v", p.Verdict(), p.Ratio)
+	if p := Compare(b, a, "b", "a").Pairs[0]; p.verdict() != "slower" || p.Ratio != 0.25 {
+		t.Errorf("%s %v", p.verdict(), p.Ratio)
 	}
 	var text strings.Builder
 	if err := c.Table(&text); err != nil {

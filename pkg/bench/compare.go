@@ -28,8 +28,8 @@ type Pair struct {
 	Noise, Single bool
 }
 
-// Verdict returns the meaning of the ratio in a word or two.
-func (p Pair) Verdict() string {
+// verdict returns the meaning of the ratio in a word or two.
+func (p Pair) verdict() string {
 	switch {
 	case p.Single:
 		return "one repeat"
@@ -80,8 +80,8 @@ func pair(a, b Result) Pair {
 	if a.Bytes == 0 || b.Bytes == 0 { // nothing was moved: how often in a second
 		a.Bytes, b.Bytes = 1, 1
 	}
-	slowA, fastA := a.Rates()
-	slowB, fastB := b.Rates()
+	slowA, fastA := a.rates()
+	slowB, fastB := b.rates()
 	if rate := a.Rate(); rate > 0 {
 		p.Ratio = b.Rate() / rate
 	}
@@ -124,12 +124,12 @@ func (c *Comparison) rows() (heads []Head, rows [][]string) {
 		if len(r.Seconds) < 2 {
 			return ""
 		}
-		a, b := r.Rates()
+		a, b := r.rates()
 		return GiBs(a) + "–" + GiBs(b)
 	}
 	for _, p := range c.Pairs {
 		what := strings.Join(dropEmpty(p.A.Name, p.A.Axes.String()), ", ")
-		rows = append(rows, []string{Plain(what), Plain(p.A.Who), GiBs(p.A.Rate()), span(p.A), GiBs(p.B.Rate()), span(p.B), Ratio(p.Ratio), p.Verdict()})
+		rows = append(rows, []string{Plain(what), Plain(p.A.Who), GiBs(p.A.Rate()), span(p.A), GiBs(p.B.Rate()), span(p.B), Ratio(p.Ratio), p.verdict()})
 	}
 	return heads, rows
 }

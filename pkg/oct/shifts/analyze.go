@@ -71,9 +71,9 @@ func quantile(sorted []float64, percent float64) float64 {
 	return sorted[lo] + float64((sorted[hi]-sorted[lo])*t)
 }
 
-// Track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the
+// track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the
 // first slice at (0, 0).
-func Track(rows []registration.ShiftRow) (at [][2]float64) {
+func track(rows []registration.ShiftRow) (at [][2]float64) {
 	var x, y float64
 	for _, r := range rows {
 		x, y = x+r.X, y+r.Y
@@ -82,8 +82,8 @@ func Track(rows []registration.ShiftRow) (at [][2]float64) {
 	return at
 }
 
-// Centred returns places relative to that of the middle row.
-func Centred(at [][2]float64) [][2]float64 {
+// centred returns places relative to that of the middle row.
+func centred(at [][2]float64) [][2]float64 {
 	out := slices.Clone(at)
 	for i := range out {
 		out[i][0] -= at[len(at)/2][0]
@@ -133,7 +133,7 @@ func (a *Analysis) Text() string {
 	}
 
 	section("CUMULATIVE DRIFT")
-	before, after := Track(a.Rows), Track(a.Filtered)
+	before, after := track(a.Rows), track(a.Filtered)
 	first, last := before[len(before)-1], after[len(after)-1]
 	line("Before filtering: X=%.3f mm, Y=%.3f mm\nAfter filtering:  X=%.3f mm, Y=%.3f mm", first[0], first[1], last[0], last[1])
 	line("\nIn pixels (at %s µm/pixel):\n  Before: X=%s px, Y=%s px\n  After:  X=%s px, Y=%s px", resolution,
@@ -141,7 +141,7 @@ func (a *Analysis) Text() string {
 
 	section(fmt.Sprintf("CENTERED DRIFT (around slice %d)", len(a.Rows)/2))
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	for _, p := range Centred(after) {
+	for _, p := range centred(after) {
 		for d := range p {
 			low[d], high[d] = min(low[d], p[d]), max(high[d], p[d])
 		}

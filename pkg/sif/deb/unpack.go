@@ -82,7 +82,7 @@ func readControl(r io.Reader, name string) (*Control, error) {
 		if err != nil {
 			return err
 		}
-		return ReadStanzas(bytes.NewReader(text), func(s Stanza) error {
+		return readStanzas(bytes.NewReader(text), func(s Stanza) error {
 			if c != nil {
 				return errors.New("control: more than one paragraph")
 			}
