@@ -1,5 +1,6 @@
 // Command codecs measures the codecs that strata has of its own beside the libraries that it would use otherwise: each
-// decodes the same bytes, or encodes the same data, in turn in one thread. It writes the table of docs/dependencies.md:
+// decodes the same bytes, or encodes the same data, in turn in one thread. It writes a sheet beside
+// docs/dependencies.md, and the rows of it that the page shows:
 //
 //	go run ./lab/codecs -page docs/dependencies.md
 package main
@@ -11,21 +12,19 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"strata/lab/internal/runs"
 	"strata/tests/enzstdtest"
-	"strata/tests/regions"
 )
 
 // sets are the data of the table: a chunk, one without structure, a chunk as Blosc shuffles it, and text.
-var sets = []string{"image 64³ float32", "noise 128³ float32", "image uint16, shuffled", "text"}
+var sets = []string{image, "noise 128³ float32", "image uint16, shuffled", "text"}
 
 func main() {
 	rounds := flag.Int("rounds", 20, "rounds of each measurement, in which both take a turn; the median counts")
-	page := flag.String("page", "", "page whose table to replace; \"\": print it")
+	page := flag.String("page", "", "page whose table to replace, with the sheet beside it; \"\": print the sheet")
 	flag.Parse()
 	if err := run(*rounds, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "codecs:", err)
@@ -35,8 +34,7 @@ func main() {
 
 func run(rounds int, page string) error {
 	runtime.LockOSThread() // whose processor time is measured
-	var b strings.Builder
-	b.WriteString("| | data | library | strata MB/s | library MB/s | ratio (range) | encoded size, strata / library |\n|---|---|---|---:|---:|---:|---:|\n")
+	rows := [][]string{sheetHead}
 	all := append(enzstdtest.Chunks(), enzstdtest.Small()...)
 	for _, job := range jobs() {
 		for _, name := range sets {
@@ -44,26 +42,22 @@ func run(rounds int, page string) error {
 			if i < 0 {
 				return fmt.Errorf("no set is named %q", name)
 			}
-			row, err := job.measure(all[i].Bytes, rounds)
+			cells, err := job.measure(all[i].Bytes, rounds)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", job.name, name, err)
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", job.name, name, job.library, row)
+			rows = append(rows, append([]string{job.name, name, job.library}, cells...))
 		}
 	}
-	table := fmt.Sprintf("\n%s\nMeasured on %s: processor time of one thread, medians of %d rounds.\n", b.String(), runs.Machine(), rounds)
-	if page == "" {
-		_, err := os.Stdout.WriteString(table)
-		return err
-	}
-	return regions.Write(page, page, map[string]string{"codecs": table})
+	said := fmt.Sprintf("Measured on %s: processor time of one thread, medians of %d rounds.", runs.Machine(), rounds)
+	return write(page, rows, said)
 }
 
-// measure compares both ways to do a job with data, and returns the cells of its row.
-func (j *job) measure(data []byte, rounds int) (string, error) {
+// measure compares both ways to do a job with data, and returns the cells of the sheet from the fourth on.
+func (j *job) measure(data []byte, rounds int) ([]string, error) {
 	ours, theirs, sizes, err := j.prepare(data)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	times := max(1, 4<<20/len(data)) // small data several times in a row
 	var seconds [2][]float64
@@ -74,7 +68,7 @@ func (j *job) measure(data []byte, rounds int) (string, error) {
 			start := processorTime()
 			for range times {
 				if err := do(); err != nil {
-					return "", err
+					return nil, err
 				}
 			}
 			took[i] = (processorTime() - start) / float64(times)
@@ -84,12 +78,13 @@ func (j *job) measure(data []byte, rounds int) (string, error) {
 		}
 	}
 	rate := func(t []float64) float64 { return float64(len(data)) / median(t) / 1e6 }
-	size := "–"
+	size := ""
 	if sizes != nil {
 		a, b := sizes()
 		size = fmt.Sprintf("%.3f", float64(a)/float64(b))
 	}
-	return fmt.Sprintf("%.0f | %.0f | %.2f (%.2f–%.2f) | %s", rate(seconds[0]), rate(seconds[1]), median(ratios), slices.Min(ratios), slices.Max(ratios), size), nil
+	number := func(format string, v float64) string { return fmt.Sprintf(format, v) }
+	return []string{number("%.0f", rate(seconds[0])), number("%.0f", rate(seconds[1])), number("%.2f", median(ratios)), number("%.2f", slices.Min(ratios)), number("%.2f", slices.Max(ratios)), size}, nil
 }
 
 func median[T cmp.Ordered](all []T) T { return slices.Sorted(slices.Values(all))[(len(all)-1)/2] }

@@ -63,9 +63,9 @@ func seconds(all []measured, rows []row) (string, error) {
 				}
 				c := r.cells[slices.Index(cores, shownCores)]
 				if line == "" {
-					line = fmt.Sprintf("| %s, %s | %.1f %s |", m.Stage, m.Level, c.host, c.hostLimit)
+					line = fmt.Sprintf("| %s, %s | %.1f |", m.Stage, m.Level, c.host)
 				}
-				line += fmt.Sprintf(" %.1f %s |", c.gpu, c.gpuLimit)
+				line += fmt.Sprintf(" %.1f |", c.gpu)
 				least, err := m.chosenFrom(model)
 				if err != nil {
 					return "", err

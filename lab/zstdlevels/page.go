@@ -29,7 +29,7 @@ var (
 
 // Rows and columns of the page; the sheets have all.
 var (
-	shownLevels = []string{"1", "2", "3", "9"}
+	shownLevels = []string{"1", "3", "9"}
 	shownData   = []string{"image 128³ float32", "image 128³ uint16", "phantom float32", "image uint16, shuffled", "phantom uint16, shuffled", "text"}
 	shownFrames = []string{"image 64³ float32", "image 64³ uint16", "image uint16, shuffled", "text"}
 )

@@ -72,6 +72,7 @@ func demo() *cli.Command {
 			{Name: "no_xy_shift", Kind: cli.Bool, Usage: "slices share a frame"},
 			{Name: "method", Default: "mean", Choices: []string{"mean", "median"}, Usage: "how values are joined"},
 			{Name: "png", Aliases: []string{"picture"}, Value: "FILE", Usage: "also write this file"},
+			{Name: "task", Hidden: true, Default: "copy", Usage: "name of the task in the progress"},
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
 			{Name: "read_only", Kind: cli.Bool, Hidden: true, Usage: "write nothing, and conclude something"},
@@ -136,7 +137,7 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	task := r.Progress("copy", int64(len(data)))
+	task := r.Progress(r.String("task"), int64(len(data)))
 	half := len(data) / 2
 	if err := os.WriteFile(filepath.Join(out.Work(), "first"), data[:half], 0o666); err != nil {
 		return err

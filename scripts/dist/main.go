@@ -10,14 +10,18 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 
@@ -28,6 +32,7 @@ type release struct {
 	ldflags    string // of the build, which adds its own
 	maintainer string // of the Debian packages
 	at         time.Time
+	say        io.Writer         // told of what is done
 	programs   []string          // names by which strata is called, sorted
 	taken      map[string]string // those that a package of Debian has too, and the package
 	help       []entry           // manual pages and completions, which are the same on every machine
@@ -45,7 +50,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("dist", flag.ExitOnError)
-	r := &release{}
+	r := &release{say: os.Stderr}
 	fs.StringVar(&r.root, "root", ".", "folder of the sources")
 	fs.StringVar(&r.version, "version", "", "version of the release")
 	fs.StringVar(&r.ldflags, "ldflags", "", "flags for the linker, which set the version that programs print")
@@ -74,12 +79,16 @@ func run(ctx context.Context, args []string) error {
 	if err := r.readWorkflow(); err != nil {
 		return err
 	}
+	if *out != "" {
+		fmt.Fprintf(r.say, "packing strata %s for %s into %s: the builds take a few minutes\n", r.version, strings.ReplaceAll(*targets, ",", ", "), *out)
+	}
 	dir, err := os.MkdirTemp("", "strata-dist-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	host := filepath.Join(dir, "strata")
+	fmt.Fprintf(r.say, "build for %s/%s, with manual pages and completions\n", runtime.GOOS, runtime.GOARCH)
 	if err := r.build(ctx, "", "", host); err != nil {
 		return err
 	}
@@ -91,7 +100,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return r.installInto(t, *prefix, *all, os.Stderr)
+		return r.installInto(t, *prefix, *all, r.say)
 	}
 	return r.pack(ctx, dir, *out, strings.Split(*targets, ","))
 }
@@ -107,9 +116,13 @@ func (r *release) pack(ctx context.Context, dir, out string, targets []string) e
 		program := filepath.Join(dir, system+"-"+arch)
 		if system == runtime.GOOS && arch == runtime.GOARCH {
 			program = filepath.Join(dir, "strata") // is there already
-		} else if err := r.build(ctx, system, arch, program); err != nil {
-			return err
+		} else {
+			fmt.Fprintf(r.say, "build for %s\n", target)
+			if err := r.build(ctx, system, arch, program); err != nil {
+				return err
+			}
 		}
+		fmt.Fprintf(r.say, "pack for %s\n", target)
 		t, err := r.tree(program)
 		if err != nil {
 			return err
@@ -131,5 +144,12 @@ func (r *release) pack(ctx context.Context, dir, out string, targets []string) e
 		}
 		files[name+".spdx.json"] = t.find("share/doc/strata/sbom.spdx.json").data
 	}
-	return writeAll(out, files)
+	if err := writeAll(out, files); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.say, "wrote into %s, with their sums in SHA256SUMS:\n", out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(r.say, "  %s, %s\n", name, units.FormatSize(int64(len(files[name]))))
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ func assessCommand() *cli.Command {
 			"similarity, plus 0.3 times the correlation of edges, plus 0.2 if the values vary as much. Slices below\n" +
 			"--min_quality, the first ones and calibration slices get use=false, with a reason; so does a slice without data.\n\n" +
 			"Reads a few planes of each slice, one at a time. Writes the counts next to OUT, as\n" +
-			"slice_quality_assessment_metrics.json.",
+			"slice_quality_assessment_metrics.json: -f lets a second table in the same folder replace them.",
 		Args: []cli.Arg{
 			{Name: "SLICES_DIR", Usage: "folder of slices named slice_z<NN>*.ome.zarr, or s3://bucket/path"},
 			{Name: "OUT", Usage: "CSV to write; not needed with --report_only", Optional: true},
@@ -49,9 +49,9 @@ func assessCommand() *cli.Command {
 			{Name: "report_only", Kind: cli.Bool, Usage: "print the qualities, write nothing"},
 		},
 		Examples: []cli.Example{
-			{Command: "slices assess slices/ slice_config.csv --min_quality 0.3 --roi_size 1024", Usage: "exclude slices below 0.3, by the middle of their planes"},
-			{Command: "slices assess slices/ out.csv --existing_config slice_config.csv --min_quality 0.3", Usage: "keep the decisions of an earlier table"},
-			{Command: "slices assess slices/ out.csv --mosaics mosaics/ --faulty_slices keep", Usage: "name the slices that are faulty, and those scanned in another grid of tiles, but use all"},
+			{Command: "slices assess slices/ assessed.csv --min_quality 0.3 --roi_size 1024 -f", Usage: "exclude slices below 0.3, by the middle of their planes"},
+			{Command: "slices assess slices/ assessed.csv --existing_config slice_config.csv --min_quality 0.3 -f", Usage: "keep the decisions of an earlier table"},
+			{Command: "slices assess slices/ assessed.csv --mosaics mosaics/ --faulty_slices keep -f", Usage: "name the slices that are faulty, and those scanned in another grid of tiles, but use all"},
 			{Command: "slices assess slices/ --report_only --pyramid_level 1", Usage: "a quick look"},
 		},
 		Run: cli.Do(func(ctx context.Context, r *cli.Run) error { return runAssess(ctx, r, o) }),

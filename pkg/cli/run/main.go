@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -135,7 +136,7 @@ func (r *Run) setUp(tool string) {
 	if mode == progress.Bar && !terminal {
 		out = struct{ io.Writer }{out} // else the bar would ask the file for its width
 	}
-	r.display = progress.New(mode, out, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
+	r.display = progress.New(mode, out, interval, func(s progress.Status) { logStatus(&r.Log, tool, o.LogJSON, s) })
 	r.Log = newLogger(cleaner{r.display}, tool, o, r.warnings)
 	r.outputs = atomic.NewGroup(atomic.Options{Overwrite: o.Overwrite, Sync: o.Sync, Warn: r.Warn})
 }
@@ -157,9 +158,9 @@ func (r *Run) limit() {
 }
 
 // logStatus logs a progress line.
-func logStatus(log *zerolog.Logger, fields bool, s progress.Status) {
+func logStatus(log *zerolog.Logger, tool string, fields bool, s progress.Status) {
 	if !fields {
-		log.Info().Msg(s.String())
+		log.Info().Msg(strings.TrimPrefix(s.String(), tool+": ")) // with which the log's lines begin
 		return
 	}
 	log.Info().Str("task", s.Name).Float64("percent", s.Percent()).Int64("done_bytes", s.Done).Int64("total_bytes", s.Total).

@@ -120,3 +120,23 @@ func modulesOf(info *buildinfo.BuildInfo) []spdx.Package {
 	}
 	return out
 }
+
+// Modules lists the modules that a Go program was built from, with their licences, and returns the licence
+// texts. It fails for a module whose licence is unknown.
+func Modules(program string) (parts []spdx.Package, texts string, err error) {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, "", err
+	}
+	parts = modulesOf(info)
+	here, err := licences(parts)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range parts {
+		if len(p.Licences) == 0 {
+			return nil, "", fmt.Errorf("%s: module %s %s: its licence is not in pkg/sif/recipe/modules.txt", program, p.Name, p.Version)
+		}
+	}
+	return parts, writeModules("Licences of the Go modules in strata.\n", here), nil
+}
