@@ -106,6 +106,11 @@ func (r *Report) notices() []*Notice {
 	return all
 }
 
+// Warns reports whether there is an error or a warning among what the page lists, rather than notes alone.
+func (v *view) Warns() bool {
+	return slices.ContainsFunc(v.Notices, func(n *Notice) bool { return n.Grade != "note" })
+}
+
 // judged matches a metric beyond a limit, as metrics of steps word it.
 var judged = pattern.Lazy(`^(\w+): (\S+) ([<>]) (\S+) \((?:warning|error) threshold\)$`)
 
