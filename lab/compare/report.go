@@ -68,7 +68,11 @@ func (g *part) summary(all []*outcome) string {
 	var texts []string
 	for _, w := range others {
 		if t := slices.Sorted(slices.Values(times[w])); len(t) >= fewest {
-			texts = append(texts, fmt.Sprintf("%s to %s times as fast as %s (median %s)", digits(t[0]), digits(t[len(t)-1]), w, digits(median(t))))
+			format := "%s to %s times as fast as %s (median %s)"
+			if texts != nil {
+				format = "%s to %s times %s (%s)"
+			}
+			texts = append(texts, fmt.Sprintf(format, digits(t[0]), digits(t[len(t)-1]), w, digits(median(t))))
 		}
 	}
 	return strings.Join(texts, ", ")
