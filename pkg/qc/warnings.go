@@ -205,7 +205,7 @@ func (run *Run) warnedOf(text string) bool {
 	return slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// said reports whether the stack gave a warning with that text itself.
+// said reports whether the program stack itself gave a warning with that text.
 func (r *Report) said(text string) bool {
 	for _, run := range r.Runs {
 		if run.Tool == "stack" && slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) }) {
