@@ -146,7 +146,11 @@ type columns struct {
 func (o *outcome) cells(c columns) []string {
 	s := o.median[strata]
 	memory := c.memory && s.hwm>>10 > o.Memory && o.Memory > 0
-	cells := []string{strings.TrimSuffix(strings.TrimSuffix(o.Label, ", structured"), ", 2 threads"), strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+c.unit) + o.missed(strata, memory)}
+	label := o.Label
+	for _, usual := range []string{", structured", ", 2 threads", ", tiles of 105 MB, zstd:3"} { // what the page says above the table
+		label = strings.TrimSuffix(label, usual)
+	}
+	cells := []string{label, strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+c.unit) + o.missed(strata, memory)}
 	for _, w := range c.others {
 		r := o.times(w)
 		switch {
