@@ -350,8 +350,8 @@ func TestSummary(t *testing.T) {
 	for i := range 5 {
 		name := fmt.Sprintf("full/%d", i)
 		fmt.Fprintf(&runs, "{\"case\":{\"name\":%q,\"group\":\"full\",\"unit\":\"s\"}}\n", name)
-		for who, s := range map[string]float64{strata: 1, "zarrs": float64(i + 1), ioAlone: 0.5} {
-			fmt.Fprintf(&runs, "{\"run\":{\"case\":%q,\"who\":%q,\"s\":%g}}\n", name, who, s)
+		for at, who := range []string{strata, "zarrs", ioAlone, "tensorstore"} {
+			fmt.Fprintf(&runs, "{\"run\":{\"case\":%q,\"who\":%q,\"s\":%g}}\n", name, who, []float64{1, float64(i + 1), 0.5, 2}[at])
 		}
 	}
 	runs.WriteString(`{"run":{"case":"full/0","who":"rare","s":7}}`)
@@ -359,7 +359,7 @@ func TestSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := arraysPart().summary(all), "1.00 to 5.00 times as fast as zarrs (median 3.00)"; got != want {
+	if got, want := arraysPart().summary(all), "1.00 to 5.00 times as fast as zarrs (median 3.00), 2.00 to 2.00 times tensorstore (2.00)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -68,7 +68,11 @@ func (g *part) summary(all []*outcome) string {
 	var texts []string
 	for _, w := range others {
 		if t := slices.Sorted(slices.Values(times[w])); len(t) >= fewest {
-			texts = append(texts, fmt.Sprintf("%s to %s times as fast as %s (median %s)", digits(t[0]), digits(t[len(t)-1]), w, digits(median(t))))
+			format := "%s to %s times as fast as %s (median %s)"
+			if texts != nil {
+				format = "%s to %s times %s (%s)"
+			}
+			texts = append(texts, fmt.Sprintf(format, digits(t[0]), digits(t[len(t)-1]), w, digits(median(t))))
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -82,8 +86,8 @@ func (g *part) groupTitle(name string) string {
 	return strings.ReplaceAll(g.groups[i].title, "`", "")
 }
 
-// rowsOf prints a group: for each case strata's time or speed, of commands the processor time, memory, and how it
-// compares with each other program. Multiples that the spread of the rounds could have made bear a mark.
+// rowsOf prints a group: for each case strata's time or speed, how it compares with each other program, and of commands
+// the memory. Multiples that the spread of the rounds could have made bear a mark.
 func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	var rows []*outcome
 	var others []string
@@ -116,11 +120,8 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 		}
 		head = append(head, w)
 	}
-	commands, written := rows[0].Unit == "s", t.name == "write" // a reader of arrays keeps both threads busy
-	if commands {
-		head = append(head, "CPU s")
-	}
-	memory := commands || !g.brief
+	written := t.name == "write"
+	memory := rows[0].Unit == "s" || !g.brief // seconds are those of commands
 	if memory {
 		head = append(head, "MiB (others)")
 	}
@@ -129,23 +130,27 @@ func (g *part) rowsOf(p printer, t group, all []*outcome) {
 	}
 	p("|%s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
 	for _, o := range rows {
-		p("| %s |\n", strings.Join(o.cells(columns{unit, others, inverse, commands, memory, written}), " | "))
+		p("| %s |\n", strings.Join(o.cells(columns{unit, others, inverse, memory, written}), " | "))
 	}
 }
 
 // columns are those of a group's table.
 type columns struct {
-	unit                      string // of the head, if all rows have the same
-	others                    []string
-	inverse                   map[string]bool // programs of which the table has the ratio of times
-	commands, memory, written bool
+	unit            string // of the head, if all rows have the same
+	others          []string
+	inverse         map[string]bool // programs of which the table has the ratio of times
+	memory, written bool
 }
 
 // cells returns the row of a case.
 func (o *outcome) cells(c columns) []string {
 	s := o.median[strata]
 	memory := c.memory && s.hwm>>10 > o.Memory && o.Memory > 0
-	cells := []string{strings.TrimSuffix(strings.TrimSuffix(o.Label, ", structured"), ", 2 threads"), strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+c.unit) + o.missed(strata, memory)}
+	label := o.Label
+	for _, usual := range []string{", structured", ", 2 threads", ", tiles of 105 MB, zstd:3"} { // what the page says above the table
+		label = strings.TrimSuffix(label, usual)
+	}
+	cells := []string{label, strings.TrimSuffix(number(o.speedOf(strata), o.Unit), " "+c.unit) + o.missed(strata, memory)}
 	for _, w := range c.others {
 		r := o.times(w)
 		switch {
@@ -160,9 +165,6 @@ func (o *outcome) cells(c columns) []string {
 		}
 	}
 	mebi := func(n int64) string { return mib(n >> 10) }
-	if c.commands {
-		cells = append(cells, digits(s.cpu))
-	}
 	if c.memory {
 		cells = append(cells, o.beside(c.others, func(s summary) int64 { return s.hwm << 10 }, mebi))
 	}

@@ -50,9 +50,9 @@ func TestStagesPage(t *testing.T) {
 	}
 	check(t, filepath.Join(dir, "benchmarks.md"), []string{
 		"Two voxels.", "4 of 6 targets are reached", "It rolls.\n",
-		"| | strata, s | ÷ I/O alone | Python | linumpy | CPU s | MiB (others) |\n",
-		"| aip, zstd | 1.00 | 1.25 | 5.00× | 7.00× | 2.00 | 1 (4) |\n",
-		"| focal, zstd | 2.00 | 2.00 ✗ | fails |  | 0.00 | 2048 ✗ |\n",
+		"| | strata, s | ÷ I/O alone | Python | linumpy | MiB (others) |\n",
+		"| aip, zstd | 1.00 | 1.25 | 5.00× | 7.00× | 1 (4) |\n",
+		"| focal, zstd | 2.00 | 2.00 ✗ | fails |  | 2048 ✗ |\n",
 		"| | Python | linumpy |\n|---|---:|---:|\n| `aip` | 2 % | other shape, 2 |\n",
 		"| aip | 2.00 | 0.50× |", "chain: begin --><!--",
 	}, nil)

@@ -156,9 +156,9 @@ func measured(binary string, parts map[string]*part) (map[string]string, error) 
 		all, known = append(all, p), known+p.Bytes
 	}
 	slices.SortFunc(all, func(a, b *part) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
-	const least = 150e3
+	const least, slow = 250e3, 0.1 // bytes, milliseconds
 	for _, p := range all {
-		if p.Bytes >= least || p.Init >= 0.05 {
+		if p.Bytes >= least || p.Init >= slow {
 			shown = append(shown, p)
 		} else {
 			small += p.Bytes

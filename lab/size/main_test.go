@@ -16,7 +16,7 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts, err := measured(binary, map[string]*part{
-		"large": {Name: "large", Bytes: 1_000_000}, "slow": {Name: "slow", Bytes: 1000, Init: 0.05, Heap: 2000}, "a": {Name: "a", Bytes: 30_000}, "b": {Name: "b", Bytes: 40_000},
+		"large": {Name: "large", Bytes: 1_000_000}, "slow": {Name: "slow", Bytes: 1000, Init: 0.1, Heap: 2000}, "a": {Name: "a", Bytes: 30_000}, "b": {Name: "b", Bytes: 40_000},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	filled, err := regions.Fill(string(text), texts)
-	if want := "| large | 1.00 | 0.00 | 0 |\n| slow | 0.00 | 0.05 | 2 |\n| 2 smaller parts | 0.07 | | |\n| Go's tables of lines and stacks, types, strings, names | 0.93 | | |\n<!-- parts: end"; err != nil || !strings.Contains(filled, want) || !strings.Contains(filled, "2.00 MB") {
+	if want := "| large | 1.00 | 0.00 | 0 |\n| slow | 0.00 | 0.10 | 2 |\n| 2 smaller parts | 0.07 | | |\n| Go's tables of lines and stacks, types, strings, names | 0.93 | | |\n<!-- parts: end"; err != nil || !strings.Contains(filled, want) || !strings.Contains(filled, "2.00 MB") {
 		t.Errorf("%v, no %q in\n%s", err, want, filled)
 	}
 }

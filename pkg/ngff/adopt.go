@@ -69,7 +69,7 @@ func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption,
 	return r.run(ctx)
 }
 
-// adopting returns the group at path, if it can become an image; nil where there is none.
+// adopting returns the group at path, or nil if there is none. A group that cannot become an image is an error.
 func adopting(ctx context.Context, st store.Store, path string, format int) (*zarr.Group, error) {
 	n, err := zarr.Open(ctx, st, path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,12 +53,12 @@ type findings struct {
 	list []Problem
 }
 
-// fatal notes what makes the metadata useless.
+// fatal records a fault that makes the metadata useless.
 func (f *findings) fatal(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Error, Message: fmt.Sprintf(format, args...), fatal: true})
 }
 
-// bad notes a broken rule that a reader can live with.
+// bad records a broken rule that does not stop a reader.
 func (f *findings) bad(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Error, Message: fmt.Sprintf(format, args...)})
 }
@@ -78,14 +78,13 @@ func (f *findings) firstFatal() *Problem {
 	return nil
 }
 
-// firstFatalFrom returns the first such finding behind the first n, or nil.
+// firstFatalFrom returns the first fatal finding after the first n findings, or nil.
 func (f *findings) firstFatalFrom(n int) *Problem {
 	rest := findings{list: f.list[n:]}
 	return rest.firstFatal()
 }
 
-// demote makes what follows the first n findings no reason to stop: for parts of
-// the metadata that the image can do without.
+// demote makes the findings after the first n non-fatal, for parts of the metadata that the image can do without.
 func (f *findings) demote(n int) {
 	for i := n; i < len(f.list); i++ {
 		f.list[i].fatal = false
@@ -98,8 +97,8 @@ type value struct {
 	raw   json.RawMessage
 }
 
-// missing reports an absent value; JSON's null counts as absent, as several
-// writers put it where they have nothing to say.
+// missing reports whether a value is absent. JSON's null counts as absent, since several writers use it in place of
+// unknown values.
 func (v value) missing() bool {
 	t := bytes.TrimSpace(v.raw)
 	return len(t) == 0 || bytes.Equal(t, []byte("null"))

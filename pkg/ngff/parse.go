@@ -10,14 +10,13 @@ import (
 	"strata/pkg/units"
 )
 
-// versions that are read; 0.1 to 0.3 with the assumptions that parseAxes and
-// parseDataset make.
+// knownVersions lists the versions that are read; 0.1 to 0.3 with the assumptions that parseAxes and parseDataset make.
 var knownVersions = []string{"0.1", "0.2", "0.3", "0.4", "0.5", "0.6"}
 
 // drafts are the beginnings of the versions of 0.6 before it was final, whose images differ in nothing that is read.
 var drafts = []string{"0.6.dev", "0.6dev", "0.6-dev", "0.6rc"}
 
-// noted turns an error of a value into a finding that stops Open.
+// noted records an error of a value as a finding that stops Open.
 func (f *findings) noted(err error) {
 	var fe *fieldError
 	if errors.As(err, &fe) {
@@ -89,8 +88,7 @@ func checkVersion(field, version string, f *findings) {
 	}
 }
 
-// stated takes the version that a part of the metadata names for itself, as all
-// do up to 0.4.
+// stated returns the version that a part of the metadata states; up to version 0.4 every part states one.
 func (m *Metadata) stated(v value, f *findings) string {
 	if v.missing() {
 		return ""
@@ -358,7 +356,7 @@ func inside(f *findings, v value) (path string, ok bool) {
 	return path, true
 }
 
-// checkInside reports a path that is no plain path below its group.
+// checkInside returns an error for a path that leads out of its group or is not plain.
 func checkInside(p string) error {
 	switch {
 	case p == "":

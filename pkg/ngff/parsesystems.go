@@ -110,8 +110,8 @@ func endpoint(v value, member string, f *findings) (text string, ok bool) {
 	return need(f, o.get(member), value.text)
 }
 
-// checkDataset reports what NGFF 0.6 asks of the transformation of a level: one, from its array to the intrinsic
-// system. A reader can do without.
+// checkDataset reports a level that breaks a rule of NGFF 0.6: it has one transformation, from its array to the
+// intrinsic system. A reader does not depend on it.
 func (s *systems) checkDataset(v value, path string, f *findings) {
 	n := len(f.list)
 	defer f.demote(n)

@@ -2,11 +2,10 @@ package ngff
 
 import "strata/pkg/filter"
 
-// planeResizer makes the planes of a level from planes that come in the order
-// of z: per row of the level, a sum of input rows (Y), added to the sums of the
-// output planes that the plane takes part in (Z); when those have all their
-// planes, a pass along the rows (X). Bands of rows do not share anything: workers
-// take them.
+// planeResizer computes the planes of a level from planes that arrive in the order of z. For each row of the level it
+// sums input rows (Y) and adds the sum to those of the output planes to which the input plane contributes (Z). An
+// output plane with all its inputs gets a pass along its rows (X). Bands of rows share nothing, so that workers process
+// them independently.
 type planeResizer struct {
 	z, y, x *filter.Weights
 	plainX  bool // as many columns as before

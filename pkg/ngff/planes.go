@@ -284,8 +284,8 @@ func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][
 	return nil
 }
 
-// layerPlanes returns the maximum number of planes of a level that wait: those of its chunk files, and those
-// that the same plane completes.
+// layerPlanes returns the maximum number of planes of a level that wait in memory: those of a chunk file, and further
+// ones that the same input plane completes.
 func (l *planeLevel) layerPlanes() int { return min(l.file[0]+l.from.atOnce-1, l.shape[0]) }
 
 // room returns how many planes from at on can come before chunk files are complete.

@@ -19,7 +19,7 @@ type BadSlice struct {
 	Interpolated bool   // made anew from the slices beside it
 }
 
-// badReasons are the exclusions that say something of the slice itself, and not of its place in the series.
+// badReasons lists the reasons for exclusion that concern the slice itself, not its place in the series.
 var badReasons = []string{"low_quality", "no_data"}
 
 // loadBad reads slice tables: faults from those that have them, and from all of them whether a slice was interpolated.

@@ -60,7 +60,7 @@ func (d *Diagnosis) Status() string {
 	return "warning"
 }
 
-// comparisonName is the file of stitch compare; analyses are those with sentences, and what they are about.
+// comparisonName is the file of stitch compare. analyses maps the files with sentences to their subjects.
 const comparisonName = "metrics.json"
 
 var analyses = map[string]string{"rotation_analysis.json": "Registrations", "acquisition_rotation_analysis.json": "Rotation against the motor"}
@@ -97,8 +97,8 @@ func diagnosed(paths []string) (out []found, err error) {
 	return out, nil
 }
 
-// below adds what lies in a folder, and in folders of it down to a depth; links to folders are followed, as engines
-// make them.
+// below adds the files of a folder and of its subfolders down to a depth. It follows links to folders, since workflow
+// engines make such links.
 func below(root, name, shown string, depth int, out *[]found) error {
 	entries, err := os.ReadDir(filepath.Join(root, name))
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *Report) comparisonTable() *table {
 	return t
 }
 
-// line says a comparison in a line.
+// line returns the comparison as one line of text.
 func (c *Comparison) line() string {
 	out := c.First.Label + " and " + c.Second.Label
 	if v := c.Whole.All; v != nil {

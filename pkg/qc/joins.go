@@ -178,8 +178,8 @@ func (r *Report) depth(tool string) depth {
 	return depth{1, "planes"}
 }
 
-// of returns so many planes as they are shown, with the unit.
+// of returns the length of a number of planes as text, with the unit.
 func (d depth) of(planes float64) string { return webpage.Short(planes*d.um) + " " + d.unit }
 
-// cell returns so many planes as a table has them; the unit stands at the head of the column.
+// cell returns the length of a number of planes as a table's cell. The head of the column names the unit.
 func (d depth) cell(planes float64) cell { return number(planes*d.um, webpage.Short(planes*d.um)) }

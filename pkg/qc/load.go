@@ -189,7 +189,7 @@ func (r *Report) loadRecords(ctx context.Context, list []found) error {
 	return nil
 }
 
-// readTable reads the first of the files that are there.
+// readTable reads the first file of a list, if there is one, and reports the others as not used.
 func readTable[T any](ctx context.Context, r *Report, list []found, to *T, parse func(f io.Reader, name string) (T, error)) error {
 	if len(list) == 0 {
 		return nil

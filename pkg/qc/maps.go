@@ -210,8 +210,8 @@ func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
 	return nil
 }
 
-// fewMaps is of how many slices the maps stand in the open; of more, only those of
-// the first ones do.
+// fewMaps is the maximum number of slices whose maps are all shown at once; of more slices, only the maps of the first
+// firstMaps are.
 const fewMaps, firstMaps = 4, 2
 
 // FirstMaps returns the maps that are shown at once.

@@ -82,7 +82,7 @@ func (g group) First() []*Picture {
 	return inTheOpen(g.Pictures, fewPictures, firstPictures)
 }
 
-// inTheOpen returns those of all that are shown at once: the first ones, of more than a few.
+// inTheOpen returns the elements that are shown at once: all, or, if there are more than few, the first ones.
 func inTheOpen[T any](all []T, few, first int) []T {
 	if len(all) > few {
 		return all[:first]

@@ -215,7 +215,7 @@ func sign(mark, x, y, size int) string {
 	return fmt.Sprintf("M%d %dl%d %dl-%d %dl-%d-%dz", x, y-r, r, r, r, r, r, r)
 }
 
-// signSize returns by how much marks are larger in a drawing of many tiles, which the page shows in the same width.
+// signSize returns the factor by which marks are enlarged: the page shows drawings of many tiles in the same width.
 func signSize(grid [2]int) int { return 1 + max(grid[0], grid[1])/20 }
 
 // signStyle returns the attributes of marks in a size, or of the dark line around them.
@@ -227,7 +227,7 @@ func signStyle(class string, size int) string {
 	return fmt.Sprintf(`class="%s" stroke-width="%s"`, class, webpage.Num(width*float64(size)))
 }
 
-// pairPath gathers what has one look: that with a tooltip one by one, the rest in a single path.
+// pairPath collects the lines of one look: each line with a tooltip in a path of its own, the others in a single path.
 type pairPath struct{ tipped, plain strings.Builder }
 
 func (p *pairPath) add(path, tip string) {

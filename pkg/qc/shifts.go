@@ -251,7 +251,7 @@ func (r *Report) shiftTable() *table {
 	return t.orNone()
 }
 
-// repairCells says what the repair made of a shift.
+// repairCells returns the cells that describe the repair of a shift.
 func repairCells(repairs []repaired, p registration.PairShift, drift [2]float64) []cell {
 	i := slices.IndexFunc(repairs, func(c repaired) bool { return c.Fixed == p.Fixed && c.Moving == p.Moving })
 	if i < 0 {

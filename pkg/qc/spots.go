@@ -188,7 +188,8 @@ func seamOf(s *stitch.Result, tiles [2][2]int, text string) (out seam, ok bool) 
 	return out, known == 2 && s.Tile[1] > 0
 }
 
-// doubtful returns the seams of the pairs that a drawing marks or, without those, that of the largest residual.
+// doubtful returns the seams of the pairs that a drawing marks or, if it marks none, the seam with the largest
+// residual.
 func doubtful(s *stitch.Result) (seams []seam) {
 	var worst *stitch.TilePair
 	for i := range s.Pairs {
@@ -211,8 +212,7 @@ func doubtful(s *stitch.Result) (seams []seam) {
 	return seams
 }
 
-// seamSpot returns the place of a seam: in the stitched slice or, if that was not kept, in the slice that was made of
-// it.
+// seamSpot returns the place of a seam: in the stitched slice or, if that was not kept, in the slice made from it.
 func (r *Report) seamSpot(f *Facts, s seam) *webpage.Spot {
 	spot := func(folder string, moved [2]float64) *webpage.Spot {
 		return &webpage.Spot{Image: folder + "/" + f.Name + ".ome.zarr", Width: s.across, At: [3]float64{webpage.Middle, s.at[0] + moved[0], s.at[1] + moved[1]}}

@@ -141,7 +141,7 @@ func TestMessageWords(t *testing.T) {
 		}
 	}
 	r.Runs = []Run{{"slice_z00.attenuation", &runrecord.Record{Tool: "attenuation", Warnings: []string{"a: the tissue does not darken towards its last plane: next to nothing is corrected"}}}}
-	if n := r.notices(); len(n) != 1 || n[0].Grade != "note" || r.verdict(n).Word != "Good" {
+	if n := r.notices(); len(n) != 1 || n[0].Grade != "note" || r.verdict(n).Word != "Good" || r.view().Warns() {
 		t.Errorf("a message that asks for nothing: %+v, %+v", n[0], r.verdict(n))
 	}
 }

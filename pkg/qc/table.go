@@ -78,7 +78,7 @@ func (t *table) Link() template.HTMLAttr {
 	return template.HTMLAttr(`download="` + template.HTMLEscapeString(t.File) + `" href="data:text/csv;base64,` + base64.StdEncoding.EncodeToString(t.csv()) + `"`)
 }
 
-// csv writes the table as RFC 4180 has it, in UTF-8 with the mark that spreadsheets know it by.
+// csv returns the table as CSV (RFC 4180) in UTF-8, with the byte order mark by which spreadsheets recognise UTF-8.
 func (t *table) csv() []byte {
 	var b bytes.Buffer
 	b.WriteString("\ufeff")
@@ -107,7 +107,7 @@ func (t *table) csv() []byte {
 	return b.Bytes()
 }
 
-// harmless returns a text that no spreadsheet takes for a formula.
+// harmless returns a text in a form that no spreadsheet takes for a formula.
 func harmless(s string) string {
 	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return s

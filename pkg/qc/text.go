@@ -27,7 +27,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		line("  %-16s %s  %s", k.Name, k.Value, k.Note)
 	}
 	heading("Warnings")
-	if len(v.Notices) == 0 {
+	if !v.Warns() {
 		line("none")
 	}
 	for _, n := range v.Notices {

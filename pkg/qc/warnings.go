@@ -106,6 +106,11 @@ func (r *Report) notices() []*Notice {
 	return all
 }
 
+// Warns reports whether there is an error or a warning among what the page lists, rather than notes alone.
+func (v *view) Warns() bool {
+	return slices.ContainsFunc(v.Notices, func(n *Notice) bool { return n.Grade != "note" })
+}
+
 // judged matches a metric beyond a limit, as metrics of steps word it.
 var judged = pattern.Lazy(`^(\w+): (\S+) ([<>]) (\S+) \((?:warning|error) threshold\)$`)
 
@@ -200,7 +205,7 @@ func (run *Run) warnedOf(text string) bool {
 	return slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// said reports whether the stack gave a warning with that text itself.
+// said reports whether the program stack itself gave a warning with that text.
 func (r *Report) said(text string) bool {
 	for _, run := range r.Runs {
 		if run.Tool == "stack" && slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) }) {

@@ -36,7 +36,8 @@ func (r Root) limits() Limits {
 	return l
 }
 
-// parseLimit returns the soft limit of a line such as "Max open files            1024                 524288               files".
+// parseLimit returns the soft limit of a line such as
+// "Max open files            1024                 524288               files".
 func parseLimit(text, name string) Fact[int64] {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, name)

@@ -149,8 +149,8 @@ func modulo(p, n int) int {
 	return p
 }
 
-// run is a stretch of an axis: view positions to… show the image from…, step
-// +1, -1 or, for a pixel that is repeated, 0.
+// run is a stretch of an axis: n view positions, beginning with to, show the image's pixels from, from+step, …; step is
+// +1, −1 or, if a pixel is repeated, 0.
 type run struct{ to, from, n, step int }
 
 // runs splits the border of one axis into runs whose pixels the view itself shows (near) and runs that lie

@@ -158,7 +158,7 @@ func (t *cached[T]) here() bool {
 	}
 }
 
-// await waits while c.mu, which is held, is not.
+// await waits for a signal or the end of ctx. c.mu is held, and unlocked during the wait.
 func (c *cache[T]) await(ctx context.Context, wait <-chan struct{}) {
 	c.mu.Unlock()
 	select {
@@ -173,7 +173,7 @@ func (c *cache[T]) await(ctx context.Context, wait <-chan struct{}) {
 // it leaves with a tile's (take), with other memory (withdraw), or gives up
 // (dismiss). So the memory that is written to next is what was used last.
 
-// admit lets one more buffer exist: buf, if it is not nil.
+// admit raises the number of buffers that may exist by one, and adds buf if it is not nil.
 func (c *cache[T]) admit(buf *mem.Buffer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +216,7 @@ func (c *cache[T]) take(t *cached[T]) *mem.Buffer {
 	return buf
 }
 
-// withdraw returns memory that holds no tile.
+// withdraw removes memory without a tile from the cache and returns it.
 func (c *cache[T]) withdraw(ctx context.Context) (*mem.Buffer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,7 +240,7 @@ func (c *cache[T]) withdraw(ctx context.Context) (*mem.Buffer, error) {
 	}
 }
 
-// dismiss lets one buffer less exist.
+// dismiss lowers the number of buffers that may exist by one, and frees one if there are more.
 func (c *cache[T]) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

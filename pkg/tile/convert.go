@@ -6,7 +6,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// convertible explains which source types become which pixels.
+// convertible returns an error for a source type that cannot be converted to numbers.
 func convertible(from dtype.Type) error {
 	if from.IsInteger() || from == dtype.Float32 || from == dtype.Float64 {
 		return nil
@@ -26,9 +26,8 @@ func loadArea[T dtype.Element](from dtype.Type, buf []byte, n int) []byte {
 	return buf[off : off+n*from.Size()]
 }
 
-// convert makes the n pixels that lie in loadArea into n elements at the start
-// of the buffer. Values that T cannot hold become its nearest one; fractions
-// are rounded to the nearest integer, ties to even; NaN becomes 0 in an integer.
+// convert converts the n pixels in loadArea to n elements at the start of the buffer. Values out of T's range become
+// its nearest value; fractions are rounded to the nearest integer, ties to even; NaN becomes 0 in an integer.
 func convert[T dtype.Element](from dtype.Type, buf []byte, n int) []T {
 	to := dtype.Slice[T](buf)[:n]
 	if from == dtype.Of[T]() {

@@ -101,7 +101,7 @@ func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	return o
 }
 
-// loadTile returns the function by which the cache of tiles loads one.
+// loadTile loads a tile for the cache of tiles.
 func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
@@ -132,8 +132,8 @@ func (lv *level[T]) inBytes(strides []int) []int {
 	return out
 }
 
-// spread moves a tile that lies at the beginning of its memory, in C order, to
-// where a view shows it: the last row first, since none moves to the front.
+// spread moves the rows of a tile from the beginning of its memory, where they lie in C order, to their places in a
+// view. It begins with the last row, since no row moves to the front.
 func (lv *level[T]) spread(data []T) {
 	run, a := 1, len(lv.tile)-1
 	for ; a > 0 && lv.viewStrides[a] == run; a-- {
@@ -150,7 +150,7 @@ func (lv *level[T]) spread(data []T) {
 	}
 }
 
-// loadEnd returns the function by which the cache of ends along an axis loads one.
+// loadEnd returns the function that loads an end for the cache of ends along an axis.
 func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)
@@ -226,7 +226,7 @@ func (lv *level[T]) center(ctx context.Context, v *View[T], p piece) error {
 	return lv.gather(ctx, v, p)
 }
 
-// keepEnds copies the ends of a tile that goes to their caches.
+// keepEnds copies the ends of a tile that leaves its cache to the caches of ends.
 func (lv *level[T]) keepEnds(v *View[T], tile []int, data []T) {
 	for a, r := range lv.radii {
 		for end := range 2 {
@@ -347,7 +347,7 @@ func (s *schedule) undo(position int) {
 	}
 }
 
-// done drops what no other view is to show of a view's neighbours.
+// done drops from the caches the ends of a view's neighbours that no other view will show.
 func (lv *level[T]) done(v *View[T], pieces []piece) {
 	if v.plan == nil || !lv.inPlace {
 		return
@@ -362,8 +362,8 @@ func (lv *level[T]) done(v *View[T], pieces []piece) {
 	}
 }
 
-// due reports whether views other than v are still to show an end of a tile. Those
-// around tiles that differ along several axes show the end along the first.
+// due reports whether views other than v will show an end of a tile. A view whose central tile differs from that tile
+// along several axes shows the end along the first of them.
 func (lv *level[T]) due(v *View[T], tile []int, axis, end int) bool {
 	n := len(tile)
 	room := make([]int, 3*n)

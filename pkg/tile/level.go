@@ -166,8 +166,8 @@ type piece struct {
 	boxes   []Copy
 }
 
-// pieces lists the tiles that a view is made of, the central one first: what
-// brings it into the view may write to the border and to the halo as well.
+// pieces lists the tiles that a view is made of. The central one is first, since copying it into the view may overwrite
+// the border and the halo.
 func (lv *level[T]) pieces(g Geometry) ([]piece, error) {
 	var extra []Copy
 	if lv.l.border != nil && !g.Whole() {

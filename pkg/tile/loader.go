@@ -143,7 +143,7 @@ func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 // tiles of its cache and the views available.
 func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 
-// PeakMemory returns the largest number of bytes that they have taken so far.
+// PeakMemory returns the largest number of bytes that views and caches have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
 // Waited returns the total time that the loader threads of all streams were idle because all available views

@@ -71,8 +71,8 @@ func (l *Loader[T]) take(lv *level[T], to *stream[T]) (*buffer[T], error) {
 	return last.v.buf, nil
 }
 
-// free takes an idle buffer or makes one. Views that take tiles over have no
-// memory before. l.mu is held.
+// free returns an idle buffer or a new one. The new buffer of a view that takes over the memory of tiles has none of
+// its own. l.mu is held.
 func (lv *level[T]) free() (*buffer[T], error) {
 	var buf *buffer[T]
 	if n := len(lv.idle); n > 0 {
@@ -99,8 +99,8 @@ func (lv *level[T]) free() (*buffer[T], error) {
 	return buf, nil
 }
 
-// admit brings the memory of a view that is to be made into the cache, from which
-// it takes other.
+// admit gives the memory of a view that is about to be built to the cache; the view takes over the memory of its tile
+// instead.
 func (lv *level[T]) admit(buf *buffer[T]) {
 	if lv.inPlace {
 		lv.cache.admit(buf.mem)

@@ -19,7 +19,7 @@ const (
 	mostLine, mostPlaces = 1 << 20, 1 << 26
 )
 
-// key is what tells a tile of a slice apart: row and column, index, or x and y in µm; nothing if there is only one.
+// key identifies a tile of a slice: row and column, index, or x and y in µm. It is zero if there is only one tile.
 type key [2]float64
 
 // key returns the key of a file.
@@ -90,7 +90,7 @@ func (s *Set) channels(files []file) {
 	}
 }
 
-// byNumber compares names of channels: whole numbers, such as wavelengths, by what they are, and others as texts.
+// byNumber compares names of channels: whole numbers, such as wavelengths, by their value, and other names as text.
 func byNumber(a, b string) int {
 	v, err := strconv.ParseUint(a, 10, 32)
 	w, other := strconv.ParseUint(b, 10, 32)
@@ -150,7 +150,7 @@ func (s *Set) frame(f *file) int {
 	return (find(s.Times, T)*max(1, len(s.Channels))+find(s.Channels, C))*max(1, len(s.Planes)) + find(s.Planes, Z)
 }
 
-// twice says that a file and another one are the same tile.
+// twice returns the error for two files of the same tile.
 func (s *Set) twice(sl *Slice, f *file, other, stars string) error {
 	what := "tile"
 	switch p := s.Pattern; {

@@ -82,7 +82,7 @@ func (w *walk) folder(depth int, at string, f Fields) error {
 	return nil
 }
 
-// printable refuses names that would spoil messages and commands.
+// printable returns an error for a name whose characters would garble messages and commands.
 func printable(dir, name string) error {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("%s: the name %q has a control character: rename it", dir, name)
@@ -160,7 +160,7 @@ func MatchNames(root string, p *Pattern, names []string) (*Matches, error) {
 	return m, nil
 }
 
-// Span returns the most numbers over which a token runs in a slice.
+// Span returns the length of the longest range of a token's numbers in a slice.
 func (m *Matches) Span(t Token) int64 {
 	type span struct{ low, high int64 }
 	spans := map[int64]span{}
@@ -194,7 +194,7 @@ func (m *Matches) Arrange(ctx context.Context, opt Options) (*Set, error) {
 	return s, nil
 }
 
-// given is an option that may be set.
+// given is an option and whether it is set.
 type given struct {
 	name string
 	set  bool
@@ -228,7 +228,7 @@ func (o *Options) check(p *Pattern) error {
 	return nil
 }
 
-// nothing says that no file matches, and which names come near.
+// nothing returns the error for a pattern that no file matches; it quotes the names that come nearest.
 func (w *walk) nothing() error {
 	if len(w.near.names) == 0 {
 		return badOption("pattern", "%q matches none of %d names in %s", w.pattern.text, w.seen, w.root)

@@ -71,7 +71,7 @@ func HeaderOf(ctx context.Context, o store.Object, path, axes string) (*Header, 
 	return nil, fmt.Errorf("%s: begins with %q: want a TIFF, PNG or .npy file", path, head[:min(4, len(head))])
 }
 
-// headBytes is the length of what tells formats apart, and of the header of a PNG file.
+// headBytes is the number of first bytes that are read: they tell formats apart and hold the header of a PNG file.
 const headBytes = 33
 
 // Unlike returns an error that names how another file differs from h in what the tiles of a mosaic share; nil: it does

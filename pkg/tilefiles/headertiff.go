@@ -60,7 +60,7 @@ func HeaderOfTIFF(ctx context.Context, f *tiff.File, axes string) (*Header, erro
 	return h, h.check()
 }
 
-// axes lets the pages of a stack be what the option says.
+// axes interprets the pages of a stack as the option says: planes, channels, or one page alone.
 func (h *Header) axes(axes string) error {
 	name := filepath.Base(h.Path)
 	switch {

@@ -59,7 +59,7 @@ func (s *Set) warnMissing() {
 	}
 }
 
-// more says how many are not named.
+// more returns the end of a list in words: how many of its elements are not named.
 func more(n, named int) string {
 	if n > named {
 		return fmt.Sprintf(" and %d more", n-named)

@@ -33,7 +33,7 @@ type Entrance struct {
 // entrancePath begins the address of the entrance. It is too short for a token.
 const entrancePath = "open"
 
-// Enter makes an entrance and returns its path below the viewer's address. It must be called before Serve.
+// Enter adds an entrance to the viewer and returns its path below the viewer's address. It must be called before Serve.
 func (v *Viewer) Enter(e *Entrance) (path string) {
 	e.nonce = NewToken()
 	v.entrance = e
@@ -71,7 +71,7 @@ func (v *Viewer) enter(w http.ResponseWriter, r *http.Request, nonce string) {
 	http.Redirect(w, r, "/"+v.o.Token+"/", http.StatusSeeOther)
 }
 
-// use uses the entrance up, and reports whether it was still there.
+// use invalidates the entrance, and reports whether it was valid.
 func (e *Entrance) use() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,8 +103,8 @@ func (e *Entrance) refuse(v *Viewer, uid int, err error) {
 // unmapped is the user id that Linux shows for users whom this process's namespace does not have.
 const unmapped = 65534
 
-// TellsUsers reports whether the system says to which user a connection to an address of this machine belongs.
-// It makes such a connection.
+// TellsUsers reports whether the system tells which user owns a connection to an address of this machine. It makes a
+// connection to try.
 func TellsUsers(address net.Addr) bool {
 	c, err := net.Dial(address.Network(), address.String())
 	if err != nil {

@@ -156,7 +156,7 @@ func Collection(ctx context.Context, st store.Store, key string) (images []strin
 	return images
 }
 
-// series returns the images listed in the group OME of a collection.
+// series returns the images that the group OME of a collection lists.
 func series(ctx context.Context, g *zarr.Group) (images []string) {
 	o, err := g.Group(ctx, "OME")
 	if err != nil {

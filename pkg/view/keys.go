@@ -27,7 +27,7 @@ type objects struct {
 	nodes map[string]zarr.Node // by key below the image
 }
 
-// errNoKey is wrapped by errors of keys that an image does not have.
+// errNoKey is wrapped by errors about keys that an image does not have.
 var errNoKey = errors.New("not a document, chunk or shard of the image")
 
 // mostNodes is the maximum number of nodes that are remembered.

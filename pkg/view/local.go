@@ -28,7 +28,7 @@ type Local struct {
 
 var _ store.Store = (*Local)(nil)
 
-// errOutside is wrapped by errors of links that lead out of a folder.
+// errOutside is wrapped by errors about links that lead out of a folder.
 var errOutside = errors.New("is, or lies behind, a link that leads out of the folder")
 
 // OpenLocal opens a folder. If its path is a link, that is followed once, here.
@@ -82,7 +82,7 @@ func (l *Local) Outside() []string {
 	})
 }
 
-// forget takes the links in a folder out of Outside.
+// forget removes the links in a folder from the result of Outside.
 func (l *Local) forget(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *Local) explain(key string, err error) error {
 	return &fs.PathError{Op: "open", Path: l.Location(key), Err: err}
 }
 
-// file opens a regular file. What the descriptor says decides: the name may have changed in between.
+// file opens a regular file. It trusts the open descriptor alone, since another file may get the name meanwhile.
 func (l *Local) file(ctx context.Context, key string) (*os.File, int64, error) {
 	if !store.ValidKey(key) {
 		return nil, 0, fmt.Errorf("%s: %w %q", l.where, store.ErrKey, key)
@@ -122,7 +122,7 @@ func (l *Local) file(ctx context.Context, key string) (*os.File, int64, error) {
 	}
 }
 
-// mostTries is how often a file is opened that becomes another meanwhile.
+// mostTries is the maximum number of attempts to open a file that is replaced at the same time.
 const mostTries = 20
 
 // regular opens a regular file, or fails with EINVAL or ELOOP where a file and a link change places.

@@ -128,8 +128,8 @@ func (v *Viewer) admit(w http.ResponseWriter, r *http.Request, rest string) bool
 	return false
 }
 
-// foreignSite reports whether a browser says that a page elsewhere, or at another port of this machine, made it
-// ask.
+// foreignSite reports whether a request comes, by its browser's word, from a page of another site or of another port of
+// this machine.
 func foreignSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "cross-site" || site == "same-site"

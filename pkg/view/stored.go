@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// stored serves the objects of an image in stored form, whole or in ranges, for other viewers. Sending takes no
-// turn, because it lasts as long as the client likes.
+// stored serves the objects of an image in stored form, whole or in ranges, for other viewers. Sending does not occupy
+// a turn to work, since a slow client may prolong it at will.
 func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	o, err := v.object(ctx, r)

@@ -119,12 +119,12 @@ func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 		return o.source, nil
 	}
 	e := v.o.Entries[entry]
-	if err := e.lies(); err != nil {
+	if err := e.unmoved(); err != nil {
 		return nil, err
 	}
 	im, err := v.o.Open(ctx, e.Path)
 	if err == nil {
-		err = e.lies() // what was opened
+		err = e.unmoved() // what was opened
 	}
 	if err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
 	return s, nil
 }
 
-// lies returns an error unless the entry's path still names what lies where it was found.
-func (e Entry) lies() error {
+// unmoved returns an error if the entry's path names another image by now than when it was found.
+func (e Entry) unmoved() error {
 	if e.In == nil {
 		return nil
 	}

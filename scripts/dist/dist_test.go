@@ -16,8 +16,11 @@ import (
 
 // What these tests leave out, tests/install tries on packages that are installed.
 
-// packed are the packages for this system, made once for all tests.
-var packed string
+// packed are the packages for this system, made once for all tests; said is what was said meanwhile.
+var (
+	packed string
+	said   strings.Builder
+)
 
 const (
 	version = "0.8.0"
@@ -33,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		packed = dir
-		if err := makeAll(filepath.Join(dir, "1"), "linux/amd64"); err != nil {
+		if err := makeAll(filepath.Join(dir, "1"), "linux/amd64", &said); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -41,12 +44,30 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func makeAll(out, targets string) error {
+func makeAll(out, targets string, say io.Writer) error {
 	os.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	return run(context.Background(), []string{"-root", "../..", "-version", version, "-ldflags", ldflags, "-targets", targets, "-out", out})
+	return run(context.Background(), []string{"-root", "../..", "-version", version, "-ldflags", ldflags, "-targets", targets, "-out", out}, say)
 }
 
 func file(name string) string { return filepath.Join(packed, "1", name) }
+
+// Before it begins it says how long it takes, and at the end what it made.
+func TestSays(t *testing.T) {
+	first, rest, _ := strings.Cut(said.String(), "\n")
+	if !strings.Contains(first, "linux/amd64") || !strings.Contains(first, "minutes") {
+		t.Errorf("it begins with %q", first)
+	}
+	_, list, _ := strings.Cut(rest, "wrote into "+filepath.Join(packed, "1"))
+	files, err := os.ReadDir(filepath.Join(packed, "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !strings.Contains(list, f.Name()) {
+			t.Errorf("%s is not listed:\n%s", f.Name(), rest)
+		}
+	}
+}
 
 // The sums are those of the files, as sha256sum reads them.
 func TestSums(t *testing.T) {
@@ -125,7 +146,7 @@ func TestArchive(t *testing.T) {
 func TestRefused(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ targets, want string }{{"linux", `target "linux": want OS/ARCH`}, {"linux/none", "build for linux/none"}} {
-		if err := makeAll(out, c.targets); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := makeAll(out, c.targets, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.targets, err)
 		}
 	}

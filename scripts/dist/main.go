@@ -42,15 +42,15 @@ type release struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := work.Guard(func() error { return run(ctx, os.Args[1:]) }); err != nil {
+	if err := work.Guard(func() error { return run(ctx, os.Args[1:], os.Stderr) }); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string, say io.Writer) error {
 	fs := flag.NewFlagSet("dist", flag.ExitOnError)
-	r := &release{say: os.Stderr}
+	r := &release{say: say}
 	fs.StringVar(&r.root, "root", ".", "folder of the sources")
 	fs.StringVar(&r.version, "version", "", "version of the release")
 	fs.StringVar(&r.ldflags, "ldflags", "", "flags for the linker, which set the version that programs print")

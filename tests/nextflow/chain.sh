@@ -31,7 +31,7 @@ ok 'and has the levels that were asked for' has <("$root/bin/zarr-tool" info "$r
 # Only the shifts have no record: phantom wrote them with the mosaics, which name it.
 explained() {
   "$root/bin/strata" explain "$results/volume/volume.ome.zarr" --all >"$tmp/explained" || return 1
-  has "$tmp/explained" '^ *with --estimate_only stitch/transform.json' && has "$tmp/explained" '^Current: no input has changed since' &&
+  has "$tmp/explained" '^ *with --estimate_only transform.json' && has "$tmp/explained" '^Current: no input has changed since' &&
     same "$(grep 'no run record' "$tmp/explained" | sed 's/:.*//; s/.*\///')" shifts_xy.csv
 }
 ok 'explain follows the volume back to the mosaics, through links from task to task' explained

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"strata/pkg/cli"
+	"strata/pkg/pattern"
 	"strata/pkg/provenance"
 	"strata/pkg/runrecord"
 	"strata/pkg/units"
@@ -25,11 +26,12 @@ type tree struct {
 	out     strings.Builder
 	all     bool
 	printed map[int]bool
+	ways    ways
 }
 
 // printText prints a history for people: a tree from the image to its sources, what it comes to, and the paragraph.
 func printText(w io.Writer, h *provenance.History, all bool) error {
-	t := &tree{History: h, all: all, printed: map[int]bool{}}
+	t := &tree{History: h, all: all, printed: map[int]bool{}, ways: ways{of: map[int]*way{}, all: map[string]*way{}, printed: map[*way]bool{}}}
 	t.image(h.Images[0], 0)
 	t.conclusion()
 	if h.Methods.Paragraph != "" {
@@ -51,6 +53,9 @@ func (t *tree) image(im *provenance.Image, level int) {
 		return
 	}
 	t.printed[im.ID] = true
+	if w := t.way(im); w != nil {
+		t.ways.printed[w] = true
+	}
 	t.line(level, "%s: %s", im.Path, what(im))
 	if r := im.Run; r != nil {
 		if set := settings(r); set != "" {
@@ -93,63 +98,109 @@ var headings = map[string]string{
 	provenance.NotLooked: "not seen", provenance.Cycle: "cycle", provenance.Limit: "limit",
 }
 
-// inputs prints the inputs of an image; of many that were made in the same way, and have nothing to say, the first
-// ones.
+// inputs prints the inputs of an image; of many that were made in the same way, with the same warnings, the first ones.
 func (t *tree) inputs(im *provenance.Image, level int) {
-	alike := map[string]int{}
+	of := map[*way]int{}
 	for _, id := range im.Inputs {
-		alike[t.kind(t.Images[id])]++
+		of[t.way(t.Images[id])]++
 	}
-	shown, folded := map[string]int{}, map[string][]string{}
+	if !t.all && len(im.Inputs) > few && t.said(im.Inputs) {
+		t.line(level, "%d inputs, as above", len(im.Inputs))
+		return
+	}
+	shown, folded := map[*way]int{}, map[*way][]string{}
 	for _, id := range im.Inputs {
 		in := t.Images[id]
-		kind := t.kind(in)
-		if !t.all && kind != "" && alike[kind] > few && shown[kind] >= first {
-			folded[kind] = append(folded[kind], in.Path)
-			if rest := folded[kind]; len(rest) == alike[kind]-first {
-				t.line(level, "%d more made in the same way, %s to %s (--all lists them)", len(rest), rest[0], rest[len(rest)-1])
+		w := t.way(in)
+		if !t.all && w != nil && of[w] > few && shown[w] >= first {
+			folded[w] = append(folded[w], in.Path)
+			if rest := folded[w]; len(rest) == of[w]-first {
+				t.line(level, "%d more made %s, %s to %s (--all lists them)", len(rest), w, rest[0], rest[len(rest)-1])
 			}
 			continue
 		}
-		shown[kind]++
+		shown[w]++
 		t.image(in, level)
 	}
 }
 
-// kind returns how an image was made, such that images of one kind need not all be printed; "" if it has problems or
-// warnings, or an input of it has.
-func (t *tree) kind(im *provenance.Image) string {
-	var b strings.Builder
-	steps := 0
-	var add func(im *provenance.Image) bool
-	add = func(im *provenance.Image) bool {
-		other := slices.ContainsFunc(im.Problems, func(p provenance.Problem) bool { return p.Kind != provenance.InputMissing })
-		if steps++; steps > 100 || other || im.Kind == provenance.Missing && im.Run == nil || im.Kind == provenance.Unseen {
-			return false
-		}
-		if im.Kind == provenance.Missing {
-			b.WriteString(im.Kind + " ")
-		}
-		if r := im.Run; r == nil {
-			b.WriteString(im.Kind + "(")
-		} else {
-			if len(r.Warnings) > 0 {
-				return false
-			}
-			fmt.Fprintf(&b, "%s %s %s %s(", r.Program, r.Command, r.Version, settings(r))
-		}
-		for _, id := range im.Inputs {
-			if !add(t.Images[id]) {
-				return false
-			}
-		}
-		b.WriteByte(')')
-		return true
+// said reports whether all images of a list have been printed, or were made in the same way as one that was.
+func (t *tree) said(ids []int) bool {
+	return !slices.ContainsFunc(ids, func(id int) bool {
+		w := t.way(t.Images[id])
+		return !t.printed[id] && (w == nil || !t.ways.printed[w])
+	})
+}
+
+// way is how images were made that need not all be printed.
+type way struct {
+	number int  // of the ways of a tree, from 1
+	warned bool // by one of the runs
+}
+
+func (w *way) String() string {
+	if w.warned {
+		return "in the same way, with the same warnings"
 	}
-	if !add(im) {
-		return ""
+	return "in the same way"
+}
+
+// ways holds the ways in which the images of a tree were made.
+type ways struct {
+	of      map[int]*way // by the ID of an image; nil: it is to be printed
+	all     map[string]*way
+	printed map[*way]bool
+}
+
+// itsOwn matches what names one slice among others in settings and warnings: the numbers in names of files.
+var itsOwn = pattern.Lazy(`\S*(?:/|\.[a-z]{2}|_z[0-9])\S*|--slice [0-9]+`)
+
+// digits matches a number in a name.
+var digits = pattern.Lazy(`[0-9]+`)
+
+// alike returns a text without the numbers that name one slice.
+func alike(text string) string {
+	return itsOwn().ReplaceAllStringFunc(text, func(name string) string { return digits().ReplaceAllString(name, "#") })
+}
+
+// way returns how an image was made; nil if it, or one that it was made from, has problems.
+func (t *tree) way(im *provenance.Image) *way {
+	if w, known := t.ways.of[im.ID]; known {
+		return w
 	}
-	return b.String()
+	t.ways.of[im.ID] = nil // of one that was made from itself
+	other := slices.ContainsFunc(im.Problems, func(p provenance.Problem) bool {
+		return p.Kind != provenance.InputMissing && p.Kind != provenance.NoRecord
+	})
+	if other || im.Kind == provenance.Missing && im.Run == nil || im.Kind == provenance.Unseen {
+		return nil
+	}
+	var key strings.Builder
+	var here way
+	key.WriteString(im.Kind)
+	if r := im.Run; r != nil {
+		fmt.Fprintf(&key, " %s %s %s %s", r.Program, r.Command, r.Version, alike(settings(r)))
+		for _, text := range r.Warnings {
+			key.WriteString(" warning: " + alike(text))
+		}
+		here.warned = len(r.Warnings) > 0
+	}
+	for _, id := range im.Inputs {
+		w := t.way(t.Images[id])
+		if w == nil {
+			return nil
+		}
+		fmt.Fprintf(&key, " %d", w.number)
+		here.warned = here.warned || w.warned
+	}
+	w := t.ways.all[key.String()]
+	if w == nil {
+		here.number = len(t.ways.all) + 1
+		w = &here
+		t.ways.all[key.String()] = w
+	}
+	t.ways.of[im.ID] = w
+	return w
 }
 
 // step returns the line of a run.

@@ -36,8 +36,8 @@ func (p *stackPlan) overlaps(res *oct.Resources) {
 	}
 }
 
-// placeByCuts places a slice as many voxels below the slice before it as the blade cut off between them. If that is
-// more than the slice before it shows, planes between them stay empty.
+// placeByCuts places a slice below the preceding one by the thickness that the blade cut off between them, in voxels.
+// If the preceding slice is shallower than that, the planes between them stay empty.
 func (m *movingSlice) placeByCuts(below int) {
 	overlap := m.fixed.shape[0] - m.movingZ - below
 	m.overlap, m.gap = max(0, overlap), max(0, -overlap)

@@ -6,7 +6,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// motion lays the slice's planes on the slice before it as that was imaged; nil: they are used as they are.
+// motion returns the transform that lays the slice's planes on the preceding slice as imaged, or nil if the planes are
+// used unchanged.
 func (m *movingSlice) motion() *bspline.Motion {
 	if !m.turned() {
 		return nil
@@ -14,9 +15,9 @@ func (m *movingSlice) motion() *bspline.Motion {
 	return &bspline.Motion{Rigid: m.rigid, Warp: m.elastic()}
 }
 
-// displace determines the displacements of the slices. A registration tells those of a slice beside the one before it
-// as it was imaged: to lay it on that one as it is corrected, the displacements add up along the stack. A slice without
-// a transform of its own keeps those of the slice before it.
+// displace determines the displacements of the slices. A registration gives a slice's displacements relative to the
+// preceding slice as imaged. That slice is displaced as well, so displacements add up along the stack. A slice without
+// a transform of its own keeps those of the preceding slice.
 func (p *stackPlan) displace(res *oct.Resources) {
 	var before *bspline.Warp
 	for _, m := range p.moving {

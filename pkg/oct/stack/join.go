@@ -9,8 +9,7 @@ import (
 	"strata/pkg/oct/compute/volume"
 )
 
-// place is the memory in which slices meet. A stack that begins on the host while a device is being taken into use
-// moves to the device when that is there.
+// place is the memory in which slices meet. A stack that begins on the host moves to a device that becomes available.
 type place struct {
 	volume.Memory
 	ctx     context.Context

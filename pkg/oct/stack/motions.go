@@ -38,8 +38,8 @@ func (p *stackPlan) checkMotions() error {
 	return nil
 }
 
-// within reports how far a motion takes the corners of a slice, and whether that is no more than the slice's longer
-// side, and no more than its height and width as far as it is a translation.
+// within returns how far a motion takes the corners of a slice, in pixels. ok reports whether that is at most the
+// slice's longer side, and the translation alone at most its height and width.
 func within(t filter.Rigid, warp *bspline.Warp, s *stackSlice) (px float64, ok bool) {
 	ny, nx, bent := float64(s.shape[1]), float64(s.shape[2]), 0.0
 	if warp != nil {
@@ -50,12 +50,11 @@ func within(t filter.Rigid, warp *bspline.Warp, s *stackSlice) (px float64, ok b
 	return px, px <= max(ny, nx) && math.Abs(t.TX)+bent <= nx && math.Abs(t.TY)+bent <= ny
 }
 
-// leastShown is the share of a slice's part of the canvas from which on no warning says how little of the slice is
-// shown.
+// leastShown is the smallest share of its place on the canvas that a slice may cover without a warning.
 const leastShown = 0.1
 
-// show warns of a slice that its transform moves off the canvas, wholly or nearly. A slice that is not shown at all has
-// no part of the canvas: what would lie around it is no data.
+// show warns of a slice that its transform moves off the canvas, wholly or nearly. The place of a
+// slice that is wholly off the canvas becomes empty: the volume shows nothing of it.
 func (p *stackPlan) show(m *movingSlice, res *oct.Resources) {
 	if r := m.place; m.resampled && !r.Empty() {
 		t, file := bspline.Motion{Rigid: m.laid, Warp: m.warp}, cmp.Or(m.transform.file, m.slice.path)

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// leaveOut notes how often the blade cut between neighbours, which of them have slices between them that are left out,
-// and which are interpolated.
+// leaveOut records the number of cuts between neighbours, the neighbours between which slices are left out, and the
+// slices that are interpolated.
 func (p *stackPlan) leaveOut(in Input) {
 	made := func(s *stackSlice) bool { return in.Config[s.id].Interpolated }
 	for _, m := range p.moving {

@@ -15,7 +15,7 @@ func (m *movingSlice) silent(low float64) bool {
 	return compared && !m.displaced.shown() && m.source != "correlation" && !(m.source == "registration" && m.transform.confidence >= low)
 }
 
-// unsupported warns of slices that agree with none of their neighbours, and says which of them show nothing.
+// unsupported warns of slices that agree with none of their neighbours, and names those without tissue.
 func (p *stackPlan) unsupported(ctx context.Context, res *oct.Resources) error {
 	blank := map[*stackSlice]bool{}
 	var alone []*stackSlice

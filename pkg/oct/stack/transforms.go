@@ -189,9 +189,9 @@ func (p *stackPlan) rotate() {
 	}
 }
 
-// compose decides how each slice is resampled in the volume. A transform lays a slice on the one before it as that was
-// imaged. In a common frame that one is itself moved by its transform, and so on up to the first, so that the slice is
-// moved by all of them.
+// compose decides how each slice is resampled in the volume. A transform lays a slice on the preceding slice as imaged.
+// In a common frame the transform of the preceding slice moves that one too, and so on up to the first, so that all
+// these transforms together move the slice.
 func (p *stackPlan) compose() {
 	together := p.opt.ComposeTransforms && p.opt.NoXYShift && !p.opt.AccumulateTranslations
 	var sum filter.Rigid

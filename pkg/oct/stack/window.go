@@ -23,7 +23,7 @@ func (m *movingSlice) turned() bool {
 	return m.action == "rotation" || m.action == "full" || m.elastic() != nil
 }
 
-// elastic returns the displacements beside the slice before it as that was imaged; nil: none.
+// elastic returns the displacements relative to the preceding slice as imaged, or nil if there are none.
 func (m *movingSlice) elastic() *bspline.Warp {
 	if m.transform.loaded && m.action != "skip" {
 		return m.transform.elastic

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/tilefiles"
 )
 
-// words are those that name a number for sure, by token.
+// words maps a token to the words that clearly name its number.
 var words = map[string][]string{
 	"row":   {"r", "row", "rows", "ypos", "posy", "yy"},
 	"col":   {"col", "cols", "column", "columns", "xpos", "posx", "xx"},
@@ -100,9 +100,9 @@ func (n *naming) terastitcher() bool {
 	return false
 }
 
-// wells restricts names with wells, fields, planes and channels, as Opera and Operetta have them
-// (r01c01f01p01-ch1sk1fk1fl1.tiff), to the first well: each is a mosaic of its own. It returns what it restricted names
-// to.
+// wells restricts names with wells, fields, planes and channels, as Opera and Operetta write them
+// (r01c01f01p01-ch1sk1fk1fl1.tiff), to the first well, since each well is a mosaic of its own. It describes that
+// restriction.
 func (n *naming) wells() string {
 	r, c, f := n.word("r"), n.word("c"), n.word("f")
 	if r == nil || c == nil || f == nil || n.word("sk") == nil {

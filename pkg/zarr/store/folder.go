@@ -127,8 +127,8 @@ func (s *FolderStore) open(ctx context.Context, key string) (fd int, size int64,
 	return fd, size, err
 }
 
-// absent returns the error about a file that does not exist. Chunks of one value are missing by the million: of
-// those in one folder, only the first looks at the folders above.
+// absent returns the error for a file that does not exist. Since chunks of a single value are missing by the million,
+// the folders above are examined only for the first missing file of a folder.
 func (s *FolderStore) absent(path string, err error) error {
 	folder := path[:strings.LastIndexByte(path, '/')+1]
 	if known := s.sound.Load(); known != nil && *known == folder {

@@ -101,7 +101,8 @@ func (s *HTTPStore) Requests() int {
 	return s.requests
 }
 
-// fleetingRequests is less than the connections that the smallest servers let wait, 5.
+// fleetingRequests is the maximum number of requests in flight to a server that closes each connection: the smallest
+// servers queue 5 connections.
 const fleetingRequests = 4
 
 const (

@@ -15,8 +15,8 @@ import (
 // FrontPart is the size of the pieces in which [Starter] reads: each is a request.
 const FrontPart = 1 << 20
 
-// Starter is implemented by stores that can read the beginning of an object while they open it, which saves a wait
-// where all of it is wanted.
+// Starter is implemented by stores that can read the beginning of an object while they open it, which saves a round
+// trip if the whole object is wanted.
 type Starter interface {
 	Store
 	// Start works like Open and meanwhile reads the beginning of the object into memory, in pieces of [FrontPart]

@@ -173,8 +173,8 @@ func (r *response) unasked() error {
 	return permanent(fmt.Errorf("the server sends the object with Content-Encoding %s, which was not asked for", foreign(r.encoded())))
 }
 
-// expand makes the body of a whole object that the server has compressed by gzip unasked that of the object itself. Its
-// size is not known, and since a part of it would be one of the compressed form, nor is its version.
+// expand decompresses the body of a whole object that the server has compressed by gzip unasked. It drops the answer's
+// size, which is that of the compressed form, and its version, by which parts of that form would be requested.
 func (r *response) expand() error {
 	switch e := r.encoded(); {
 	case e == "":
@@ -196,7 +196,7 @@ func (r *response) expand() error {
 	return nil
 }
 
-// expanded reads what a compressed body holds.
+// expanded reads the content of a compressed body.
 type expanded struct {
 	*gzip.Reader
 	body io.Closer

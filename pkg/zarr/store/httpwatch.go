@@ -23,7 +23,7 @@ type watchful struct {
 	patience
 }
 
-// RoundTrip sends a request and watches its body, and the answer's until that is closed.
+// RoundTrip sends a request. It watches the transfer of the request's body and, until that is closed, of the answer's.
 func (t *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := watch{patience: t.patience, ctx: ctx, cancel: cancel}
@@ -41,7 +41,7 @@ func (t *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
+// CloseIdleConnections closes the idle connections of the transport below, for [http.Client.CloseIdleConnections].
 func (t *watchful) CloseIdleConnections() { closeIdle(t.next) }
 
 func closeIdle(t http.RoundTripper) {
@@ -109,7 +109,7 @@ func (b *received) Close() error {
 	return b.body.Close()
 }
 
-// sent is the body of a request: the transport reads on when the server has taken what came before.
+// sent is the body of a request. The transport reads more of it when the server has taken the bytes before.
 type sent struct {
 	body io.ReadCloser
 	watch

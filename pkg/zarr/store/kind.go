@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// magics are the first bytes of files that people try, beside those that net/http knows; at is their place.
+// magics lists the signatures of formats that users try and net/http does not know, and their offsets.
 var magics = []struct {
 	at    int
 	bytes string
@@ -26,7 +26,7 @@ var magics = []struct {
 	{0, "NRRD", "an NRRD file"},
 }
 
-// kindOf says what a file is by its first bytes, with an article.
+// kindOf returns what a file is, by its first bytes, in words such as "a NumPy array" or "empty".
 func kindOf(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -94,8 +94,8 @@ func openPath(path string) (Store, string, error) {
 	return z, rootOf(z, key), nil
 }
 
-// missing names a path that cannot be opened without secrets: it may be a mistyped address,
-// "http:/me:secret@host".
+// missing returns the error for a path that cannot be opened. It names the path without secrets, since that may be a
+// mistyped address such as "http:/me:secret@host".
 func missing(path string, err error) error {
 	if address.Address(path).String() == path {
 		err = smallfile.Cause(path, err)
@@ -182,8 +182,8 @@ func zipSegment(path string) int {
 	return -1
 }
 
-// rootOf returns key, or, in a zip file whose root is not a node and has only one folder, that is one, the key in that:
-// what is listed below the root is found there.
+// rootOf returns key. In a zip file whose root is not a node but holds one folder alone that is, it returns the key
+// within that folder.
 func rootOf(z *ZipStore, key string) string {
 	if isNode(z, "") || key != "" && isNode(z, key) {
 		return key

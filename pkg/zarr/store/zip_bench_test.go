@@ -49,7 +49,8 @@ func zipFile(b *testing.B, members, size int) (path string, keys []string) {
 }
 
 // BenchmarkZip compares this package with archive/zip: opening a file and listing a folder of it, with the memory that
-// stays, and reading chunks in random order without their checksums. More than 65,535 members make the file one of zip64.
+// stays, and reading chunks in random order without their checksums. With more than 65,535 members the file
+// is one of zip64.
 func BenchmarkZip(b *testing.B) {
 	for _, c := range []struct{ members, size int }{{10_000, 64 << 10}, {70_000, 1 << 10}} {
 		path, keys := zipFile(b, c.members, c.size)
