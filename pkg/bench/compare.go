@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -29,8 +28,8 @@ type Pair struct {
 	Noise, Single bool
 }
 
-// Verdict returns the meaning of the ratio in a word or two.
-func (p Pair) Verdict() string {
+// verdict returns the meaning of the ratio in a word or two.
+func (p Pair) verdict() string {
 	switch {
 	case p.Single:
 		return "one repeat"
@@ -81,8 +80,8 @@ func pair(a, b Result) Pair {
 	if a.Bytes == 0 || b.Bytes == 0 { // nothing was moved: how often in a second
 		a.Bytes, b.Bytes = 1, 1
 	}
-	slowA, fastA := a.Rates()
-	slowB, fastB := b.Rates()
+	slowA, fastA := a.rates()
+	slowB, fastB := b.rates()
 	if rate := a.Rate(); rate > 0 {
 		p.Ratio = b.Rate() / rate
 	}
@@ -125,12 +124,12 @@ func (c *Comparison) rows() (heads []Head, rows [][]string) {
 		if len(r.Seconds) < 2 {
 			return ""
 		}
-		a, b := r.Rates()
+		a, b := r.rates()
 		return GiBs(a) + "–" + GiBs(b)
 	}
 	for _, p := range c.Pairs {
 		what := strings.Join(dropEmpty(p.A.Name, p.A.Axes.String()), ", ")
-		rows = append(rows, []string{Plain(what), Plain(p.A.Who), GiBs(p.A.Rate()), span(p.A), GiBs(p.B.Rate()), span(p.B), Ratio(p.Ratio), p.Verdict()})
+		rows = append(rows, []string{Plain(what), Plain(p.A.Who), GiBs(p.A.Rate()), span(p.A), GiBs(p.B.Rate()), span(p.B), Ratio(p.Ratio), p.verdict()})
 	}
 	return heads, rows
 }
@@ -159,32 +158,4 @@ func (c *Comparison) Table(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteJSON writes the comparison: the names, pairs with ratios, what only one has, and how the machines differ.
-func (c *Comparison) WriteJSON(w io.Writer) error {
-	type jsonPair struct {
-		A       Result  `json:"a"`
-		B       Result  `json:"b"`
-		Ratio   float64 `json:"ratio"`
-		Low     float64 `json:"low"`
-		High    float64 `json:"high"`
-		Verdict string  `json:"verdict"`
-	}
-	out := struct {
-		Format string     `json:"format"`
-		A      string     `json:"a"`
-		B      string     `json:"b"`
-		Differ []string   `json:"differ"`
-		Pairs  []jsonPair `json:"pairs"`
-		OnlyA  []Result   `json:"only_a"`
-		OnlyB  []Result   `json:"only_b"`
-	}{"strata bench comparison 1", c.A, c.B, append([]string{}, c.Differ...), []jsonPair{}, append([]Result{}, c.OnlyA...), append([]Result{}, c.OnlyB...)}
-	for _, p := range c.Pairs {
-		out.Pairs = append(out.Pairs, jsonPair{p.A, p.B, p.Ratio, p.Low, p.High, p.Verdict()})
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
 }

@@ -42,7 +42,6 @@ type section struct {
 	Plots          []*webpage.Plot
 	Heads          []head
 	Rows           [][]cell
-	Text           []string
 }
 
 type head struct {
@@ -208,60 +207,4 @@ func gpuName(s System) string {
 		return ""
 	}
 	return s.GPU.Name
-}
-
-// HTML writes a page of the comparison: plots with both documents, and the ratios.
-func (c *Comparison) HTML(w io.Writer) error {
-	v := c.b.view()
-	v.Title = "Comparison of " + c.A + " with " + c.B
-	faster, slower, noise := 0, 0, 0
-	var list []Result
-	for _, p := range c.Pairs {
-		switch p.Verdict() {
-		case "faster":
-			faster++
-		case "slower":
-			slower++
-		case "within noise":
-			noise++
-		}
-		for i, r := range []Result{p.A, p.B} {
-			if len(c.whose()) > 1 {
-				r.Axes = r.Axes.With("by", r.Who)
-			}
-			r.Who = []string{"A: " + c.A, "B: " + c.B}[i]
-			list = append(list, r)
-		}
-	}
-	v.Advice = nil
-	for _, d := range c.Differ {
-		v.Advice = append(v.Advice, "the machines differ in "+d)
-	}
-	v.Key = []figure{{"B faster", fmt.Sprint(faster), webpage.Plural(faster, "case")}, {"B slower", fmt.Sprint(slower), webpage.Plural(slower, "case")}, {"Within noise", fmt.Sprint(noise), "repeats overlap"}}
-	s := &section{ID: "ratios", Name: "Ratios"}
-	s.table(c.rows())
-	for _, only := range []struct {
-		name string
-		list []Result
-	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
-		for _, r := range only.list {
-			s.Text = append(s.Text, "only "+only.name+" has "+strings.Join(dropEmpty(r.Name, r.Axes.String(), "by "+r.Who), ", "))
-		}
-	}
-	v.Sections = append(v.Sections, s)
-	for i, g := range groups(list) {
-		v.Sections = append(v.Sections, &section{ID: fmt.Sprintf("r%d", i+1), Name: g.name, Same: g.same.String(), Plots: g.plots()})
-	}
-	return pageTemplate().Execute(w, v)
-}
-
-// whose returns the programs of the pairs.
-func (c *Comparison) whose() []string {
-	var who []string
-	for _, p := range c.Pairs {
-		if !slices.Contains(who, p.A.Who) {
-			who = append(who, p.A.Who)
-		}
-	}
-	return who
 }

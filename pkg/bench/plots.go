@@ -190,7 +190,7 @@ func (g *group) chart(x string, lines [][]Result) *webpage.Chart {
 			s.Name = strings.Join(dropEmpty(line[0].Who, s.Name), ": ")
 		}
 		for _, r := range line {
-			low, high := r.Rates()
+			low, high := r.rates()
 			s.Points = append(s.Points, webpage.Point{X: float64(slices.Index(c.Names, r.Axes.Get(x))), Y: r.Rate() / (1 << 30), Tip: s.Name + ", " + tip(r), Low: low / (1 << 30), High: high / (1 << 30)})
 		}
 		slices.SortStableFunc(s.Points, func(a, b webpage.Point) int { return int(a.X - b.X) })
@@ -231,7 +231,7 @@ func (g *group) bars() *webpage.Bars {
 		}
 		bar := webpage.Bar{Value: webpage.None(), Text: r.Reason}
 		if r.Measured() {
-			low, high := r.Rates()
+			low, high := r.rates()
 			bar = webpage.Bar{Value: r.Rate() / (1 << 30), Low: low / (1 << 30), High: high / (1 << 30), Text: GiBs(r.Rate()), Tip: r.Who + ", " + tip(r)}
 		}
 		b.Rows[i].Bars[slices.Index(g.who, r.Who)] = bar

@@ -145,7 +145,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if r.Axes == nil {
 		r.Axes = Axes{}
 	}
-	least, most := r.Spread()
+	least, most := r.spread()
 	return json.Marshal(resultJSON{fields(r), r.Median(), least, most, r.Rate(), r.OpsRate(), r.PixelRate()})
 }
 
@@ -164,8 +164,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 // Median returns the median of the repeats' seconds; 0 if there are none.
 func (r Result) Median() float64 { return Median(r.Seconds) }
 
-// Spread returns the minimum and the maximum seconds of the repeats.
-func (r Result) Spread() (least, most float64) {
+// spread returns the minimum and the maximum seconds of the repeats.
+func (r Result) spread() (least, most float64) {
 	if len(r.Seconds) == 0 {
 		return 0, 0
 	}
@@ -175,9 +175,9 @@ func (r Result) Spread() (least, most float64) {
 // Rate returns the bytes per second of the median repeat, or 0 if there is none.
 func (r Result) Rate() float64 { return per(float64(r.Bytes), r.Median()) }
 
-// Rates returns the bytes per second of the slowest and of the fastest repeat.
-func (r Result) Rates() (slowest, fastest float64) {
-	least, most := r.Spread()
+// rates returns the bytes per second of the slowest and of the fastest repeat.
+func (r Result) rates() (slowest, fastest float64) {
+	least, most := r.spread()
 	return per(float64(r.Bytes), most), per(float64(r.Bytes), least)
 }
 

@@ -56,7 +56,7 @@ func columns(g *group, by map[string][]Result) []column {
 			if len(r.Seconds) < 2 {
 				return ""
 			}
-			a, b := r.Rates()
+			a, b := r.rates()
 			return GiBs(a) + "–" + GiBs(b)
 		})},
 		column{Head{"ratio", false}, func(r Result) string { return ratios(r, by) }},

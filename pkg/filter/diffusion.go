@@ -3,8 +3,8 @@ package filter
 // Rect is a box of pixels: rows Y0…Y1−1 of columns X0…X1−1.
 type Rect struct{ Y0, X0, Y1, X1 int }
 
-// Intersect returns the intersection of two boxes; it is Empty if they do not overlap.
-func (r Rect) Intersect(o Rect) Rect {
+// intersect returns the intersection of two boxes; it is Empty if they do not overlap.
+func (r Rect) intersect(o Rect) Rect {
 	return Rect{max(r.Y0, o.Y0), max(r.X0, o.X0), min(r.Y1, o.Y1), min(r.X1, o.X1)}
 }
 
@@ -87,7 +87,7 @@ func (g *laplace) cover(others []Rect) {
 		g.kind[i] = pixelAlone
 	}
 	for _, o := range others {
-		r := o.Moved(1, 1).Intersect(Rect{0, 0, g.height + 2, g.pitch})
+		r := o.Moved(1, 1).intersect(Rect{0, 0, g.height + 2, g.pitch})
 		for y := r.Y0; y < r.Y1; y++ {
 			if r.X0 < r.X1 {
 				clear(g.kind[y*g.pitch+r.X0 : y*g.pitch+r.X1])

@@ -112,7 +112,7 @@ func TestDiffusionOfTwoTiles(t *testing.T) {
 		tile := Rect{0, 0, h, w}
 		Diffusion(a, h, w, []Rect{tile.Moved(d[0], d[1])})
 		Diffusion(b, h, w, []Rect{tile.Moved(-d[0], -d[1])})
-		r := tile.Intersect(tile.Moved(d[0], d[1]))
+		r := tile.intersect(tile.Moved(d[0], d[1]))
 		for y := r.Y0; y < r.Y1; y++ {
 			for x := r.X0; x < r.X1; x++ {
 				p, q := a[y*w+x], b[(y-d[0])*w+x-d[1]]

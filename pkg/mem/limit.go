@@ -49,8 +49,8 @@ func Share(leave int64, available func() int64) { shared.Store(&sharing{leave, a
 // lookFrom is the size of buffers from which it pays to ask the system how much is available.
 const lookFrom = 1 << 20
 
-// Spared reports whether the machine has n bytes of memory that need not be left to others.
-func Spared(n int64) bool {
+// spared reports whether the machine has n bytes of memory that need not be left to others.
+func spared(n int64) bool {
 	s := shared.Load()
 	if s == nil || n < lookFrom {
 		return true

@@ -102,7 +102,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 func (p *Pool) TryGet(n int) (*Buffer, error) {
 	c := class(n)
 	p.mu.Lock()
-	if len(p.free[c]) == 0 && !Spared(int64(c)) {
+	if len(p.free[c]) == 0 && !spared(int64(c)) {
 		p.mu.Unlock()
 		return nil, nil
 	}

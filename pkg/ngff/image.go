@@ -82,7 +82,7 @@ func open(ctx context.Context, st store.Store, path string, all bool, opts []zar
 	if err := im.checkLevels(&f); err != nil {
 		return nil, err
 	}
-	if err := im.findLabels(ctx, st, &f); err != nil {
+	if err := im.findLabels(ctx, &f); err != nil {
 		return nil, err
 	}
 	im.warn(&f)
@@ -269,7 +269,7 @@ func (im *Image) LevelSize(level int) []float64 {
 func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }
 
 // findLabels looks for label images below the group.
-func (im *Image) findLabels(ctx context.Context, st store.Store, f *findings) error {
+func (im *Image) findLabels(ctx context.Context, f *findings) error {
 	g, err := im.Group.Group(ctx, "labels")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

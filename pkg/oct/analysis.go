@@ -79,6 +79,6 @@ func (a Analysis) Apply(spec *ngff.ImageSpec, voxel [3]float64, what string, lay
 	}
 	spec.Shard, spec.Workers, spec.Meter = layout.Shard, res.Workers, res.Meter
 	var err error
-	spec.Codecs, err = layout.Codecs(spec.DType, spec.Format)
+	spec.Codecs, err = layout.codecs(spec.DType, spec.Format)
 	return levels, err
 }

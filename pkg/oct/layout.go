@@ -28,8 +28,8 @@ func (l *Layout) CodecFlag() string {
 	return l.Codec
 }
 
-// Codecs returns the codecs of an output, or an error that wraps [ErrLayout] if its Zarr format does not have them.
-func (l *Layout) Codecs(elem dtype.Type, format int) (codec.Chain, error) {
+// codecs returns the codecs of an output, or an error that wraps [ErrLayout] if its Zarr format does not have them.
+func (l *Layout) codecs(elem dtype.Type, format int) (codec.Chain, error) {
 	chain, err := codec.FromFlag(l.CodecFlag(), elem, format)
 	if err != nil {
 		return nil, LayoutErrorf("%w", err)
@@ -125,6 +125,6 @@ func (l Layout) apply(spec *ngff.ImageSpec, piece []int) (err error) {
 		spec.Chunks = l.Chunks
 	}
 	spec.Format, spec.Shard, spec.Levels = l.Format, l.Shard, l.Levels
-	spec.Codecs, err = l.Codecs(spec.DType, spec.Format)
+	spec.Codecs, err = l.codecs(spec.DType, spec.Format)
 	return err
 }

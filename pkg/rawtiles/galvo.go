@@ -64,7 +64,7 @@ func DetectGalvo(ctx context.Context, s Slice, info func(i int) (Info, error), o
 			return err
 		}
 		if o.Camera {
-			RollCamera(aip, i.Lines(), CameraShift(aip, i.Lines()))
+			rollCamera(aip, i.Lines(), CameraShift(aip, i.Lines()))
 		}
 		if mean(aip) >= galvoMean {
 			found[k].Tiles = 1
@@ -133,9 +133,9 @@ func CameraShift(aip []float32, lines int) int {
 	return at % lines
 }
 
-// RollCamera rolls the average intensity of a tile so that the given A-line comes first, and replaces the first one of
+// rollCamera rolls the average intensity of a tile so that the given A-line comes first, and replaces the first one of
 // the first frame, where the camera began, by its neighbour.
-func RollCamera(aip []float32, lines, shift int) {
+func rollCamera(aip []float32, lines, shift int) {
 	rolled := make([]float32, lines)
 	for at := 0; at < len(aip); at += lines {
 		row := aip[at:][:lines]

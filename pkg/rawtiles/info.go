@@ -56,12 +56,12 @@ func (t Tile) Info(ctx context.Context) (Info, error) {
 		return Info{}, err
 	}
 	defer f.Close()
-	return ReadInfo(f, path)
+	return readInfo(f, path)
 }
 
-// ReadInfo parses an info.txt: lines of the form "key: value", in any order. nx, ny, n_extra, top_z, bottom_z, width
+// readInfo parses an info.txt: lines of the form "key: value", in any order. nx, ny, n_extra, top_z, bottom_z, width
 // and height are needed, and unknown keys are not looked at. name is used in errors.
-func ReadInfo(r io.Reader, name string) (Info, error) {
+func readInfo(r io.Reader, name string) (Info, error) {
 	text, err := smallfile.Lines(r, name)
 	if err != nil {
 		return Info{}, err

@@ -134,7 +134,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	i, err := ReadInfo(strings.NewReader("\xef\xbb\xbf"+settings+"\r\nn_repeat: 2\r\nstage_x_pos_mm: -1.25\nstage_z_pos_mm: 3\ncomment: a: b: c\nobjective:\ndz: 1.36\nnx: 4"), "info.txt")
+	i, err := readInfo(strings.NewReader("\xef\xbb\xbf"+settings+"\r\nn_repeat: 2\r\nstage_x_pos_mm: -1.25\nstage_z_pos_mm: 3\ncomment: a: b: c\nobjective:\ndz: 1.36\nnx: 4"), "info.txt")
 	want := Info{NX: 4, NY: 3, Extra: 2, Repeat: 2, Depth: 5, Width: 8, Height: 6, Axial: 1.36, Stage: [3]float64{-1.25, 0, 3}, Staged: [3]bool{true, false, true}}
 	if err != nil || i != want {
 		t.Errorf("%+v, %v, want %+v", i, err, want)
@@ -161,7 +161,7 @@ func TestInfo(t *testing.T) {
 		{settings + "stage_y_pos_mm: inf\n", "f:8: stage_y_pos_mm is"},
 		{strings.Repeat("x", 2<<20), "f:1: the line is longer than 1 MiB"},
 	} {
-		if _, err := ReadInfo(strings.NewReader(c.text), "f"); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := readInfo(strings.NewReader(c.text), "f"); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60q: %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -173,7 +173,7 @@ func FuzzInfo(f *testing.F) {
 	f.Add([]byte(settings + "n_repeat: 2\nstage_x_pos_mm: 1e3\ndz: 3.5\n"))
 	f.Add([]byte("\xef\xbb\xbfnx:4\r\nny: \x00\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		i, err := ReadInfo(bytes.NewReader(b), "info.txt")
+		i, err := readInfo(bytes.NewReader(b), "info.txt")
 		if err != nil {
 			if i != (Info{}) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "info.txt") {
 				t.Fatalf("%+v, %q", i, err)
@@ -397,7 +397,7 @@ func TestProject(t *testing.T) {
 		t.Error(err)
 	}
 	shift := CameraShift(aip, 6)
-	RollCamera(aip, 6, shift)
+	rollCamera(aip, 6, shift)
 	if shift != 5 || !slices.Equal(aip, []float32{want[0], want[0], 37.5, 42.5, 47.5, 52.5}) {
 		t.Errorf("rolled by %d: %v", shift, aip)
 	}

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/filter/mattes"
 )
 
-// What is written is what ITK reads, and what ReadTransform finds in it.
+// What is written is what ITK reads, and what readTransform finds in it.
 func TestWriteEuler3D(t *testing.T) {
 	e := mattes.Euler{Angles: mattes.Vec{0.01, -0.02, 0.3}, Translation: mattes.Vec{1.5, -2, 1e-7}, Centre: mattes.Vec{4, 5, 6}}
 	var b bytes.Buffer
@@ -19,7 +19,7 @@ func TestWriteEuler3D(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
-	got, warning, err := ReadTransform(&b, "t.tfm")
+	got, warning, err := readTransform(&b, "t.tfm")
 	if err != nil || warning == "" || got != (filter.Rigid{Angle: 0.3, TX: 1.5, TY: -2, CX: 4, CY: 5}) {
 		t.Errorf("%+v, %q, %v", got, warning, err)
 	}

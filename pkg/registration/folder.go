@@ -138,7 +138,7 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 		*warnings = append(*warnings, fmt.Sprintf("%s: no .tfm file: no transform for this slice", p.Folder))
 	} else if err := open(ctx, tfm, func(f io.Reader) error {
 		p.File = tfm
-		t, warning, err := ReadTransform(f, tfm)
+		t, warning, err := readTransform(f, tfm)
 		if warning != "" {
 			*warnings = append(*warnings, warning)
 		}

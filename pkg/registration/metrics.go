@@ -29,7 +29,7 @@ type Metrics struct {
 // OpenMetrics reads the metrics file at a path.
 func OpenMetrics(ctx context.Context, path string) (m *Metrics, err error) {
 	err = open(ctx, path, func(f io.Reader) error {
-		m, err = ReadMetrics(f, path)
+		m, err = readMetrics(f, path)
 		return err
 	})
 	return m, err
@@ -38,9 +38,9 @@ func OpenMetrics(ctx context.Context, path string) (m *Metrics, err error) {
 // rounding is by how much a correlation or a share may exceed 1, relatively.
 const rounding = 1e-3
 
-// ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
+// readMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.
-func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
+func readMetrics(r io.Reader, name string) (*Metrics, error) {
 	b, err := smallfile.All(r, name)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func FuzzPlacement(f *testing.F) {
 		if err := WriteTransform(&b, p.Placed.Rigid()); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := ReadTransform(strings.NewReader(b.String()), "t.tfm"); err != nil {
+		if _, _, err := readTransform(strings.NewReader(b.String()), "t.tfm"); err != nil {
 			t.Errorf("what is written cannot be read: %v", err)
 		}
 	})

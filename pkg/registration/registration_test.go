@@ -96,7 +96,7 @@ func TestTransform(t *testing.T) {
 		magic + "Transform: AffineTransform_double_2_2\nParameters: 1 0 0 1 5 5\nFixedParameters: 0 0\n":                          {filter.Rigid{}, "AffineTransform is no Euler transform"},
 		magic + "Transform: CompositeTransform_double_3_3\n#Transform 1\nTransform: Euler3DTransform_double_3_3\nParameters: 1\n": {filter.Rigid{}, "2 transforms"},
 	} {
-		got, warning, err := ReadTransform(strings.NewReader(text), "t.tfm")
+		got, warning, err := readTransform(strings.NewReader(text), "t.tfm")
 		if err != nil || got != want.t || (want.warning == "") != (warning == "") || !strings.Contains(warning, want.warning) {
 			t.Errorf("%q: %+v, %q, %v", text, got, warning, err)
 		}
@@ -116,7 +116,7 @@ func TestTransform(t *testing.T) {
 		magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0 0 0\nFixedParameters: 1\n":         "t.tfm:5: 1 fixed parameters of an Euler2DTransform, want at least 2",
 		magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0 0 0\n":                             "t.tfm:1: 0 fixed parameters",
 	} {
-		if _, _, err := ReadTransform(strings.NewReader(text), "t.tfm"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, _, err := readTransform(strings.NewReader(text), "t.tfm"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestMetrics(t *testing.T) {
 		`{"metrics": {"fixed_volume": {"value": "a"}, "moving_volume": "b", "files": {"value": {"t.tfm": "sha256:00"}}}}`: {Confidence: 1, Fixed: "a", Files: map[string]string{"t.tfm": "sha256:00"}},
 		`{"metrics": {"fixed_volume": {"value": 3}, "moving_volume": {"value": null}, "files": {"value": [1]}}}`:          {Confidence: 1},
 	} {
-		if got, err := ReadMetrics(strings.NewReader(text), "m.json"); err != nil || !reflect.DeepEqual(*got, want) {
+		if got, err := readMetrics(strings.NewReader(text), "m.json"); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestMetrics(t *testing.T) {
 		"{\"overall_status\": 3}":                                      "m.json:1: overall_status is a number, want a string",
 		"[]":                                                           "m.json:1: ",
 	} {
-		if _, err := ReadMetrics(strings.NewReader(text), "m.json"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := readMetrics(strings.NewReader(text), "m.json"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -283,7 +283,7 @@ func FuzzTransform(f *testing.F) {
 	f.Add(magic + "Transform: Euler3DTransform_double_3_3\nParameters: 0 0 0.5 1 -2 0\nFixedParameters: 24 25 0 0\n")
 	f.Add(magic + "Transform: Euler2DTransform_double_2_2\nParameters: 0.5 1e0 -2\nFixedParameters: 24 25\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, _, err := ReadTransform(strings.NewReader(text), "f")
+		r, _, err := readTransform(strings.NewReader(text), "f")
 		checkError(t, err, "f")
 		if err == nil && (math.IsNaN(r.Angle+r.TX+r.TY+r.CX+r.CY) && !math.IsInf(r.TX, 0)) {
 			t.Errorf("%+v", r)
@@ -305,7 +305,7 @@ func FuzzOffsets(f *testing.F) {
 func FuzzMetrics(f *testing.F) {
 	f.Add(`{"overall_status": "ok", "metrics": {"registration_confidence": {"value": NaN}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ReadMetrics(strings.NewReader(text), "f")
+		m, err := readMetrics(strings.NewReader(text), "f")
 		checkError(t, err, "f")
 		if err == nil && (m.Confidence != m.Confidence || math.IsInf(m.TX, 0)) {
 			t.Errorf("%+v", m)

@@ -11,11 +11,11 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// ReadTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0") as a rigid transform in the
+// readTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0") as a rigid transform in the
 // plane, in pixels: an Euler2DTransform as it is, and of an Euler3DTransform the angle about z, the
 // translation along x and y and the centre. Other types give the identity. The warning names what was
 // ignored, or is "".
-func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
+func readTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
 	f, err := readTFM(r, name)
 	if err != nil {
 		return t, "", err
@@ -136,7 +136,7 @@ func numbers(s string) (out []float64, err error) {
 }
 
 // WriteTransform writes a rigid transform of the plane as an ITK transform file with an Euler3DTransform, the form that
-// [ReadTransform] reads and that other programs write for slices.
+// [readTransform] reads and that other programs write for slices.
 func WriteTransform(w io.Writer, t filter.Rigid) error {
 	n := func(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) } // +0: no minus zero
 	_, err := fmt.Fprintf(w, "#Insight Transform File V1.0\n#Transform 0\nTransform: Euler3DTransform_double_3_3\nParameters: 0 0 %s %s %s 0\nFixedParameters: %s %s 0 0\n",

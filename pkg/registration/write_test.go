@@ -23,7 +23,7 @@ func TestWritten(t *testing.T) {
 		if got := b.String(); got != magic+"Transform: Euler3DTransform_double_3_3\n"+want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		again, warning, err := ReadTransform(&b, "t.tfm")
+		again, warning, err := readTransform(&b, "t.tfm")
 		if err != nil || warning != "" || again != r {
 			t.Errorf("%+v, %q, %v, want %+v", again, warning, err, r)
 		}

@@ -98,8 +98,8 @@ func (x *extraction) finish() error {
 	return nil
 }
 
-// ExtractAll unpacks the whole root into a new folder, like [Image.Extract].
-func (i *Image) ExtractAll(ctx context.Context, dir string) error {
+// extractAll unpacks the whole root into a new folder, like [Image.Extract].
+func (i *Image) extractAll(ctx context.Context, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func Inside() error {
 	err := inside()
 	var errno syscall.Errno
 	text := "0"
-	if errors.As(err, &errno) && (errno == syscall.EPERM || errno == syscall.EACCES) && errors.Is(err, ErrNamespace) {
+	if errors.As(err, &errno) && (errno == syscall.EPERM || errno == syscall.EACCES) && errors.Is(err, errNamespace) {
 		text = fmt.Sprint(int(errno))
 	}
 	_, _ = fmt.Fprintf(status, "%s\n%v", text, err)
@@ -65,10 +65,10 @@ func inside() error {
 // mounts puts the new root together.
 func (p *plan) mounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("%w: mounts of its own: %w", ErrNamespace, err)
+		return fmt.Errorf("%w: mounts of its own: %w", errNamespace, err)
 	}
 	if err := unix.Mount("tmpfs", p.Mount, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
-		return fmt.Errorf("%w: tmpfs: %w", ErrNamespace, err)
+		return fmt.Errorf("%w: tmpfs: %w", errNamespace, err)
 	}
 	if err := p.graft("/"); err != nil {
 		return err
@@ -181,7 +181,7 @@ func enterRoot(dir string) error {
 	}
 	// The root of an initial RAM disk cannot be pivoted from.
 	if err := unix.Chroot("."); err != nil {
-		return fmt.Errorf("%w: chroot: %w", ErrNamespace, err)
+		return fmt.Errorf("%w: chroot: %w", errNamespace, err)
 	}
 	return os.Chdir("/")
 }

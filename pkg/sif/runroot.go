@@ -20,8 +20,8 @@ import (
 // ErrArch is wrapped by errors about an image for another architecture.
 var ErrArch = errors.New("image cannot run here")
 
-// ErrNamespace is wrapped by errors that say why this machine cannot run a command in an unpacked root.
-var ErrNamespace = errors.New("no user namespace")
+// errNamespace is wrapped by errors that say why this machine cannot run a command in an unpacked root.
+var errNamespace = errors.New("no user namespace")
 
 // ErrBind is wrapped by errors that a bind causes.
 var ErrBind = errors.New("bind")
@@ -100,7 +100,7 @@ func (i *Image) Unpack(ctx context.Context, cache string) (string, error) {
 		return "", err
 	}
 	defer removeAll(temp)
-	if err := i.ExtractAll(ctx, filepath.Join(temp, "root")); err != nil {
+	if err := i.extractAll(ctx, filepath.Join(temp, "root")); err != nil {
 		return "", err
 	}
 	err = os.Rename(filepath.Join(temp, "root"), root)

@@ -25,7 +25,7 @@ import (
 )
 
 // RunRoot runs a command in an unpacked root, in its own user namespace, and returns its exit code. It
-// changes nothing on the machine. If user namespaces are disabled, the error wraps [ErrNamespace].
+// changes nothing on the machine. If user namespaces are disabled, the error wraps [errNamespace].
 func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	temp, err := os.MkdirTemp("", "sif-run-")
 	if err != nil {
@@ -134,7 +134,7 @@ func namespaceError(err error) error {
 	for _, no := range []error{syscall.EPERM, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS, syscall.ENOSYS, syscall.EACCES} {
 		if errors.Is(err, no) {
 			return fmt.Errorf("%w: they are off on this machine (%w): ask its administrator for user.max_user_namespaces above 0"+
-				" (and kernel.apparmor_restrict_unprivileged_userns=0 where there is such a setting), or use apptainer", ErrNamespace, no)
+				" (and kernel.apparmor_restrict_unprivileged_userns=0 where there is such a setting), or use apptainer", errNamespace, no)
 		}
 	}
 	return err

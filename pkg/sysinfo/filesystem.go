@@ -62,7 +62,7 @@ func supportOf(m Mount) Support {
 	switch {
 	case m.Type == "ext4":
 		// What is ordered by default does not count: cuFile looks for the option.
-		mode, set := m.Option("data")
+		mode, set := m.option("data")
 		s.Supported, s.Driver = mode == "ordered", "nvme"
 		s.Reason = "in ordered mode"
 		switch {
@@ -76,8 +76,8 @@ func supportOf(m Mount) Support {
 	case m.Type == "xfs":
 		s.Supported, s.Driver, s.Reason = true, "nvme", "on NVMe"
 	case m.Type == "nfs" || m.Type == "nfs4":
-		proto, _ := m.Option("proto")
-		_, rdma := m.Option("rdma")
+		proto, _ := m.option("proto")
+		_, rdma := m.option("rdma")
 		s.Supported, s.Driver = strings.HasPrefix(proto, "rdma") || rdma, "rpcrdma"
 		s.Reason = "over RDMA"
 		if !s.Supported {

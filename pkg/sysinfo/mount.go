@@ -16,9 +16,9 @@ type Mount struct {
 	Options []string `json:"options"` // of the mount and of the file system
 }
 
-// Option returns the value of an option name=value; ok reports whether the option exists, possibly without a
+// option returns the value of an option name=value; ok reports whether the option exists, possibly without a
 // value.
-func (m Mount) Option(name string) (value string, ok bool) {
+func (m Mount) option(name string) (value string, ok bool) {
 	for _, o := range m.Options {
 		k, v, _ := strings.Cut(o, "=")
 		if k == name {

@@ -36,9 +36,9 @@ const (
 	NumPy = "NumPy"
 )
 
-// ReadHeader reads the header of a file of any format, and checks that the file is whole. axes are those of pages, as
+// readHeader reads the header of a file of any format, and checks that the file is whole. axes are those of pages, as
 // in [Options].
-func ReadHeader(ctx context.Context, path, axes string) (*Header, error) {
+func readHeader(ctx context.Context, path, axes string) (*Header, error) {
 	o, err := store.Folder(filepath.Dir(path)).Open(ctx, filepath.Base(path)) // a pipe would wait for its writer
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func ReadHeader(ctx context.Context, path, axes string) (*Header, error) {
 	return HeaderOf(ctx, o, path, axes)
 }
 
-// HeaderOf is [ReadHeader] of a file that is open.
+// HeaderOf is [readHeader] of a file that is open.
 func HeaderOf(ctx context.Context, o store.Object, path, axes string) (*Header, error) {
 	head := make([]byte, min(headBytes, o.Size()))
 	if _, err := o.ReadAt(ctx, head, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -36,9 +36,9 @@ func (s *Set) readFirst(ctx context.Context, files []file) error {
 	return first
 }
 
-// ReadHeader reads the header of a file of the set.
+// readHeader reads the header of a file of the set.
 func (s *Set) ReadHeader(ctx context.Context, file string) (*Header, error) {
-	return ReadHeader(ctx, s.Path(file), s.Options.Axes)
+	return readHeader(ctx, s.Path(file), s.Options.Axes)
 }
 
 // Voxel returns the voxel size (z, y, x) in µm: that of the options, or of the header. A size along z that nothing

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"strata/pkg/dtype"
@@ -74,16 +73,13 @@ func (s *Store) document(key string) (virtual.Document, error) {
 	return nil, virtual.Absent(s.Location(key))
 }
 
-// place returns where a chunk lies in the file; ok is false if key is of no chunk.
-func (s *Store) place(key string) (off, bytes int64, ok bool) {
-	rest, ok := strings.CutPrefix(key, "0/c/")
-	if !ok {
-		return 0, 0, false
-	}
+// chunk returns a chunk, or nil if key is of none.
+func (s *Store) chunk(key string) *virtual.Part {
+	rest, _ := strings.CutPrefix(key, "0/c/")
 	axes := s.volume.axes()
 	index, ok := virtual.Index(axes, rest)
-	if !ok {
-		return 0, 0, false
+	if !ok || rest == key {
+		return nil
 	}
 	at := map[byte]int{}
 	for d, x := range axes {
@@ -95,7 +91,8 @@ func (s *Store) place(key string) (off, bytes int64, ok bool) {
 		bytes *= int64(v.Channels)
 		c = 0
 	}
-	return s.offset + ((c*int64(v.Times)+t)*int64(v.Depth)+z)*bytes, bytes, true
+	off := s.offset + ((c*int64(v.Times)+t)*int64(v.Depth)+z)*bytes
+	return &virtual.Part{In: s.file, Off: off, Stored: bytes, Bytes: bytes, Where: func() string { return s.Location(key) }}
 }
 
 // Get returns a document, or a chunk as stored.
@@ -103,14 +100,15 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	off, n, ok := s.place(key)
-	if !ok {
+	o := s.chunk(key)
+	if o == nil {
 		doc, err := s.document(key)
 		if err != nil {
 			return nil, err
 		}
 		return doc.Get(dst, limit, s.Location(key))
 	}
+	n := o.Bytes
 	if limit >= 0 && n > limit {
 		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d expected", s.Location(key), store.ErrTooLarge, n, limit)
 	}
@@ -118,68 +116,21 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 		dst = make([]byte, n)
 	}
 	dst = dst[:n]
-	_, err := (&plane{s, key, off, n}).ReadAt(ctx, dst, 0)
+	_, err := o.ReadAt(ctx, dst, 0)
 	return dst, err
 }
 
 // Open opens a document, or a chunk as stored.
 func (s *Store) Open(_ context.Context, key string) (store.Object, error) {
-	off, n, ok := s.place(key)
-	if !ok {
+	o := s.chunk(key)
+	if o == nil {
 		doc, err := s.document(key)
 		return doc, err
 	}
-	o := &plane{s, key, off, n}
 	if f, ok := s.file.(store.FileObject); ok {
-		return &filePlane{o, f}, nil
+		return &virtual.FilePart{Part: o, Local: f}, nil
 	}
 	return o, nil
-}
-
-// plane is a chunk of the file.
-type plane struct {
-	store    *Store
-	key      string
-	off, len int64
-}
-
-// Size returns the length of the chunk.
-func (o *plane) Size() int64 { return o.len }
-
-// Close does nothing: the file is the store's.
-func (o *plane) Close() error { return nil }
-
-// ReadAt reads a part of the chunk.
-func (o *plane) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	if off < 0 || off > o.len {
-		return 0, io.EOF
-	}
-	short := int64(len(p)) > o.len-off
-	if short {
-		p = p[:o.len-off]
-	}
-	n, err := o.store.file.ReadAt(ctx, p, o.off+off)
-	switch {
-	case n < len(p) && (err == nil || errors.Is(err, io.EOF)):
-		return n, fmt.Errorf("%s: %w", o.store.Location(o.key), store.ErrChanged)
-	case n < len(p):
-		return n, err
-	case short:
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// filePlane is a chunk of a local file as it lies there.
-type filePlane struct {
-	*plane
-	local store.FileObject
-}
-
-// File returns the file's descriptor and where in it the chunk begins.
-func (o *filePlane) File() (fd uintptr, off int64) {
-	fd, off = o.local.File()
-	return fd, off + o.off
 }
 
 // Decode fills dst with the values of a chunk: channels one after the other, scaled as the header says.

@@ -17,7 +17,7 @@ func quickCommand() *cli.Command {
 		Name:  "quick",
 		Usage: "find out in seconds whether reading several tiles at a time helps",
 		Description: "Reads 4 tiles on 4 threads, as a unit test would; then 100 tiles one after the other and on 8 threads, in turn up to\n" +
-			"five times within a few seconds.\n" +
+			"15 times within a few seconds.\n" +
 			"Drops a local file from the page cache before each; with --no-cold, reads it into the cache before.",
 		Args:     fileArgument,
 		Flags:    flags(cold(choosing("100", "")), benchkit.Reporting()),
@@ -99,7 +99,7 @@ func runQuick(ctx context.Context, r *cli.Run) error {
 // rounds returns how often tiles are read one after the other and on 8 threads, in turn: as often as a few seconds
 // allow, so that a repeated test gives the same advice.
 func rounds(each float64) int {
-	const most, seconds = 5, 4
+	const most, seconds = 15, 4
 	return max(1, min(most, int(seconds/max(each, 1e-3))))
 }
 

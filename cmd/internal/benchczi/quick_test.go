@@ -31,7 +31,7 @@ func TestRecommendation(t *testing.T) {
 			t.Errorf("%v and %v: %q", c.seq, c.par, got)
 		}
 	}
-	for each, want := range map[float64]int{0: 5, 0.5: 5, 1.5: 2, 60: 1} {
+	for each, want := range map[float64]int{0: 15, 0.5: 8, 1.5: 2, 60: 1} {
 		if got := rounds(each); got != want {
 			t.Errorf("rounds of %v s: %d, want %d", each, got, want)
 		}

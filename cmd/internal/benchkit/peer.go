@@ -92,7 +92,7 @@ func StartPeer(ctx context.Context, python, script string, kind PeerKind, thread
 		return nil, Unablef("%s cannot be started: %v", python, err)
 	}
 	var hello struct{ Version, Missing string }
-	err = p.Ask(ctx, map[string]any{"do": "hello"}, &hello)
+	err = p.ask(ctx, map[string]any{"do": "hello"}, &hello)
 	if err == nil && hello.Missing != "" {
 		err = Unablef("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)
 	}
@@ -123,8 +123,8 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// Ask sends a request and reads the answer.
-func (p *Peer) Ask(ctx context.Context, request, answer any) error {
+// ask sends a request and reads the answer.
+func (p *Peer) ask(ctx context.Context, request, answer any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (p *Peer) Do(ctx context.Context, request any) (s Sample, sum uint32, err e
 		HWM    int64
 		CK     uint32
 	}
-	err = p.Ask(ctx, request, &a)
+	err = p.ask(ctx, request, &a)
 	return Sample{Seconds: a.S, CPU: a.CPU, Peak: a.HWM}, a.CK, err
 }
 

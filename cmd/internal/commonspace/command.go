@@ -109,7 +109,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		r.Wrote(datasets.DescribeImage(images[i], filepath.Join(out.Path(), name(s))))
 	}
 	r.Conclude("%d slices on a canvas of %d × %d pixels", len(images), plan.Canvas[1], plan.Canvas[0])
-	return writeMetrics(r, in, plan, out)
+	return writeMetrics(in, plan, out)
 }
 
 // foreign returns a function that describes what a folder holds besides the slices that its metrics name.
@@ -136,7 +136,7 @@ func foreign(ctx context.Context) atomic.Foreign {
 }
 
 // writeMetrics writes the metrics into the folder.
-func writeMetrics(r *cli.Run, in commonspace.Input, plan *commonspace.Plan, out *atomic.Output) error {
+func writeMetrics(in commonspace.Input, plan *commonspace.Plan, out *atomic.Output) error {
 	var names []string
 	for _, s := range in.Slices {
 		names = append(names, name(s))

@@ -161,7 +161,7 @@ func Sync(path string) error {
 // known.
 func (b *Bench) Drop() (percent *int64) {
 	for _, f := range b.Data.Files {
-		DropCached(f.Path)
+		dropCached(f.Path)
 	}
 	share, known := CachedShare(b.Data.Files[0].Path, b.Data.Files[0].Bytes)
 	if !known {
@@ -195,9 +195,9 @@ func (b *Bench) Free() {
 	b.buffers = nil
 }
 
-// DropCached asks the system to drop a file from the page cache. It does so only for data that has reached the
+// dropCached asks the system to drop a file from the page cache. It does so only for data that has reached the
 // device.
-func DropCached(path string) {
+func dropCached(path string) {
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()
 		_ = filelayer.DropCached(f, 0, 0) // what stays is told

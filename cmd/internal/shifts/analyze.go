@@ -20,7 +20,7 @@ func analyzeCommand() *cli.Command {
 			"the shifts and the drift) and shifts_filtered.csv, the table with outliers replaced by the median of the shifts\n" +
 			"near them.\n\n" +
 			"An outlier is longer than the third quartile of the lengths by --iqr_multiplier interquartile ranges.",
-		Args:   []cli.Arg{tableArg("IN"), {Name: "DIR", Usage: "folder to write into"}},
+		Args:   []cli.Arg{tableArg(), {Name: "DIR", Usage: "folder to write into"}},
 		Shared: cli.Outputs,
 		Flags: []cli.Flag{
 			cli.Bind(&o.Resolution, cli.Flag{Name: "resolution", Check: cli.VoxelSize, Value: "UM", Usage: "voxel size in µm, for drifts in pixels"}),

@@ -21,7 +21,7 @@ func cleanCommand() *cli.Command {
 			"or after cancels, because the stage went astray and came back. The latter become the median of the shifts near\n" +
 			"them. Other long shifts are kept, and are not reliable.\n\n" +
 			"Writes the counts next to OUT, as rehoming_detection_metrics.json.",
-		Args:   []cli.Arg{tableArg("IN"), {Name: "OUT", Usage: "CSV to write, with all columns of IN"}},
+		Args:   []cli.Arg{tableArg(), {Name: "OUT", Usage: "CSV to write, with all columns of IN"}},
 		Shared: cli.Outputs,
 		Flags: []cli.Flag{
 			cli.Bind(&o.ReturnFraction, cli.Flag{Name: "return_fraction", Check: cli.Between(0, 1), Usage: "two shifts cancel if their sum is shorter than this fraction of the one that is judged, 0 to 1"}),

@@ -19,7 +19,7 @@ func Command() *cli.Command {
 	}
 }
 
-// tableArg describes the argument of a shifts CSV.
-func tableArg(name string) cli.Arg {
-	return cli.Arg{Name: name, Usage: "CSV of the shifts between slices, with the columns fixed_id, moving_id, x_shift_mm, y_shift_mm"}
+// tableArg describes the argument IN, a shifts CSV.
+func tableArg() cli.Arg {
+	return cli.Arg{Name: "IN", Usage: "CSV of the shifts between slices, with the columns fixed_id, moving_id, x_shift_mm, y_shift_mm"}
 }

@@ -24,7 +24,7 @@ func rotationCommand() *cli.Command {
 			"registrations add to them: if images are turned against the motor, registered shifts are turned against recorded ones\n" +
 			"by the same angle. Writes four files into DIR: acquisition_rotation_data.csv (a row for each shift),\n" +
 			"acquisition_rotation_analysis.json, .txt (numbers, and what to make of them) and .svg (plots).",
-		Args:   []cli.Arg{tableArg("IN"), {Name: "DIR", Usage: "folder to write into"}},
+		Args:   []cli.Arg{tableArg(), {Name: "DIR", Usage: "folder to write into"}},
 		Shared: cli.Resources | cli.Outputs,
 		Flags: []cli.Flag{
 			{Name: "registration_dir", Value: "DIR", Usage: "folder of the registrations of these slices, with a subfolder *z<NN>* for each"},

@@ -27,7 +27,7 @@ func suggestCommand() *cli.Command {
 			"missing. --data_dir tells pixel size, overlap, slicing interval and depth, by info.txt of the raw tiles, metadata.json of\n" +
 			"a slice and state.json; --mosaic tells pixel size, tile and overlap. What nothing tells is left out, with a comment.\n\n" +
 			"Look at the values before you use them: they are estimates.",
-		Args:   []cli.Arg{tableArg("IN"), {Name: "DIR", Usage: "folder to write into"}},
+		Args:   []cli.Arg{tableArg(), {Name: "DIR", Usage: "folder to write into"}},
 		Shared: cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
 			{Name: "data_dir", Value: "DIR", Usage: "folder of raw data: raw tiles, slice_z<NN>/metadata.json (also below metadata/) and state.json, as far as they are there"},

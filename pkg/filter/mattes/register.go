@@ -97,8 +97,8 @@ func Register(fixed, moving *Volume, o Options) (*Result, error) {
 // Start returns the transform at which [Register] starts: the centres of the voxels above 0 on each other, turned by
 // o.Rotation.
 func Start(fixed, moving *Volume, o Options) (Euler, error) {
-	a, okFixed := fixed.Centroid()
-	b, okMoving := moving.Centroid()
+	a, okFixed := fixed.centroid()
+	b, okMoving := moving.centroid()
 	if !okFixed || !okMoving {
 		return Euler{}, fmt.Errorf("the volume or the template has no voxel above 0")
 	}

@@ -19,8 +19,8 @@ func (v *Volume) at(z, y, x int) Vec {
 	return Vec{v.Origin[0] + float64(float64(x)*v.Spacing[0]), v.Origin[1] + float64(float64(y)*v.Spacing[1]), v.Origin[2] + float64(float64(z)*v.Spacing[2])}
 }
 
-// Centroid returns the mean place of the voxels above 0. ok is false if there are none.
-func (v *Volume) Centroid() (c Vec, ok bool) {
+// centroid returns the mean place of the voxels above 0. ok is false if there are none.
+func (v *Volume) centroid() (c Vec, ok bool) {
 	var n [3]float64
 	total, i := 0.0, 0
 	for z := range v.Shape[0] {

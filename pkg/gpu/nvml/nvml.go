@@ -265,7 +265,7 @@ func (q *question) told(ask func() result) bool {
 
 func describe(h uintptr) Device {
 	q := &question{device: h}
-	d := Device{Name: q.text(lib.Name, nameBuffer), UUID: q.text(lib.UUID, uuidBuffer)}
+	d := Device{Name: q.text(lib.Name), UUID: q.text(lib.UUID)}
 	var p pciInfo
 	if q.told(func() result { return lib.PCI(h, &p) }) {
 		d.PCI = fmt.Sprintf("%04x:%02x:%02x.0", p.domain, p.bus, p.device)
@@ -312,9 +312,9 @@ func describe(h uintptr) Device {
 	return d
 }
 
-func (q *question) text(ask func(device uintptr, p *byte, n uint32) result, size int) (s string) {
+func (q *question) text(ask func(device uintptr, p *byte, n uint32) result) (s string) {
 	q.told(func() (r result) {
-		s = text(func(p *byte, n uint32) result { r = ask(q.device, p, n); return r }, size)
+		s = text(func(p *byte, n uint32) result { r = ask(q.device, p, n); return r }, nameBuffer)
 		return r
 	})
 	return s
@@ -395,7 +395,7 @@ func (q *question) instances() (*Switch, []Instance) {
 		if r := lib.instances.ByIndex(q.device, i, &part.device); r != 0 {
 			continue // codeNotFound: that place is free
 		}
-		s := Instance{Name: part.text(lib.Name, nameBuffer), UUID: part.text(lib.UUID, uuidBuffer), GPU: -1, Compute: -1}
+		s := Instance{Name: part.text(lib.Name), UUID: part.text(lib.UUID), GPU: -1, Compute: -1}
 		var id uint32
 		if part.told(func() result { return lib.instances.GPU(part.device, &id) }) {
 			s.GPU = int(id)

@@ -337,8 +337,8 @@ func (r *Result) fit(from int) {
 	}
 }
 
-// Quality is a judgement of the profile.
-func (r *Result) Quality() string {
+// quality is a judgement of the profile.
+func (r *Result) quality() string {
 	switch {
 	case r.PSF[r.Peak] < metrics.Limits["psf_max"].Error:
 		return "poor"
@@ -358,7 +358,7 @@ func (r *Result) Step(in, out string, o Options) *metrics.Step {
 	s.Judge("psf_max", r.PSF[r.Peak], "", "largest value of the profile above its smallest, relative to that", &top)
 	s.Mark("psf_peak_depth", r.Peak, "voxels", "plane of the largest value", metrics.OK)
 	s.Judge("agarose_coverage", r.Agarose.Coverage(), "", "share of A-lines in agarose", &coverage)
-	s.Mark("profile_quality", r.Quality(), "", "poor: hardly any profile; warning: the peak lies near the first or the last plane", metrics.OK)
+	s.Mark("profile_quality", r.quality(), "", "poor: hardly any profile; warning: the peak lies near the first or the last plane", metrics.OK)
 	s.Note("background", r.Floor, "signal of water, which was subtracted")
 	s.Note("profile", r.Profile, "mean of the agarose in each plane")
 	return s

@@ -139,8 +139,8 @@ func TestLevels(t *testing.T) {
 				t.Fatalf("below %d: voxel %d: %v, want %v", below, i, f, want)
 			}
 		}
-		if len(warnings) > 0 || r.Peak != 3 || r.Agarose.Coverage() != 0.5 || r.Quality() != "warning" {
-			t.Errorf("%v, peak %d, %s", warnings, r.Peak, r.Quality())
+		if len(warnings) > 0 || r.Peak != 3 || r.Agarose.Coverage() != 0.5 || r.quality() != "warning" {
+			t.Errorf("%v, peak %d, %s", warnings, r.Peak, r.quality())
 		}
 	}
 }

@@ -63,7 +63,7 @@ type Result struct {
 	Skipped    []int       // planes of PerZ with too few tiles to estimate from: they are copied
 	Before     Seams       // between neighbouring tiles as read
 	After      Seams       // as written
-	Curvature  float64     // of the flat-field inside the overlaps, see [Curvature]
+	Curvature  float64     // of the flat-field inside the overlaps, see [curvature]
 	Pictures   Pictures
 }
 

@@ -362,10 +362,10 @@ func TestSeams(t *testing.T) {
 		lens[i] = float32(0.2 + math.Exp(-2*(x*x+y*y)))
 		steps[i] = 1 + 0.4*float32(i%50/5%2)
 	}
-	if c := Curvature(lens, 40, 50); c > 2e-3 {
+	if c := curvature(lens, 40, 50); c > 2e-3 {
 		t.Errorf("a Gaussian: %v", c)
 	}
-	if c := Curvature(steps, 40, 50); c < 0.1 || c > 0.3 {
+	if c := curvature(steps, 40, 50); c < 0.1 || c > 0.3 {
 		t.Errorf("steps: %v", c)
 	}
 }

@@ -78,7 +78,7 @@ func (f *fitting) compare(ctx context.Context, r *Result) error {
 	r.Before, r.After = c.mean(0), c.mean(1)
 	for _, field := range f.fields {
 		if field != nil {
-			r.Curvature += Curvature(field, f.height, f.width) / float64(len(f.fields)-len(f.skipped))
+			r.Curvature += curvature(field, f.height, f.width) / float64(len(f.fields)-len(f.skipped))
 		}
 	}
 	return nil
@@ -202,10 +202,10 @@ func (c *comparison) mean(after int) Seams {
 	return s
 }
 
-// Curvature says how far the flat-field of a tile is from the shape that illumination through a lens has: the root mean
+// curvature says how far the flat-field of a tile is from the shape that illumination through a lens has: the root mean
 // square distance of its mean profile along x or y, whichever is larger, from a Gaussian plus a constant, in the
 // overlaps with neighbours, relative to the profile's mean there.
-func Curvature(field []float32, height, width int) float64 {
+func curvature(field []float32, height, width int) float64 {
 	worst := 0.0
 	for axis, n := range []int{height, width} {
 		profile := make([]float64, n)

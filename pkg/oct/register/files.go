@@ -20,12 +20,12 @@ const (
 type File struct {
 	Name    string
 	Fill    func(w io.Writer) error
-	Content []byte // what Fill writes; see [WithMetrics]
+	Content []byte // what Fill writes; see [withMetrics]
 }
 
-// WithMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their
+// withMetrics fills the files of a pair, and returns them with the file of its metrics, which names them with their
 // digests, last: a file that an earlier registration left in the folder is not taken for one of this.
-func WithMetrics(s *metrics.Step, files []File) ([]File, error) {
+func withMetrics(s *metrics.Step, files []File) ([]File, error) {
 	digests := map[string]string{}
 	for i := range files {
 		var b bytes.Buffer
@@ -51,7 +51,7 @@ func Placed(p *registration.Placement) ([]File, error) {
 	s.Mark("translation_y", p.Placed.TY, "pixels", "Translation in Y direction", metrics.OK)
 	s.Mark("rotation", p.Placed.Angle*180/math.Pi, "degrees", "Rotation angle", metrics.OK)
 	s.Mark("registration_confidence", 1.0, "", "Confidence: someone looked at it", metrics.OK)
-	return WithMetrics(s, []File{
+	return withMetrics(s, []File{
 		{Name: TransformName, Fill: func(w io.Writer) error { return registration.WriteTransform(w, p.Placed.Rigid()) }},
 		{Name: OffsetsName, Fill: p.Placed.Offsets().Write},
 	})

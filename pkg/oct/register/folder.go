@@ -32,7 +32,7 @@ func (p Pair) Missing() int { return p.Moving.ID - p.Fixed.ID - 1 }
 
 // All registers pairs, as many at a time as there are workers and memory, and calls write with each result; several
 // goroutines do. Where slices are missing between two, the slicing interval counts for each. If stop is true, the first
-// pair that cannot be read ends it; otherwise its result is that of [Failed]. The results, without what
+// pair that cannot be read ends it; otherwise its result is that of [failed]. The results, without what
 // [Result.Picture] needs, have the order of the pairs.
 func All(ctx context.Context, pairs []Pair, o Options, stop bool, res oct.Resources, write func(k int, r *Result) error) ([]*Result, error) {
 	need := int64(1)
@@ -56,7 +56,7 @@ func All(ctx context.Context, pairs []Pair, o Options, stop bool, res oct.Resour
 			if stop || ctx.Err() != nil {
 				return err
 			}
-			r = Failed(p.Fixed.Slice, p.Moving.Slice, o, err)
+			r = failed(p.Fixed.Slice, p.Moving.Slice, o, err)
 		}
 		err = write(k, r)
 		r.planes = [2]*plane{}

@@ -75,7 +75,7 @@ func (r *Result) transform(s *metrics.Step) {
 	s.Judge("translation_x", r.Transform.TX, "pixels", "Translation in X direction", nil)
 	s.Judge("translation_y", r.Transform.TY, "pixels", "Translation in Y direction", nil)
 	magnitude := metrics.Limits["translation_magnitude"]
-	s.Judge("translation_magnitude", r.Shift(), "pixels", "Total translation magnitude", &magnitude)
+	s.Judge("translation_magnitude", r.shift(), "pixels", "Total translation magnitude", &magnitude)
 	turned := metrics.OK // no error: a rotation that is wrong is refused
 	if limit := metrics.Limits["rotation"].Warning; r.Degrees() > limit {
 		turned = metrics.Warning
@@ -84,9 +84,9 @@ func (r *Result) transform(s *metrics.Step) {
 	s.Mark("rotation", degrees(r.Transform.Angle), "degrees", "Rotation angle", turned)
 }
 
-// Failed returns the result of a pair that could not be read: the identity with confidence 0 and without offsets, which
+// failed returns the result of a pair that could not be read: the identity with confidence 0 and without offsets, which
 // adds nothing to a stack.
-func Failed(fixed, moving Slice, o Options, reason error) *Result {
+func failed(fixed, moving Slice, o Options, reason error) *Result {
 	none := math.NaN()
 	return &Result{Fixed: fixed, Moving: moving, Options: o, Unread: true, Refused: reason.Error(), ZCorrelation: none, Before: none, After: none, Overlap: none, Peak: none}
 }
@@ -101,5 +101,5 @@ func (r *Result) Files(transform, offsets string, others ...File) ([]File, error
 	if !r.Unread {
 		files = append(files, File{Name: offsets, Fill: r.Offsets.Write})
 	}
-	return WithMetrics(r.Metrics(), append(files, others...))
+	return withMetrics(r.Metrics(), append(files, others...))
 }

@@ -314,12 +314,12 @@ func (p *pairPlan) confidence(r *Result) float64 {
 		return 0
 	}
 	share := func(v, limit float64) float64 { return 1 - min(v/max(limit, 1), 1) }
-	c := float64(0.5*max(0, r.ZCorrelation)) + float64(0.3*share(r.Shift(), p.o.MaxTranslationPx)) + float64(0.2*share(r.Degrees(), p.o.MaxRotationDeg))
+	c := float64(0.5*max(0, r.ZCorrelation)) + float64(0.3*share(r.shift(), p.o.MaxTranslationPx)) + float64(0.2*share(r.Degrees(), p.o.MaxRotationDeg))
 	return min(max(c, 0), 1)
 }
 
-// Shift returns the length of the translation in pixels, Degrees the size of the rotation.
-func (r *Result) Shift() float64 {
+// shift returns the length of the translation in pixels, Degrees the size of the rotation.
+func (r *Result) shift() float64 {
 	return math.Sqrt(float64(r.Transform.TX*r.Transform.TX) + float64(r.Transform.TY*r.Transform.TY))
 }
 

@@ -23,9 +23,9 @@ type Fact struct {
 // Known reports whether something says it.
 func (f Fact) Known() bool { return f.From != "" }
 
-// learn sets a fact that is not known, to a number from above low to high.
-func (f *Fact) learn(value, low, high float64, from string) {
-	if !f.Known() && value > low && value <= high {
+// learn sets a fact that is not known, to a number from above 0 to high.
+func (f *Fact) learn(value, high float64, from string) {
+	if !f.Known() && value > 0 && value <= high {
 		*f = Fact{value, from}
 	}
 }
@@ -58,10 +58,10 @@ func (a *Acquisition) ReadState(r io.Reader, name string) error {
 		}
 		return v
 	}
-	a.Thickness.learn(number("slice_thickness"), 0, 10, "slice_thickness in "+name)
-	a.Overlap.learn(number("overlap_fraction"), 0, 0.99, "overlap_fraction in "+name)
-	a.Tile.learn(number("tile_size_um"), 0, 1e6, "tile_size_um in "+name)
-	a.Pixel.learn(number("tile_size_um")/number("tile_n_samples"), 0, 1e4, "tile_size_um and tile_n_samples in "+name)
+	a.Thickness.learn(number("slice_thickness"), 10, "slice_thickness in "+name)
+	a.Overlap.learn(number("overlap_fraction"), 0.99, "overlap_fraction in "+name)
+	a.Tile.learn(number("tile_size_um"), 1e6, "tile_size_um in "+name)
+	a.Pixel.learn(number("tile_size_um")/number("tile_n_samples"), 1e4, "tile_size_um and tile_n_samples in "+name)
 	return nil
 }
 
@@ -83,10 +83,10 @@ func (a *Acquisition) ReadTiles(ctx context.Context, all []rawtiles.Slice) error
 	from := fmt.Sprintf("info.txt of slice %02d", middle.ID)
 	info := at[[2]int{middle.Tiles[0].X, middle.Tiles[0].Y}]
 	x, y := info.Voxel()
-	a.Tile.learn(min(info.Width, info.Height), 0, 1e6, "width and height in "+from)
-	a.Pixel.learn(min(x, y), 0, 1e4, "the size and number of pixels in "+from)
-	a.Axial.learn(info.Axial, 0, 1e3, from)
-	a.Depth.learn(a.Axial.Value*float64(info.Depth), 0, 1e6, from)
+	a.Tile.learn(min(info.Width, info.Height), 1e6, "width and height in "+from)
+	a.Pixel.learn(min(x, y), 1e4, "the size and number of pixels in "+from)
+	a.Axial.learn(info.Axial, 1e3, from)
+	a.Depth.learn(a.Axial.Value*float64(info.Depth), 1e6, from)
 	var overlaps []float64
 	for place, i := range at {
 		for d, next := range [][2]int{{place[0] + 1, place[1]}, {place[0], place[1] + 1}} {
@@ -96,7 +96,7 @@ func (a *Acquisition) ReadTiles(ctx context.Context, all []rawtiles.Slice) error
 		}
 	}
 	if len(overlaps) > 0 {
-		a.Overlap.learn(filter.MedianOf(overlaps), 0, 0.99, "the stage's positions in "+from)
+		a.Overlap.learn(filter.MedianOf(overlaps), 0.99, "the stage's positions in "+from)
 	}
 	var heights, steps []float64
 	for _, s := range all {
@@ -114,7 +114,7 @@ func (a *Acquisition) ReadTiles(ctx context.Context, all []rawtiles.Slice) error
 	}
 	if len(steps) > 0 {
 		slices.Sort(steps)
-		a.Thickness.learn(steps[len(steps)/2], 0, 10, "the stage's heights (stage_z_pos_mm) at the slices")
+		a.Thickness.learn(steps[len(steps)/2], 10, "the stage's heights (stage_z_pos_mm) at the slices")
 	}
 	return nil
 }

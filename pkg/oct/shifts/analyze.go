@@ -71,9 +71,9 @@ func quantile(sorted []float64, percent float64) float64 {
 	return sorted[lo] + float64((sorted[hi]-sorted[lo])*t)
 }
 
-// Track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the
+// track returns where the slices lie, (x, y) in mm, if the shifts of rows are added up: one place per row, without the
 // first slice at (0, 0).
-func Track(rows []registration.ShiftRow) (at [][2]float64) {
+func track(rows []registration.ShiftRow) (at [][2]float64) {
 	var x, y float64
 	for _, r := range rows {
 		x, y = x+r.X, y+r.Y
@@ -82,8 +82,8 @@ func Track(rows []registration.ShiftRow) (at [][2]float64) {
 	return at
 }
 
-// Centred returns places relative to that of the middle row.
-func Centred(at [][2]float64) [][2]float64 {
+// centred returns places relative to that of the middle row.
+func centred(at [][2]float64) [][2]float64 {
 	out := slices.Clone(at)
 	for i := range out {
 		out[i][0] -= at[len(at)/2][0]
@@ -118,9 +118,9 @@ func (a *Analysis) Text() string {
 
 	section("PAIRWISE SHIFT STATISTICS")
 	mean, std := spread(a.Rows, func(r registration.ShiftRow) float64 { return r.X })
-	line("X shift (mm): Mean=%s, Std=%s", decimals(mean, 4), decimals(std, 4))
+	line("X shift (mm): Mean=%s, Std=%s", decimals(mean), decimals(std))
 	mean, std = spread(a.Rows, func(r registration.ShiftRow) float64 { return r.Y })
-	line("Y shift (mm): Mean=%s, Std=%s", decimals(mean, 4), decimals(std, 4))
+	line("Y shift (mm): Mean=%s, Std=%s", decimals(mean), decimals(std))
 
 	section("OUTLIER DETECTION (IQR Method)")
 	line("Q1=%.4f, Q3=%.4f, IQR=%.4f\nUpper bound: %.4f mm\nOutliers detected: %d", a.Q1, a.Q3, a.Q3-a.Q1, a.Bound, len(a.Outliers))
@@ -133,7 +133,7 @@ func (a *Analysis) Text() string {
 	}
 
 	section("CUMULATIVE DRIFT")
-	before, after := Track(a.Rows), Track(a.Filtered)
+	before, after := track(a.Rows), track(a.Filtered)
 	first, last := before[len(before)-1], after[len(after)-1]
 	line("Before filtering: X=%.3f mm, Y=%.3f mm\nAfter filtering:  X=%.3f mm, Y=%.3f mm", first[0], first[1], last[0], last[1])
 	line("\nIn pixels (at %s µm/pixel):\n  Before: X=%s px, Y=%s px\n  After:  X=%s px, Y=%s px", resolution,
@@ -141,7 +141,7 @@ func (a *Analysis) Text() string {
 
 	section(fmt.Sprintf("CENTERED DRIFT (around slice %d)", len(a.Rows)/2))
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	for _, p := range Centred(after) {
+	for _, p := range centred(after) {
 		for d := range p {
 			low[d], high[d] = min(low[d], p[d]), max(high[d], p[d])
 		}
@@ -150,12 +150,12 @@ func (a *Analysis) Text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// decimals prints a number as Python does, also one that is not a number.
-func decimals(v float64, digits int) string {
+// decimals prints a number with four digits as Python does, also one that is not a number.
+func decimals(v float64) string {
 	if math.IsNaN(v) {
 		return "nan"
 	}
-	return fmt.Sprintf("%.*f", digits, v)
+	return fmt.Sprintf("%.4f", v)
 }
 
 // pixels returns the text of a length in mm as a whole number of pixels.

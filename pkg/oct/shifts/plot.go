@@ -41,7 +41,7 @@ func overSlices(title, what string, series ...webpage.Series) *webpage.Chart {
 
 // WritePlot draws, as SVG, the shifts, where they add up to, the same around the middle row, and the path in the plane.
 func (a *Analysis) WritePlot(w io.Writer) error {
-	before, after := Track(a.Rows), Track(a.Filtered)
+	before, after := track(a.Rows), track(a.Filtered)
 	both := func(f func([][2]float64) [][2]float64) []webpage.Series {
 		return slices.Concat(xy(" recorded", a.Rows, f(before), nil), xy(" filtered", a.Rows, f(after), nil))
 	}
@@ -52,7 +52,7 @@ func (a *Analysis) WritePlot(w io.Writer) error {
 	return webpage.WriteSheet(w, "Drift of the slices",
 		overSlices(stepsTitle+" (rings: outliers)", "shift", xy("", a.Rows, steps(a.Rows), a.Outliers)...),
 		overSlices("Drift: the shifts added up", "drift", both(func(at [][2]float64) [][2]float64 { return at })...),
-		overSlices(fmt.Sprintf("Drift around slice %d", a.Rows[len(a.Rows)/2].Moving), "drift", both(Centred)...),
+		overSlices(fmt.Sprintf("Drift around slice %d", a.Rows[len(a.Rows)/2].Moving), "drift", both(centred)...),
 		&webpage.Chart{Title: "Path of the slices, filtered", XLabel: "x, mm", YLabel: "y, mm", Series: []webpage.Series{path}})
 }
 
@@ -68,5 +68,5 @@ func (c *Cleaned) WritePlot(w io.Writer, t *registration.ShiftTable) error {
 	}
 	return webpage.WriteSheet(w, "Corrected shifts",
 		overSlices(stepsTitle+" (rings: corrected)", "shift", slices.Concat(xy(" recorded", was, c.Before, changed), xy(" corrected", t.Rows, steps(t.Rows), c.Unreliable))...),
-		overSlices("Drift: the shifts added up", "drift", slices.Concat(xy(" recorded", was, Track(was), nil), xy(" corrected", was, Track(t.Rows), nil))...))
+		overSlices("Drift: the shifts added up", "drift", slices.Concat(xy(" recorded", was, track(was), nil), xy(" corrected", was, track(t.Rows), nil))...))
 }

@@ -287,7 +287,7 @@ func TestCleanTruth(t *testing.T) {
 		}
 		Clean(s, DefaultCleanOptions())
 		var x, y float64
-		for i, at := range Track(s.Rows) {
+		for i, at := range track(s.Rows) {
 			x, y = x+steps[i][0], y+steps[i][1]
 			worst = max(worst, math.Hypot(at[0]-x, at[1]-y))
 		}

@@ -187,14 +187,14 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.L
 	if err := p.find(ctx, mem, &res); err != nil {
 		return nil, err
 	}
-	if result, err = p.outcome(&res); err != nil {
+	if result, err = p.outcome(); err != nil {
 		return nil, err
 	}
 	return result, p.assemble(mem, out, layout, res, result)
 }
 
 // outcome returns the result as far as it is known before assembly.
-func (p *stackPlan) outcome(res *oct.Resources) (*Result, error) {
+func (p *stackPlan) outcome() (*Result, error) {
 	if err := p.checkCanvas(); err != nil {
 		return nil, err
 	}

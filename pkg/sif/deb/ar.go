@@ -26,32 +26,31 @@ func newArReader(r io.Reader) (*arReader, error) {
 	return &arReader{r: r, at: int64(len(arMagic))}, nil
 }
 
-// next skips the rest of a member and is the name and size of the following
-// one; io.EOF at the end.
-func (a *arReader) next() (name string, size int64, err error) {
+// next skips the rest of a member and returns the name of the following one; io.EOF at the end.
+func (a *arReader) next() (string, error) {
 	if n, err := io.CopyN(io.Discard, a.r, a.left+a.pad); err != nil && !(errors.Is(err, io.EOF) && n == a.left) {
-		return "", 0, fmt.Errorf("byte %d: a member is cut off: %w", a.at, io.ErrUnexpectedEOF)
+		return "", fmt.Errorf("byte %d: a member is cut off: %w", a.at, io.ErrUnexpectedEOF)
 	}
 	a.at += a.left + a.pad
 	a.left, a.pad = 0, 0
 	header := make([]byte, 60)
 	if _, err := io.ReadFull(a.r, header); err != nil {
 		if errors.Is(err, io.EOF) {
-			return "", 0, io.EOF
+			return "", io.EOF
 		}
-		return "", 0, fmt.Errorf("byte %d: a header is cut off: %w", a.at, err)
+		return "", fmt.Errorf("byte %d: a header is cut off: %w", a.at, err)
 	}
 	if string(header[58:]) != "`\n" {
-		return "", 0, fmt.Errorf("byte %d: not a member's header", a.at)
+		return "", fmt.Errorf("byte %d: not a member's header", a.at)
 	}
 	field := strings.TrimRight(string(header[48:58]), " ")
-	size, err = strconv.ParseInt(field, 10, 64)
+	size, err := strconv.ParseInt(field, 10, 64)
 	if err != nil || size < 0 {
-		return "", 0, fmt.Errorf("byte %d: %q is not a size", a.at, field)
+		return "", fmt.Errorf("byte %d: %q is not a size", a.at, field)
 	}
 	a.at += int64(len(header))
 	a.left, a.pad = size, size%2
-	return strings.TrimSuffix(strings.TrimRight(string(header[:16]), " "), "/"), size, nil
+	return strings.TrimSuffix(strings.TrimRight(string(header[:16]), " "), "/"), nil
 }
 
 // Read reads the member that next found.

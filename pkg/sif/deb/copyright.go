@@ -16,7 +16,7 @@ func Licences(copyright []byte) []string {
 	}
 	var found []string
 	stop := errors.New("enough")
-	err := ReadStanzas(bytes.NewReader(copyright), func(s Stanza) error {
+	err := readStanzas(bytes.NewReader(copyright), func(s Stanza) error {
 		if s["Files"] == "" {
 			return nil // the head, or the text of a licence
 		}

@@ -67,7 +67,7 @@ func (x *Index) Read(r io.Reader, archive string) error {
 	if x.packages == nil {
 		x.packages, x.provided = map[string]*Package{}, map[string][]*Package{}
 	}
-	return ReadStanzas(r, func(s Stanza) error {
+	return readStanzas(r, func(s Stanza) error {
 		size, err := strconv.ParseInt(s["Size"], 10, 64)
 		if err != nil {
 			return fmt.Errorf("package %q: size %q is not a number", s["Package"], s["Size"])

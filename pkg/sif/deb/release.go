@@ -113,7 +113,7 @@ func readRelease(signed []byte, keys openpgp.EntityList) (map[string]indexSum, e
 		}
 	}
 	sums := map[string]indexSum{}
-	err := ReadStanzas(bytes.NewReader(block.Plaintext), func(s Stanza) error {
+	err := readStanzas(bytes.NewReader(block.Plaintext), func(s Stanza) error {
 		for line := range strings.SplitSeq(s["SHA256"], "\n") {
 			f := strings.Fields(line)
 			if len(f) != 3 {

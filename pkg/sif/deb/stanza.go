@@ -18,8 +18,8 @@ const (
 // joined by line feeds.
 type Stanza map[string]string
 
-// ReadStanzas calls each with every paragraph of a control file.
-func ReadStanzas(r io.Reader, each func(Stanza) error) error {
+// readStanzas calls each with every paragraph of a control file.
+func readStanzas(r io.Reader, each func(Stanza) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	s, last, size, n := Stanza{}, "", 0, 0

@@ -35,7 +35,7 @@ func Unpack(r io.Reader, each func(h *tar.Header, r io.Reader) error) (*Control,
 	if err != nil {
 		return nil, err
 	}
-	if name, _, err := a.next(); err != nil || name != "debian-binary" {
+	if name, err := a.next(); err != nil || name != "debian-binary" {
 		return nil, errors.Join(errors.New("not a Debian package: its first member is not debian-binary"), err)
 	}
 	version, err := io.ReadAll(io.LimitReader(a, 64))
@@ -47,7 +47,7 @@ func Unpack(r io.Reader, each func(h *tar.Header, r io.Reader) error) (*Control,
 	}
 	var control *Control
 	for {
-		name, _, err := a.next()
+		name, err := a.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, errors.New("not a Debian package: it has no data.tar")
@@ -82,7 +82,7 @@ func readControl(r io.Reader, name string) (*Control, error) {
 		if err != nil {
 			return err
 		}
-		return ReadStanzas(bytes.NewReader(text), func(s Stanza) error {
+		return readStanzas(bytes.NewReader(text), func(s Stanza) error {
 			if c != nil {
 				return errors.New("control: more than one paragraph")
 			}

@@ -299,13 +299,13 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	if err != nil {
 		return nil, err
 	}
-	if limit >= 0 && o.size > limit {
-		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, for %d bytes of samples at most %d make sense", o.size, a.bytes, limit)}
+	if limit >= 0 && o.Bytes > limit {
+		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, for %d bytes of samples at most %d make sense", o.Bytes, a.bytes, limit)}
 	}
-	if int64(cap(dst)) < o.size {
-		dst = make([]byte, o.size)
+	if int64(cap(dst)) < o.Bytes {
+		dst = make([]byte, o.Bytes)
 	}
-	dst = dst[:o.size]
+	dst = dst[:o.Bytes]
 	if _, err := o.ReadAt(ctx, dst, 0); err != nil {
 		return nil, err
 	}
@@ -329,14 +329,15 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := o.file.(store.FileObject); ok && o.whole == o.size {
-		return &filePart{o, f, o.name}, nil
+	if f, ok := o.In.(store.FileObject); ok && o.Stored == o.Bytes {
+		page, _ := a.locate(index)
+		return &filePart{virtual.FilePart{Part: o, Local: f}, page.File().Name}, nil
 	}
 	return o, nil
 }
 
 // open finds where a chunk lies.
-func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*part, error) {
+func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*virtual.Part, error) {
 	p, segment := a.locate(index)
 	if p == nil { // a plane that is not in the file
 		return nil, s.absent(key)
@@ -351,7 +352,7 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	case n == 0:
 		return nil, s.absent(key)
 	}
-	o := &part{file: p.File().Source().(store.Object), name: p.File().Name, off: off, size: n, whole: n, where: func() string { return s.Location(key) }}
+	o := &virtual.Part{In: p.File().Source().(store.Object), Off: off, Stored: n, Bytes: n, Where: func() string { return s.Location(key) }}
 	if !a.raw {
 		return o, nil
 	}
@@ -365,7 +366,7 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	if n < need {
 		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, its samples take %d", n, need)}
 	}
-	o.size, o.whole = a.bytes, min(n, a.bytes)
+	o.Bytes, o.Stored = a.bytes, min(n, a.bytes)
 	return o, nil
 }
 

@@ -63,7 +63,7 @@ func (e *lzwEncoder) encode(dst, src []byte) []byte {
 		if next == lzwFirst {
 			clear(e.table[:])
 		}
-		n, code, free := e.longest(src, next)
+		n, code, free := e.longest(src)
 		src = src[n:]
 		w.put(code, width)
 		next++ // for what is now the string of the next code, and what the decoder adds when it reads that
@@ -84,7 +84,7 @@ func (e *lzwEncoder) encode(dst, src []byte) []byte {
 
 // longest finds the longest string of the table that src begins with, and returns its length, its code, and the index
 // of the table where the entry belongs that adds the next byte to it.
-func (e *lzwEncoder) longest(src []byte, next uint32) (n int, code, free uint32) {
+func (e *lzwEncoder) longest(src []byte) (n int, code, free uint32) {
 	code = uint32(src[0])
 	for i, b := range src[1:] {
 		key := code<<8 | uint32(b)

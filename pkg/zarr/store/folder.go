@@ -301,11 +301,9 @@ func (d *descriptor) release() {
 	}
 }
 
-// close closes the descriptor and reports whether this call was the first.
-func (d *descriptor) close() bool {
-	if d.closed.Swap(true) {
-		return false
+// close closes the descriptor once.
+func (d *descriptor) close() {
+	if !d.closed.Swap(true) {
+		d.release()
 	}
-	d.release()
-	return true
 }

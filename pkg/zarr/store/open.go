@@ -31,7 +31,7 @@ func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, 
 	a := address.Address(s)
 	switch a.Scheme() {
 	case "":
-		return openPath(ctx, s)
+		return openPath(s)
 	case "file":
 		u, err := a.Parse()
 		if err != nil {
@@ -40,19 +40,19 @@ func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, 
 		if u.Host != "" && u.Host != "localhost" {
 			return nil, "", fmt.Errorf("%s: a file address has no host: want file:///path", a)
 		}
-		return openPath(ctx, u.Path)
+		return openPath(u.Path)
 	case "http", "https":
 		return openWeb(ctx, a, opts)
 	case "s3":
 		return openS3(ctx, a, opts)
 	}
 	if _, err := os.Lstat(s); err == nil { // "://" is allowed in the name of a file
-		return openPath(ctx, s)
+		return openPath(s)
 	}
 	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http://, https:// or s3://", a, a.Scheme())
 }
 
-func openPath(ctx context.Context, path string) (Store, string, error) {
+func openPath(path string) (Store, string, error) {
 	if path == "" {
 		return nil, "", errors.New("empty path")
 	}

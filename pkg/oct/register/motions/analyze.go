@@ -125,7 +125,7 @@ func Analyze(all []Motion, o Options) (*Analysis, error) {
 func (a *Analysis) columns() (turns, xs, ys, lengths []float64) {
 	for i := range a.motions {
 		m := &a.motions[i]
-		turns, xs, ys, lengths = append(turns, m.Rotation), append(xs, m.TX), append(ys, m.TY), append(lengths, m.Length())
+		turns, xs, ys, lengths = append(turns, m.Rotation), append(xs, m.TX), append(ys, m.TY), append(lengths, m.length())
 	}
 	return turns, xs, ys, lengths
 }

@@ -24,8 +24,8 @@ type Motion struct {
 	Planes      *[2]int  // of the fixed and the moving slice that lie on each other
 }
 
-// Length returns the length of the translation, px.
-func (m *Motion) Length() float64 { return math.Hypot(m.TX, m.TY) }
+// length returns the length of the translation, px.
+func (m *Motion) length() float64 { return math.Hypot(m.TX, m.TY) }
 
 // Read reads the motions of a folder of pairwise registrations, by slice, several at a time. Folders without transform
 // and metrics are left out, with a warning.

@@ -32,7 +32,7 @@ func (a *Analysis) WriteTable(w io.Writer) error {
 			fixed, moving = strconv.Itoa(m.Planes[0]), strconv.Itoa(m.Planes[1])
 		}
 		row := []string{strconv.Itoa(m.Slice), m.Folder}
-		for _, v := range []float64{m.Rotation, m.TX, m.TY, m.Length(), turned, x, y} {
+		for _, v := range []float64{m.Rotation, m.TX, m.TY, m.length(), turned, x, y} {
 			row = append(row, registration.Float(v))
 		}
 		rows = append(rows, append(row, optional(m.Correlation), optional(m.Confidence), m.Status, fixed, moving,
@@ -103,7 +103,7 @@ func (a *Analysis) WritePlot(w io.Writer) error {
 	both := webpage.Series{Name: "slices"}
 	for i := range a.motions {
 		m := &a.motions[i]
-		both.Points = append(both.Points, webpage.Point{X: math.Abs(m.Rotation), Y: m.Length() * a.Resolution, Tip: fmt.Sprintf("slice %d", m.Slice), Bad: slices.Contains(ringed, m.Slice)})
+		both.Points = append(both.Points, webpage.Point{X: math.Abs(m.Rotation), Y: m.length() * a.Resolution, Tip: fmt.Sprintf("slice %d", m.Slice), Bad: slices.Contains(ringed, m.Slice)})
 	}
 	return webpage.WriteSheet(w, "Registration of slices", rotation,
 		over("Rotations added up", "rotation, degrees", series("added up", turn, "°", nil, true)),

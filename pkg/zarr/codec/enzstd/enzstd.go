@@ -87,7 +87,7 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 func (e *Encoder) appendBlocks(trend *Trend, dst, src []byte, at, end int, sum bool) []byte {
 	for {
 		next := min(at+blockMax, end)
-		e.room(src, at, next)
+		e.room(at, next)
 		e.find(trend, src, at, next)
 		dst = e.appendBlock(dst, src[at:next], next == len(src))
 		if sum { // while the block is in the cache
@@ -126,7 +126,7 @@ func (e *Encoder) begin(n, level int) {
 }
 
 // room makes sure that entries for positions up to end fit into the tables and differ from those of earlier frames.
-func (e *Encoder) room(src []byte, at, end int) {
+func (e *Encoder) room(at, end int) {
 	if e.base != 0 && e.base+end <= math.MaxInt32 {
 		return
 	}
