@@ -193,7 +193,7 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	}
 	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n"
 	places := fromSource()
-	for _, name := range slices.Concat(workflow, guides) {
+	for _, name := range slices.Concat(Workflow, guides) {
 		text += "    " + name + " " + places[name] + "\n"
 	}
 	text += "    LICENSE " + docDir + "/copyright\n    pkg/sif/recipe/modules.txt " + ModulesFile + "\n\n"

@@ -140,7 +140,7 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	want := map[string]os.FileMode{}
-	for _, name := range workflow {
+	for _, name := range Workflow {
 		perm := os.FileMode(0o600)
 		if filepath.Ext(name) == "" {
 			name += "/deep/x.nf"

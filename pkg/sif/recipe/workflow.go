@@ -15,8 +15,8 @@ import (
 // image but no source tree.
 const shareDir = "/usr/share/strata"
 
-// workflow lists the files and folders of the source tree that go to /usr/share/strata, under the same names.
-var workflow = []string{
+// Workflow lists the files and folders of the source tree that go to /usr/share/strata, under the same names.
+var Workflow = []string{
 	"nextflow/README.md",
 	"nextflow/conf",
 	"nextflow/lib",
@@ -39,7 +39,7 @@ var guides = []string{
 // fromSource maps the files and folders that come from the source tree to their places in the image.
 func fromSource() map[string]string {
 	places := map[string]string{}
-	for _, name := range workflow {
+	for _, name := range Workflow {
 		places[name] = path.Join(shareDir, name)
 	}
 	for _, name := range guides {
@@ -53,7 +53,7 @@ func (r *Recipe) checkWorkflow() error {
 	if r.Source == "" {
 		return nil
 	}
-	for _, name := range slices.Concat(workflow, guides) {
+	for _, name := range slices.Concat(Workflow, guides) {
 		if _, err := os.Stat(filepath.Join(r.Source, name)); err != nil {
 			return fmt.Errorf("%w: %s: no source tree: it has no %s", ErrRecipe, r.Source, name)
 		}
