@@ -15,8 +15,8 @@ import (
 // image but no source tree.
 const shareDir = "/usr/share/strata"
 
-// workflow lists the files and folders of the source tree that go to /usr/share/strata, under the same names.
-var workflow = []string{
+// Workflow lists the files and folders of the source tree that go to /usr/share/strata, under the same names.
+var Workflow = []string{
 	"nextflow/README.md",
 	"nextflow/conf",
 	"nextflow/lib",
@@ -30,8 +30,8 @@ var workflow = []string{
 	"scripts/nextflow.sh",
 }
 
-// guides lists the interactive scripts of the source tree, which run programs. They go to /usr/local/bin.
-var guides = []string{
+// Guides lists the interactive scripts of the source tree, which run programs. They go to /usr/local/bin.
+var Guides = []string{
 	"apptainer/benchmark_czi.sh",
 	"apptainer/profile_czi.sh",
 }
@@ -39,10 +39,10 @@ var guides = []string{
 // fromSource maps the files and folders that come from the source tree to their places in the image.
 func fromSource() map[string]string {
 	places := map[string]string{}
-	for _, name := range workflow {
+	for _, name := range Workflow {
 		places[name] = path.Join(shareDir, name)
 	}
-	for _, name := range guides {
+	for _, name := range Guides {
 		places[name] = path.Join(binDir, path.Base(name))
 	}
 	return places
@@ -53,7 +53,7 @@ func (r *Recipe) checkWorkflow() error {
 	if r.Source == "" {
 		return nil
 	}
-	for _, name := range slices.Concat(workflow, guides) {
+	for _, name := range slices.Concat(Workflow, Guides) {
 		if _, err := os.Stat(filepath.Join(r.Source, name)); err != nil {
 			return fmt.Errorf("%w: %s: no source tree: it has no %s", ErrRecipe, r.Source, name)
 		}
