@@ -8,7 +8,7 @@
 # shellcheck disable=SC2317 # checks of answers are called by name
 set -uo pipefail
 
-version=0.18.0
+version=0.19.0
 me=bmrc_run.sh
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 config_file=${XDG_CONFIG_HOME:-${HOME:-/nonexistent}/.config}/strata/bmrc_run.conf

@@ -13,7 +13,7 @@ from ome_zarr.io import parse_url
 from ome_zarr.reader import Reader
 from ome_zarr.writer import write_image
 
-from peers_write import values
+from values import values
 
 
 def group_attributes(path):

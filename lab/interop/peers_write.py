@@ -13,32 +13,14 @@ import tensorstore as ts
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
+from values import values
+
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
 
 ATTRIBUTES = {
     "text": "µm „ü“ \u2028 <&> \"\\ \x01", "number": 1.5, "integer": 9007199254740991, "small": 1e-300, "true": True, "nothing": None,
     "list": [1, "two", [], {}], "nested": {"a": {"b": [1, 2, 3]}}, "": "no name", "a/b.c": 0,
 }
-
-
-def values(dtype, shape, seed, smooth=True):
-    """Elements with the numbers that programs stumble over."""
-    rng = np.random.default_rng(seed)
-    n = int(np.prod(shape, dtype=int))
-    wave = 100 * np.sin(np.arange(n) / 37) + rng.normal(size=n)
-    dtype = np.dtype(dtype)
-    if dtype == bool:
-        v = wave > 0 if smooth else rng.integers(0, 2, n) > 0
-    elif dtype.kind in "iu":
-        v = (wave + 1000).astype(np.int64) if smooth else rng.integers(0, 2**63, n)
-    else:
-        v = wave.astype(dtype)
-        special = np.array([np.nan, np.inf, -np.inf, -0.0, 0, 1e-45])
-        v[:6] = special[: len(v)]
-        if dtype.kind == "c":
-            v = v + 1j * np.where(np.isfinite(wave), wave[::-1], 0)
-    with np.errstate(all="ignore"):
-        return v.astype(dtype).reshape(shape)
 
 
 class Writer:

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// A Coming is a device that is being taken into use while a stage begins on the CPU.
+// A Coming describes a device that is still being initialised while a stage already works on the CPU.
 type Coming struct {
-	// First is how long the first pieces of work may take on the device, whose libraries load their kernels when they
-	// are first called.
+	// First is the expected duration of the first pieces of work on the device. They are slow, because its libraries
+	// load their kernels at the first call.
 	First time.Duration
-	// Piece is the longest that a piece of work is expected to take there after that, from when it is taken until it is
-	// written.
+	// Piece is the maximum expected duration of each later piece of work on the device, from reading to writing.
 	Piece time.Duration
-	// Alone is how long the CPU is expected to take for all of the work.
+	// Alone is the expected duration of the whole work on the CPU alone.
 	Alone time.Duration
 
 	*arrival
 }
 
-// arrival is what becomes of a device.
+// arrival holds the outcome of initialising a device.
 type arrival struct {
 	known chan struct{}
 	add   func(*Resources) // nil: no device comes
 }
 
-// NewComing returns a device of which nothing is known yet.
+// NewComing returns a device whose initialisation has not ended yet.
 func NewComing(first, piece, alone time.Duration) *Coming {
 	return &Coming{First: first, Piece: piece, Alone: alone, arrival: &arrival{known: make(chan struct{})}}
 }
@@ -40,14 +39,14 @@ func (c *Coming) Pass(n int) *Coming {
 	return &pass
 }
 
-// Settle ends the wait for the device: add puts it into resources, and nil means that none comes. It must be called
-// once.
+// Settle ends the initialisation: add puts the device into resources; nil means that the device is not available.
+// Settle must be called exactly once.
 func (c *Coming) Settle(add func(*Resources)) {
 	c.add = add
 	close(c.known)
 }
 
-// Known returns a channel that is closed once it is clear whether the device comes; nil if none was on its way.
+// Known returns a channel that is closed when the initialisation has ended, or nil if c is nil.
 func (c *Coming) Known() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -55,8 +54,8 @@ func (c *Coming) Known() <-chan struct{} {
 	return c.known
 }
 
-// Late reports whether the CPU, which has done a part of some work in the given time, will have done all of it before
-// the device would have done its first pieces. Before it has done any, it is taken to be as fast as expected.
+// Late reports whether the CPU will finish all pieces before the device finishes its first ones. done is the number of
+// pieces that the CPU has finished in the time took; while it is 0, the CPU is assumed to be as fast as expected.
 func (c *Coming) Late(done, all int, took time.Duration) bool {
 	whole := float64(c.Alone)
 	if done > 0 {
@@ -77,8 +76,8 @@ func (r Resources) WithDevice() (Resources, bool) {
 	return r, true
 }
 
-// Settled waits until it is clear whether a device comes, and returns the resources with or without it. Use it for work
-// that CPU and device cannot share.
+// Settled waits until the initialisation of the device has ended, and returns the resources with the device if it is
+// available. Use it for work that CPU and device cannot share.
 func (r Resources) Settled(ctx context.Context) (Resources, error) {
 	if r.Coming == nil {
 		return r, nil

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Content notes whether voxels show anything, that is whether two of them differ. It is safe for concurrent use, and
-// costs nothing once two differ.
+// Content records whether voxels differ from each other, that is whether an image shows anything. It is safe for
+// concurrent use, and nearly free once two different voxels have been found.
 type Content struct {
 	differ atomic.Bool
 	mu     sync.Mutex
@@ -15,7 +15,7 @@ type Content struct {
 	value  float32
 }
 
-// Add takes note of voxels. NaN and infinite ones do not count.
+// Add records voxels. It ignores NaN and infinite ones.
 func (c *Content) Add(voxels []float32) {
 	if c.differ.Load() {
 		return

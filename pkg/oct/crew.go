@@ -67,7 +67,7 @@ func (r *Resources) crewed(workers, useful int, all int64) {
 	r.Crewed(workers, useful, r.withHeld(all)+r.Besides)
 }
 
-// withHeld returns the Mem that leaves n bytes beside what a stage with that Mem would hold.
+// withHeld returns the Mem at which a stage has n bytes left after it has kept the buffers in Holds.
 func (r *Resources) withHeld(n int64) int64 {
 	most := n
 	for range 2 * len(r.Holds) { // each time there may be room for one more
@@ -85,7 +85,8 @@ func (r *Resources) withHeld(n int64) int64 {
 	return most
 }
 
-// Would returns the resources with the note that the stage would also hold n bytes in memory, if there were room.
+// Would returns resources with a further optional buffer of n bytes in Holds, which the stage keeps only if there is
+// room.
 func (r Resources) Would(n int64) Resources {
 	r.Holds = append(slices.Clip(r.Holds), n)
 	return r
@@ -103,14 +104,15 @@ func (r *Resources) Busy(pieces int) int {
 	return n
 }
 
-// ForAll returns the Mem that a stage needs so that a part of it has the given number of bytes. granted is that part of
-// the present Mem: Mem less a fixed number of bytes, or a fraction of it.
+// ForAll returns the Mem at which a part of Mem has the given number of bytes. granted is the present size of that
+// part: Mem less a fixed number of bytes, or a fixed fraction of Mem.
 func (r *Resources) ForAll(bytes, granted int64) int64 {
 	scaled := float64(bytes) * float64(r.Mem) / float64(max(granted-1, 1)) // fractions are rounded down
 	return max(bytes+r.Mem-granted, int64(min(math.Ceil(scaled), math.MaxInt64/4)))
 }
 
-// Least returns roughly the smallest number of bytes for which enough is true. It is above short, which is too little.
+// Least returns roughly (to a sixteenth) the smallest number of bytes for which enough returns true. short is a number
+// of bytes that is known to be too small.
 func Least(short int64, enough func(bytes int64) bool) int64 {
 	low, high := short, 2*max(short, 1)
 	for ; high < math.MaxInt64/4 && !enough(high); high *= 2 {
@@ -126,8 +128,8 @@ func Least(short int64, enough func(bytes int64) bool) int64 {
 	return high
 }
 
-// Spare returns the part of Mem that a stage may use only to save time, as for voxels that it will read again: all of
-// it if the user granted Mem, otherwise a share that several programs can have at a time.
+// Spare returns the part of Mem that a stage may spend to save time, for example to keep voxels that it reads again:
+// all of Mem if the user set it, otherwise a share that leaves memory to other programs.
 func (r *Resources) Spare() int64 {
 	if !r.Shared {
 		return r.Mem
@@ -136,8 +138,8 @@ func (r *Resources) Spare() int64 {
 	return min(r.Mem, max(mem.Assured, r.Mem*n/4)/n)
 }
 
-// Assured returns the part of Mem that does not depend on the machine or on what else runs there. What decides about
-// results must not depend on more.
+// Assured returns the part of Mem that depends neither on the machine nor on other programs. A decision that affects
+// results must use no more than that.
 func (r *Resources) Assured() int64 {
 	if !r.Shared {
 		return r.Mem
@@ -174,8 +176,8 @@ type Gate struct {
 	hands *work.Hands  // processors without a worker
 }
 
-// Gate returns the gate for a number of workers, and the context in which they work: processors that have no worker,
-// for want of memory or of pieces, help those that can split their pieces ([work.Split]).
+// Gate returns the gate for a number of workers, and the context in which they work. Processors without a worker,
+// because memory or pieces are too few, help workers that can split their pieces ([work.Split]).
 func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	g := &Gate{crew: c, ended: make(chan struct{}, 1), over: make(chan struct{}), fresh: map[int]bool{}}
 	if c.cores > 0 {
@@ -185,9 +187,9 @@ func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 	return g, ctx
 }
 
-// Admit reports whether the worker with the given number, counted from 0, may take its memory; it may wait before it
-// answers. An admitted worker must call Leave. Workers beyond the number of processors do not count as busy: they wait
-// for storage.
+// Admit waits until worker number (counted from 0) may allocate its memory, and returns true; the worker must then call
+// Leave. It returns false if no pieces remain for the worker, or ctx is done. Workers beyond the number of processors do
+// not count as busy, because they wait for storage.
 func (g *Gate) Admit(ctx context.Context, number int) bool {
 	if !g.wait(ctx, number) {
 		return false

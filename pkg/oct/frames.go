@@ -6,9 +6,9 @@ import (
 	"strata/pkg/ngff"
 )
 
-// A Frames maps the mosaic grid (z, y, x) to the axes of an image that has more or fewer. Each combination of
-// channel and time is a frame: a mosaic of its own, with its tiles at the same places. An image without z has one
-// plane. The zero value describes an image (z, y, x).
+// A Frames maps the axes (z, y, x) of a mosaic grid to an image with other axes. Each combination of channel and time
+// is a frame: a mosaic of its own whose tiles have the same positions. An image without z has one plane. The zero value
+// describes an image (z, y, x).
 type Frames struct {
 	Lengths []int // of the axes before z
 	At      []int // indices along these: the current frame

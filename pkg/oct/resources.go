@@ -33,8 +33,8 @@ type Resources struct {
 	Progress func(bytes int64)    // called with numbers of input bytes done; may be nil
 	Warn     func(message string) // called with warnings for the user; may be nil
 	Debug    func(message string) // called with decisions, and reasons for low speed; may be nil
-	// Crewed is called with the number of workers that memory holds for a part of the stage, how many of them the
-	// processors and the pieces of work keep busy, and with how much --mem memory would hold as many. May be nil.
+	// Crewed is called for each part of the stage with the number of workers that fit into memory, the number that
+	// would keep the processors busy, and the --mem in bytes at which that many would fit. May be nil.
 	Crewed func(workers, useful int, mem int64)
 
 	parts int // of the resources of the run, of which these are one; see [Resources.Part]

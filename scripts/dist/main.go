@@ -2,8 +2,8 @@
 // bill of materials and checksums (make dist), or a folder with the same files (make install). The same sources, commit
 // and compiler give the same bytes: files have the time of the commit, belong to root, and stand in order.
 //
-//	go run ./scripts/dist -version 0.18.0 -ldflags "$LDFLAGS" -out build/dist
-//	go run ./scripts/dist -version 0.18.0 -ldflags "$LDFLAGS" -install /usr/local
+//	go run ./scripts/dist -version 0.19.0 -ldflags "$LDFLAGS" -out build/dist
+//	go run ./scripts/dist -version 0.19.0 -ldflags "$LDFLAGS" -install /usr/local
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestScriptsOfLinumpy fails if docs/migrating.md and docs/linumpy-scripts.csv lack one of linumpy's console scripts, or
-// name one that linumpy does not have.
+// TestScriptsOfLinumpy fails if docs/migrating.md and docs/linumpy-scripts.csv lack one of linumpy's console scripts,
+// or name one that linumpy does not have.
 func TestScriptsOfLinumpy(t *testing.T) {
 	var scripts []string
 	for line := range strings.Lines(text(t, "tests/docs/testdata/linumpy-scripts.txt")) {

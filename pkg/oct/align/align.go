@@ -142,8 +142,8 @@ func open(in, template *ngff.Image, opt Options) (r *Result, v, t *blocks.Volume
 	return r, v, t, err
 }
 
-// enough returns an error if memory is too small to resample the volume on the template's grid, before the volume is
-// registered: as it lies, because tiles of a volume that is turned need more.
+// enough returns an error if memory is too small to resample the volume on the template's grid. It is called before the
+// registration and therefore assumes that the volume is not rotated; rotated tiles need more memory.
 func (r *Result) enough(ctx context.Context, v, t *blocks.Volume, opt Options, layout oct.Layout, res oct.Resources) error {
 	res.Warn, res.Debug = nil, nil // for the run itself
 	still := &Result{orientations: r.orientations, Transform: &mattes.Result{}}
@@ -294,7 +294,7 @@ func choose(all [2]*blocks.Volume, levels [2]int, o mattes.Options, res oct.Reso
 	}
 }
 
-// load reads a level into memory, reoriented. Its places are those of the volume v at level 0.
+// load reads a level into memory and reorients it. The positions of its voxels are those in the volume v at level 0.
 func (r *Result) load(ctx context.Context, l coarse, v *blocks.Volume, o orientation, res oct.Resources) (*mattes.Volume, func(), error) {
 	shape := l.shape()
 	n := shape[0] * shape[1] * shape[2]

@@ -6,8 +6,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// orientation says which axis of an array (z, y, x) lies along each axis of one that is oriented S, A, R, and which of
-// them run the other way.
+// orientation maps the axes of an array (z, y, x) to axes oriented S, A, R. axis[d] is the array's axis along oriented
+// axis d; flip[d] says that it runs in the opposite direction.
 type orientation struct {
 	axis [3]int
 	flip [3]bool
@@ -35,7 +35,7 @@ func parseOrientation(flag, code string) (o orientation, err error) {
 	return o, nil
 }
 
-// turn returns sizes or lengths of an array in the order of the oriented one.
+// turn reorders sizes or lengths along the array's axes into the order of the oriented axes.
 func turn[T any](o orientation, v [3]T) (out [3]T) {
 	for d, i := range o.axis {
 		out[d] = v[i]
@@ -43,7 +43,7 @@ func turn[T any](o orientation, v [3]T) (out [3]T) {
 	return out
 }
 
-// reorient writes voxels of an array of the given shape in the order of the oriented one.
+// reorient copies the voxels of an array of the given shape into an oriented one.
 func (o orientation) reorient(dst, src []float32, shape [3]int) {
 	stride := [3]int{shape[1] * shape[2], shape[2], 1}
 	n, step, first := turn(o, shape), turn(o, stride), 0

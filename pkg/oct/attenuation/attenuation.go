@@ -1,9 +1,9 @@
 // Package attenuation undoes the decay of the signal with depth in a slice whose surface is cropped. It is the
 // pipeline's attenuation stage; [Run] does all of it.
 //
-// What a voxel becomes depends on its slice as a whole: on Otsu's threshold, on the noise outside the tissue, on holes
-// in the tissue mask and on minima that are filled to their rims. Columns of A-lines are therefore visited several
-// times, and what is known of each is kept between the passes, in memory or in a temporary file.
+// The corrected value of a voxel depends on the whole slice: on Otsu's threshold, on the noise outside the tissue, on
+// holes in the tissue mask and on minima that are filled up to their rims. Columns of A-lines are therefore visited
+// several times. Intermediate results of each column are kept between the passes, in memory or in a temporary file.
 package attenuation
 
 import (
@@ -26,8 +26,8 @@ const (
 	Vermeer = "vermeer" // no light below
 )
 
-// The slopes. One A-line's is uncertain: where its structure brightens with depth there seems to be no light below, and
-// it is corrected much more than its neighbours.
+// The slopes. The slope of a single A-line is uncertain: if its structure brightens with depth, it seems to leave no
+// light below, and is corrected much more than its neighbours.
 const (
 	TailLine  = "line"  // that of each A-line, as in linumpy
 	TailSlice = "slice" // that of the mean of all A-lines that end in tissue
@@ -48,7 +48,7 @@ type Options struct {
 // Passes is how often [Run] visits each voxel of the input.
 const Passes = 3
 
-// Result holds what was found.
+// Result holds the parameters that [Run] has measured.
 type Result struct {
 	Threshold  float64 // of the smoothed volume: above it lies tissue; NaN: there is none, and all of it is tissue, or nothing
 	Floor      float64 // of the noise; 0 but for Li
@@ -73,7 +73,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, o Options, layou
 	return image, j.result, err
 }
 
-// newJob prepares a run and checks what can be checked before a voxel is read.
+// newJob prepares a run. It returns every error that can be found before a voxel is read.
 func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, res oct.Resources) (j *job, done func(), err error) {
 	v, err := blocks.Open(in)
 	if err != nil {
@@ -100,7 +100,8 @@ func newJob(ctx context.Context, in *ngff.Image, o Options, layout oct.Layout, r
 	return nil, nil, err
 }
 
-// prepare makes room for what is kept between passes, and plans all of them.
+// prepare allocates the storage for intermediate results, and plans all passes. inFile puts that storage into a file;
+// unheld does not keep the input's voxels in memory.
 func (j *job) prepare(v *blocks.Volume, inFile, unheld bool, res oct.Resources) (h *blocks.Holding, err error) {
 	var left oct.Resources
 	if j.scratch, left, err = newScratch(j.columns(), j.size, j.Scratch, inFile, res); err != nil {
@@ -120,8 +121,8 @@ func (j *job) prepare(v *blocks.Volume, inFile, unheld bool, res oct.Resources) 
 	return nil, err
 }
 
-// mostColumn is the number of voxels of a column of A-lines from which on it is divided, unless the layout says what
-// the chunks of the output are. A worker needs some 30 bytes for each.
+// mostColumn is the maximum number of voxels of a column of A-lines, unless the layout sets the chunks of the output. A
+// worker needs some 30 bytes per voxel.
 const mostColumn = 4 << 20
 
 // columnSize returns the size of the columns. Along y and x they are the output's chunks, and those of a deep slice are

@@ -12,7 +12,7 @@ import (
 // gainBins is the number of equal bins, of the logarithm, in which gains are counted.
 const gainBins = 1 << 16
 
-// correct writes the volume divided by what is left of the light in each voxel.
+// correct writes the volume, with each voxel divided by the fraction of the light that reaches it.
 func (j *job) correct(ctx context.Context, out store.Writer) (*ngff.Image, error) {
 	row := words(j.size)
 	type worker struct {
@@ -53,7 +53,7 @@ func (j *job) correct(ctx context.Context, out store.Writer) (*ngff.Image, error
 	return image, nil
 }
 
-// gains divides voxels and counts what they are divided by. It is a worker's.
+// gains divides the voxels of a column and collects statistics of the gains. Each worker has its own.
 type gains struct {
 	light   []float64 // of each A-line: the optical depth so far, from twice the middle of the first voxel to that of the current one
 	counts  []int64   // of the voxels in the mask, by the logarithm of the gain
@@ -94,7 +94,7 @@ func (g *gains) apply(v, depth []float32, set []uint64, shape [3]int, row int, o
 	}
 }
 
-// median returns the median gain in the mask; 1 if that is empty.
+// median returns the median gain in the mask, or 1 if the mask is empty.
 func (g *gains) median() float64 {
 	total := int64(0)
 	for _, n := range g.counts {

@@ -8,9 +8,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// leastDecay is the slope that stands for one of none, as in tissue that does not darken with depth: all light is still
-// below the last plane. The slopes of single A-lines, half of which fall and half of which rise, would amplify every
-// other one.
+// leastDecay replaces a slope that is zero or positive, as of tissue that does not darken with depth. It means that all
+// light is left below the last plane. If single A-lines kept their rising slopes, every other one would be amplified.
 const leastDecay = -1e-6
 
 // decay finds how the mean of the A-lines that end in tissue falls at the end, for [TailSlice].

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/oct/blocks"
 )
 
-// job is a run. Its steps visit columns of A-lines, whose grid is that of the output's chunks.
+// job holds the state of a run. Its passes visit columns of A-lines, in the grid of the output's chunks.
 type job struct {
 	Options
 	v       *blocks.Volume
@@ -62,7 +62,7 @@ func (j *job) workers(bytes int64, what string) (int, error) {
 	return int(n), nil
 }
 
-// columnBytes is the memory that is used for each column between passes.
+// columnBytes is the number of bytes of bookkeeping for each column between passes.
 const columnBytes = 16
 
 // plan divides the volume for each pass, and returns an error if there is too little memory for one of them.
@@ -157,8 +157,9 @@ func (j *job) smooth(ctx context.Context) error {
 	})
 }
 
-// mirrored copies a block with the samples that a kernel of radius r covers to dst, those outside the volume mirrored.
-// Voxels that are not finite become 0; with missing, they become 1 and all others 0. It reports whether there are any.
+// mirrored copies a block, with a margin of r samples that is mirrored at the volume's edges, to dst. Non-finite voxels
+// become 0. If missing is set, it writes a mask instead: 1 for non-finite voxels, 0 for all others. It reports whether
+// there are non-finite voxels.
 func mirrored(dst []float32, b *blocks.Block, r [3]int, missing bool) (found bool) {
 	o := b.Origin()
 	columns := make([]int, b.Size[2]+2*r[2])

@@ -47,7 +47,7 @@ func (j *job) start(column int, v []float32) error {
 	return nil
 }
 
-// neighbour returns the column beside a side of another, or -1.
+// neighbour returns the column at the given side of a column, or -1 at the edge of the volume.
 func (j *job) neighbour(column, side int) int {
 	y, x := column/j.grid[1], column%j.grid[1]
 	switch side {

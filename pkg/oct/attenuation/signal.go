@@ -10,10 +10,10 @@ import (
 	"strata/pkg/oct/blocks"
 )
 
-// floorPlanes is the number of last planes that show the noise where there is little outside the tissue.
+// floorPlanes is the number of last planes from which the noise is estimated if too few voxels lie outside the tissue.
 const floorPlanes = 5
 
-// median keeps the medians of the volume, and counts those that show the noise.
+// median computes and keeps the median-filtered volume, and collects the values from which the noise is estimated.
 func (j *job) median(ctx context.Context) error {
 	k := j.Radius
 	wide, c := int64(j.size[1]+2*k)*int64(j.size[2]+2*k), j.medianing
@@ -66,8 +66,8 @@ func spread(dst []float32, b *blocks.Block, z, k int) {
 	}
 }
 
-// noise collects what shows the noise: the medians outside the mask, or those of the last planes if there are at most
-// 100 outside.
+// noise collects the medians from which the noise is estimated: those outside the mask, or those of the last planes if
+// at most 100 voxels lie outside.
 type noise struct {
 	set   []uint64
 	plane []float32

@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Mode selects what a field is fitted to.
+// Mode selects the voxels to which a field is fitted.
 type Mode string
 
 // Modes.
@@ -29,9 +29,9 @@ const (
 // Modes lists the modes.
 var Modes = []string{string(PerSection), string(Global), string(TwoPass)}
 
-// mostSamples is the number of voxels that fields are fitted to if Options leave the choice. Fields vary over
-// millimetres, and the memory of the fit is that of all of its voxels. The number follows from the volume alone, so
-// memory does not change what is found.
+// mostSamples is the maximum number of voxels to which fields are fitted if Options do not set Shrink. Fields vary over
+// millimetres, and the fit keeps all of its voxels in memory. The number depends on the volume only, so that memory
+// does not change the result.
 const mostSamples = 12e6
 
 // Options are the parameters of [Run].
@@ -62,7 +62,7 @@ func DefaultOptions() Options {
 		ZeroOutside: true, Analysis: oct.DefaultAnalysis()}
 }
 
-// Result is what [Run] made.
+// Result is the output of [Run].
 type Result struct {
 	Image *ngff.Image
 	Field *ngff.Image // the saved field; nil: none
@@ -89,7 +89,7 @@ func (r *Result) Metrics(in, out string, o Options) *metrics.Step {
 	return s
 }
 
-// plan holds what is known of a run.
+// plan holds the state of a run.
 type plan struct {
 	*blocks.Volume
 	opt      Options

@@ -23,8 +23,8 @@ func newAxis(length, step int) axis {
 
 func (a axis) at(i int) int { return a.first + i*a.step }
 
-// samples are voxels of the volume that fields are fitted to: those of the grids along y and x in all planes that a
-// field needs. They become logarithms of intensities, NaN outside the mask.
+// samples holds the voxels to which fields are fitted: every Shrink-th one along y and x, in all planes that a field
+// needs. [plan.logarithms] replaces them by the logarithms of their intensities, and by NaN outside the mask.
 type samples struct {
 	y, x     axis
 	sections []axis // along z, each from the first plane of its section
@@ -64,7 +64,7 @@ func (s *samples) alloc() {
 	}
 }
 
-// take takes the voxels of plane z if a field needs them.
+// take copies the samples of plane z if a field needs that plane.
 func (s *samples) take(z int, plane []float32, nx int) {
 	to := s.planes[z]
 	for i := range to {
@@ -72,7 +72,7 @@ func (s *samples) take(z int, plane []float32, nx int) {
 	}
 }
 
-// logarithms turns voxels into what a field is fitted to.
+// logarithms replaces the samples by their logarithms, and by NaN outside the mask or where they are not positive.
 func (p *plan) logarithms(ctx context.Context) error {
 	list := slices.Sorted(keys(p.samples.planes))
 	return work.Each(ctx, p.workers, len(list), func(_, i int) error {
@@ -100,7 +100,7 @@ func keys(m map[int][]float32) func(yield func(int) bool) {
 	}
 }
 
-// fields are the logarithms of the fields that were found: those of the sections, and that of the volume; nil: none.
+// fields holds the logarithms of the fitted fields, of the sections and of the volume; nil: not fitted.
 type fields struct {
 	sections []*bspline.Lattice
 	whole    *bspline.Lattice
@@ -248,13 +248,13 @@ func (a axis) between(voxel int) (i, j int, t float64) {
 	return i, min(i+1, a.n-1), at - float64(i)
 }
 
-// place is where a voxel lies: t of the way from sample i to j.
+// place is the position of a voxel between samples: a fraction t of the distance from sample i to sample j.
 type place struct {
 	i, j int32
 	t    float64
 }
 
-// mix sets a to what lies t of the way from a to b.
+// mix replaces a by the linear interpolation between a and b at the fraction t.
 func mix(a, b []float64, t float64) {
 	for i, v := range a {
 		a[i] = v + float64((b[i]-v)*t)

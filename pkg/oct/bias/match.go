@@ -64,7 +64,7 @@ func cumulate(n int, planes []profile) (shares []float64, total int64) {
 	return shares, total
 }
 
-// table maps values to those of another histogram: linearly between the centres of bins.
+// table maps values of one histogram to values of another. It interpolates linearly between the centres of bins.
 type table []float64
 
 // newTable returns the table from a histogram to the reference, both as cumulative shares.
@@ -96,7 +96,7 @@ func (t table) sum(b bins, p profile) (sum float64) {
 	return sum
 }
 
-// tables are what is done with the intensities of each plane before fields.
+// tables holds the changes of intensity that are applied to each plane before fields are fitted.
 type tables struct {
 	bins
 	threshold float32

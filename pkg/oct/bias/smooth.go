@@ -9,7 +9,7 @@ import (
 	"strata/pkg/work"
 )
 
-// reach is how far the Gaussian along z reaches, whose sigma is one plane.
+// reach is the radius in planes of the Gaussian along z, whose sigma is one plane.
 const reach = 4
 
 // visitor gets the planes of a volume as they are and smoothed, from several goroutines: each plane once, planes of a

@@ -40,7 +40,7 @@ func (r runs) count() (n int64) {
 	return n
 }
 
-// merge returns the pixels that are in both masks, or in any of them.
+// merge returns the intersection of two masks if both is set, otherwise their union.
 func merge(a, b runs, both bool) (out runs) {
 	in := false
 	for i, j := 0, 0; i < len(a) || j < len(b); {
@@ -65,7 +65,7 @@ func merge(a, b runs, both bool) (out runs) {
 	return out
 }
 
-// tissueMask is the mask of the volume by planes, in memory that is limited.
+// tissueMask is the mask of the volume, plane by plane, in a limited amount of memory.
 type tissueMask struct {
 	planes []runs
 	most   int64 // bytes

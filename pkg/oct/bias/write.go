@@ -77,7 +77,7 @@ func (s *spread) variation() float64 {
 	return math.Sqrt(max(0, s.squares/s.n-float64(mean*mean))) / mean
 }
 
-// account is what is known of a corrected plane.
+// account holds statistics of a corrected plane.
 type account struct {
 	before, after spread
 	least, most   float64 // field
@@ -133,7 +133,7 @@ func (p *plan) write(ctx context.Context, w *writers) (*Result, error) {
 	return p.result(accounts), w.out.Close(ctx)
 }
 
-// correct corrects plane z in place and keeps the field if there is room for it.
+// correct corrects plane z in place. If kept is not nil, it also writes the plane's field to kept.
 func (p *plan) correct(z int, plane, kept []float32, mask []uint8) account {
 	a := account{least: math.Inf(1)}
 	whole := axis{0, 1, p.Shape[2]}
@@ -187,7 +187,7 @@ func (p *plan) correct(z int, plane, kept []float32, mask []uint8) account {
 	return a
 }
 
-// zeroed returns 0, or a value that is no finite number.
+// zeroed returns v if it is not finite, otherwise 0.
 func zeroed(v float32) float32 {
 	if v-v != 0 {
 		return v
@@ -195,7 +195,7 @@ func zeroed(v float32) float32 {
 	return 0
 }
 
-// result sums up what was done, in the order of the planes.
+// result computes the result from the accounts of all planes.
 func (p *plan) result(accounts []account) *Result {
 	all, inside := account{least: math.Inf(1)}, int64(0)
 	for _, a := range accounts {

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// A Plan says how a volume is cut, and what a worker needs.
+// A Plan describes how to divide a volume into blocks, and the memory that a worker needs.
 type Plan struct {
 	Size [3]int // of a block; 0: the whole axis
 	Halo [3]int // voxels around a block that are read too, where the volume has them
@@ -25,15 +25,14 @@ type Plan struct {
 	// Down lets a worker visit the blocks of a column along z from the first plane to the last, for sums in a fixed
 	// order. Otherwise blocks are visited in any order.
 	Down bool
-	// Shrink allows smaller blocks where one of Size does not fit into memory. A computation whose result depends on
-	// Size may not.
+	// Shrink allows blocks smaller than Size if a block does not fit into memory. It must be false if the result
+	// depends on Size.
 	Shrink bool
 
 	pyramid int64 // memory that the pyramid of the output needs at least
 }
 
-// A Cut is a volume divided into blocks, in memory that is planned. Blocks lie in a grid; those at the far edges may be
-// smaller.
+// A Cut is a volume divided into a grid of blocks that fit into memory. Blocks at the far edges may be smaller.
 type Cut struct {
 	*Volume
 	Plan
@@ -47,7 +46,7 @@ type Cut struct {
 	whole   int64 // likewise of blocks that were not made smaller
 }
 
-// Cut divides the volume. Its error says if a single block needs more memory than there is.
+// Cut divides the volume. It returns an error if not even one block fits into memory.
 func (v *Volume) Cut(p Plan, res oct.Resources) (*Cut, error) {
 	c := &Cut{Volume: v, Plan: p, res: res, pyramid: max(res.Mem/4, p.pyramid)}
 	for d, n := range v.Shape {
@@ -207,9 +206,9 @@ func (c *Cut) ForMap(layout oct.Layout, spec ngff.ImageSpec) error {
 	return err
 }
 
-// Map writes an image: for each block f changes the voxels in place, and those without halo become the output's at the
-// same place, rounded half to even and clamped if it is of integers. spec is usually that of [Volume.Spec]; chunks
-// divide blocks.
+// Map writes an image. f changes the voxels of each block in place; the block without its halo becomes the same part of
+// the output, rounded half to even and clamped if the output has an integer type. spec is usually the result of
+// [Volume.Spec]; its chunks must divide the blocks.
 func (c *Cut) Map(ctx context.Context, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, f func(ctx context.Context, b *Block) error) (*ngff.Image, error) {
 	if err := c.ForMap(layout, spec); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func (v *Volume) Planes(z0, z1 int) *Volume {
 	return v.From(planes{v, z0}, [3]int{z1 - z0, v.Shape[1], v.Shape[2]})
 }
 
-// planes are those of a volume from z0 on.
+// planes holds consecutive planes of a volume, from plane z0 on.
 type planes struct {
 	of *Volume
 	z0 int

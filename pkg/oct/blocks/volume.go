@@ -90,8 +90,8 @@ func (v *Volume) InBlocks() bool {
 	return v.held != nil || v.source == nil && v.Array.InBlocks()
 }
 
-// ReadBoxes reads boxes of the same shape at once, as [Volume.Read] reads one. A chunk that has to be decoded whole is
-// decoded once for all of them. raw holds all boxes.
+// ReadBoxes reads several boxes of the same shape, each as [Volume.Read] does. A chunk that cannot be decoded in parts
+// is decoded once for all boxes. raw must have room for all of them.
 func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, starts [][3]int, shape [3]int) error {
 	n := shape[0] * shape[1] * shape[2]
 	if v.Array.InBlocks() {
@@ -123,7 +123,7 @@ func (v *Volume) ReadBoxes(ctx context.Context, dst [][]float32, raw []byte, sta
 	return nil
 }
 
-// stored returns the bytes per voxel that Read and Map need besides the float32.
+// stored returns the bytes per voxel that Read and Map need in addition to its float32.
 func stored(t dtype.Type) int {
 	if t == dtype.Float32 {
 		return 0
@@ -131,7 +131,7 @@ func stored(t dtype.Type) int {
 	return t.Size()
 }
 
-// Chunks returns the chunks of an output that is stored by layout: the volume's unless layout has others.
+// Chunks returns the chunk shape of an output: that of the layout where it is set, otherwise that of the volume.
 func (v *Volume) Chunks(layout oct.Layout) [3]int {
 	if len(layout.Chunks) != len(v.Chunk) {
 		return v.Chunk

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/work"
 )
 
-// A Side is what either the host or a device does of the work that host and device share.
+// A Side is the work of either the host or the device when both share the pieces of a stage.
 type Side[T any, W Worker] struct {
 	Plan *Plan
 	Do   func(w W, piece T)
@@ -18,13 +18,13 @@ type Side[T any, W Worker] struct {
 	Free func()           // releases what the side holds, after the work; nil: nothing
 }
 
-// RunBoth is [Run] for a stage that begins on the host while a device is being taken into use ([oct.Resources.Coming]).
-// The device joins when it is there, and each piece of work, of which there is the given number, goes to whoever is
-// free. join returns the device's side: resources that have the device, and the bytes of host memory that the host's
+// RunBoth is [Run] for a stage that begins on the host while a device is being initialised ([oct.Resources.Coming]).
+// The device joins when it is available; each of the given number of pieces of work then goes to the side that is free.
+// join returns the device's side, given resources that have the device and the bytes of host memory that the host's
 // workers leave. next and the side's Next are not called concurrently.
 //
-// A device for whose side there is too little memory does not join, with a warning. Near the end it takes no piece that
-// the host would have done before, and it leaves if both together do less than the host did alone.
+// A device whose side does not fit into memory does not join; a warning says so. Near the end, the device takes no
+// piece that the host would finish earlier. It stops if host and device together are slower than the host was alone.
 func RunBoth[T any, W Worker](ctx context.Context, host Side[T, W], pieces int, next func() (T, bool), join func(res oct.Resources, mem int64) (Side[T, W], error)) error {
 	res := host.Plan.Source.res
 	if res.Coming == nil {
@@ -100,7 +100,7 @@ type sharedWork[T any] struct {
 	over   bool        // the device has left
 }
 
-// taken counts the pieces that one of the two has taken.
+// taken counts the pieces that the host, or the device, has taken.
 type taken struct {
 	workers int // at most
 	pieces  int
@@ -108,15 +108,17 @@ type taken struct {
 	last    time.Time // when it took the last
 }
 
-// inHand returns how many pieces the device has when it takes one: each worker as many as it has slots.
+// inHand returns the maximum number of pieces in flight on the device: the number of slots of all its workers.
 func (q *sharedWork[T]) inHand() int { return q.device.workers * transfer.MostSlots }
 
-// byItself returns how many pieces the host had done when it took the last, and how long that took.
+// byItself returns the number of pieces that the host had finished when it took its latest one, and the time that they
+// took.
 func (q *sharedWork[T]) byItself() (pieces int, took time.Duration) {
 	return q.host.pieces - q.host.workers, q.host.last.Sub(q.host.began)
 }
 
-// joined says that a device has joined, which takes pieces by own, unless that is nil.
+// joined records that a device with the given number of workers has joined. It takes its pieces from own, or from next
+// if own is nil.
 func (q *sharedWork[T]) joined(workers int, own func() (T, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -159,8 +161,8 @@ func (q *sharedWork[T]) take(next func() (T, bool), by *taken) (piece T, ok bool
 	return piece, ok
 }
 
-// withoutDevice returns how long the host would take for what is left: at the rate at which it has done pieces, or as
-// expected before it has done any.
+// withoutDevice returns how long the host alone would take for the remaining pieces, at its measured speed, or at the
+// expected speed before it has finished a piece.
 func (q *sharedWork[T]) withoutDevice() time.Duration {
 	done, took := q.byItself()
 	if done <= 0 {
@@ -169,8 +171,8 @@ func (q *sharedWork[T]) withoutDevice() time.Duration {
 	return time.Duration(float64(q.left) / float64(done) * float64(took))
 }
 
-// latency returns how long a piece of work takes on the device from when it is taken until it is written: as long as
-// the one that was done last, or as expected before any was done.
+// latency returns how long the device takes for a piece of work, from taking to writing it: the measured duration of
+// the latest piece, or the expected one before any has been written.
 func (q *sharedWork[T]) latency() time.Duration {
 	if d := q.device; d.pieces < len(q.took) {
 		return q.coming.First + time.Duration(d.pieces/d.workers+1)*q.coming.Piece
@@ -178,8 +180,9 @@ func (q *sharedWork[T]) latency() time.Duration {
 	return time.Since(q.took[q.device.pieces%len(q.took)])
 }
 
-// inTheWay reports whether both together do less than the host did alone: what a device leaves to the host's processors
-// may cost them more than the pieces that it does. It takes as many pieces as the device has in hand to tell.
+// inTheWay reports whether host and device together finish fewer pieces per second than the host did alone, as when
+// feeding the device occupies the host's processors. It returns false until the device has finished twice as many
+// pieces as it has in flight.
 func (q *sharedWork[T]) inTheWay() bool {
 	both := q.host.pieces + q.device.pieces
 	switch {

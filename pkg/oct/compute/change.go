@@ -23,7 +23,8 @@ type Changer interface {
 	// ScalePlanes clips the voxels of each plane, subtracts its lower limit and divides by divisor. limits holds two
 	// float32 for each plane of the volume, the lower one first.
 	ScalePlanes(p Part, limits Block, divisor float32)
-	// DivideField divides by a field and tells of the voxels before. A piece of work may call it once for each plane.
+	// DivideField divides a part by a field and passes statistics of the voxels before division to tell. It may be
+	// called once for each plane of a piece of work.
 	DivideField(p Part, f *FlatField, tell func(c filter.Census))
 }
 
@@ -105,7 +106,8 @@ func (c *Changing) needs(p *Plan, n *transfer.Needs) {
 	}
 }
 
-// beginOnDevice allocates the memory for voxels that are not stored as float32, which go straight to their block.
+// beginOnDevice allocates the buffer for voxels that need conversion. Voxels stored as float32 need none: they go
+// straight to their block.
 func (*Changing) beginOnDevice(w *onDevice) error {
 	if w.plan.Source.mosaic.DType == dtype.Float32 {
 		return nil

@@ -14,15 +14,15 @@ import (
 	"strata/pkg/oct/compute/transfer"
 )
 
-// InHand returns a source for the float32 tiles that another stage has in hand as it makes the mosaic: nothing is read.
-// Its plan is for a [Feed], on the host.
+// InHand returns a source for float32 tiles that another stage passes on in memory while it makes the mosaic; nothing
+// is read from storage. Its plan must be for a [Feed], on the host.
 func InHand(m *oct.Mosaic, res *oct.Resources) *Source {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	return &Source{mosaic: m, res: res, piece: plane * min(m.Shape[0], max(1, transfer.PlanesPiece/plane))}
 }
 
-// A Feed is a stage that computes on tiles in hand: the same operations in the same order as by [Run], on planes that
-// it is given instead of planes that it reads.
+// A Feed is a stage whose caller supplies the planes in memory. It does the same operations in the same order as [Run],
+// which reads the planes from storage.
 type Feed struct {
 	plan  *Plan
 	do    func(w *host, tile oct.Rectangle)
@@ -36,10 +36,10 @@ func NewFeed[W Worker](p *Plan, do func(w W, tile oct.Rectangle), end func(ctx c
 	return &Feed{plan: p, do: func(w *host, tile oct.Rectangle) { do(Worker(w).(W), tile) }, end: end}
 }
 
-// Pyramid returns the bytes of memory that the feed takes besides its workers.
+// Pyramid returns the bytes of memory that the feed needs in addition to its workers, for the pyramid of its output.
 func (f *Feed) Pyramid() int64 { return f.plan.Source.res.Mem - f.plan.Memory.Host }
 
-// WorkerBytes returns the bytes of memory of a worker for tiles in hand of that height and width.
+// WorkerBytes returns the bytes of memory of a worker for boxes of the given height and width.
 func (f *Feed) WorkerBytes(height, width int) int64 {
 	piece := int64(f.plan.Source.piece)
 	return piece + int64(len(f.tiles(oct.Rect(0, height, 0, width))))*(f.plan.onHost()-piece)
@@ -62,7 +62,7 @@ func (f *Feed) End(ctx context.Context) (*ngff.Image, error) { return f.end(ctx)
 // Abort gives up the output; after End it does nothing.
 func (f *Feed) Abort() { f.plan.Output.To.Abort() }
 
-// Fed is a worker of a [Feed], for one goroutine: it computes on the tiles of one box at a time.
+// A Fed is a worker of a [Feed]. It computes on the tiles of one box at a time, and must be used by one goroutine.
 type Fed struct {
 	feed   *Feed
 	blocks []byte // memory of all parts
@@ -70,21 +70,21 @@ type Fed struct {
 	parts  []*coroutine
 }
 
-// hand holds planes in hand.
+// hand holds the planes that the caller has supplied last.
 type hand struct {
 	planes []float32
 	box    oct.Rectangle // of which they are
 	piece  []byte        // for a part of them
 }
 
-// coroutine computes on one tile, and waits where the stage streams planes.
+// coroutine computes on one tile, and pauses wherever the stage asks for planes that the caller has not supplied yet.
 type coroutine struct {
 	host
 	next func() (struct{}, bool)
 	stop func()
 }
 
-// fed is how a worker gets the planes in hand.
+// fed connects a worker to the planes that the caller supplies.
 type fed struct {
 	wait func(struct{}) bool // until there are more planes; false: there will be none
 	hand *hand
@@ -140,7 +140,7 @@ func (x *Fed) Add(planes []float32) error {
 	return x.resume()
 }
 
-// resume lets all parts go on until they want planes or have ended.
+// resume runs each tile's coroutine until it needs further planes or has ended.
 func (x *Fed) resume() error {
 	for _, p := range x.parts {
 		if p.next(); p.err != nil {
@@ -184,7 +184,7 @@ func (w *host) stream(tile oct.Rectangle, take func(z, n int, planes Block)) {
 	}
 }
 
-// cut copies the part of planes of a box that is a tile.
+// cut copies a tile out of planes of a box.
 func cut(to, planes []float32, tile, box oct.Rectangle) {
 	for at := tile.X0 - box.X0; len(to) > 0; at += box.Area() {
 		for y := tile.Y0; y < tile.Y1; y++ {

@@ -75,7 +75,7 @@ var (
 	}
 )
 
-// interfacesOf calls filter.Interfaces with the bytes of a slab, whose strides count elements.
+// interfacesOf calls filter.Interfaces for the bytes of a slab. The slab's strides are in elements.
 func interfacesOf[T dtype.Element](s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, b filter.Slab[byte], rows, columns []int) {
 	slab := filter.Slab[T]{Data: dtype.Slice[T](b.Data), Planes: b.Planes, PlaneStride: b.PlaneStride, RowStride: b.RowStride, Swapped: b.Swapped, Ready: b.Ready}
 	filter.Interfaces(s, w, depth, peak, slab, rows, columns)
@@ -165,10 +165,10 @@ func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
 	return p.Found(w.ctx, r, depth, gradient)
 }
 
-// searchSpaces holds the workspaces of those who search tiles.
+// searchSpaces keeps workspaces between searches.
 var searchSpaces = sync.Pool{New: func() any { return new(filter.Workspace) }}
 
-// searchSpace is about how many bytes a workspace has.
+// searchSpace is the approximate size of a workspace in bytes.
 const searchSpace = 2 << 20
 
 // search finds interfaces as [filter.Interfaces] does, in bands of rows if processors are idle. Neighbouring bands

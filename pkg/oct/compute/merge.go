@@ -9,7 +9,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// mergedAtATime is about how many bytes of a seam come from a device at a time.
+// mergedAtATime is the approximate number of bytes of a seam that are downloaded at a time.
 const mergedAtATime = 1 << 20
 
 // Merge copies parts of a seam from a device to a seam of the same box on the host. from is the device's side of the

@@ -63,8 +63,8 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 	return p.starting(output), workers, err
 }
 
-// needsOnDevice returns what a worker needs that writes to output. If that is nil but the plan writes tiles, they are
-// thought to leave the device as they are, which takes least.
+// needsOnDevice returns the memory that a worker needs to write to output. If output is nil but the plan writes tiles,
+// it assumes that tiles leave the device unencoded, which needs the least memory.
 func (p *Plan) needsOnDevice(output *ngffgpu.Writer) transfer.Needs {
 	c := p.Source.columns
 	n := transfer.Needs{

@@ -30,8 +30,8 @@ type Percentile struct {
 	bad     atomic.Int64
 }
 
-// mostCounters is the most memory that counters take on the host. A device that joins has twice the counters' bytes,
-// rounded up to a power of two: of these, 64 MiB.
+// mostCounters is the maximum size in bytes of the counters on the host. A device that joins needs twice the bytes of
+// these counters, rounded up to a power of two: with this maximum, 64 MiB.
 const mostCounters = 65 << 19
 
 // NewPercentile returns a search for a percentile, 0…100, of the source's magnitudes. Close releases its memory.
@@ -63,8 +63,8 @@ func (p *Percentile) begin(d *gpu.Device, percent float64) (err error) {
 	return nil
 }
 
-// Join returns counters on a device, for plans that share the first pass with the host's. s has the same mosaic on the
-// device. The counts are those of p after [Percentile.Merge]; Close releases the memory.
+// Join returns counters on a device that shares the first pass with the host's counters p. s is the source of the same
+// mosaic on the device. [Percentile.Merge] adds the device's counts to p; Close releases the memory.
 func (p *Percentile) Join(s *Source) (*Percentile, error) {
 	from, to := p.host.Window()
 	q := &Percentile{kind: p.kind, bytes: 1 << bits.Len32(8*(to-from)-1)}
@@ -78,7 +78,7 @@ func (p *Percentile) Join(s *Source) (*Percentile, error) {
 	return q, nil
 }
 
-// Merge adds what q has counted, which has joined p in this pass. No worker may be counting.
+// Merge adds to p the counts of q, which [Percentile.Join] returned in this pass. No worker may be counting.
 func (p *Percentile) Merge(q *Percentile) error {
 	n, err := q.device.Counted(q.stream, p.host.AddCounted)
 	p.bad.Add(n)
@@ -115,7 +115,7 @@ func (p *Percentile) onDevice() int64 {
 	return kernels.PercentileBytes(p.kind, p.bytes)
 }
 
-// Looks reports whether a look at some elements before Begin saves a pass over all.
+// Looks reports whether sampling some elements before Begin saves a pass over all elements.
 func (p *Percentile) Looks() bool { return p.device == nil || p.device.Looks() }
 
 // Begin begins a pass over all elements. It returns false if the percentile is known.
@@ -161,10 +161,10 @@ func (w *host) Count(planes Block) {
 	w.compute(func() { w.err = operatorOf[*Percentile](w.plan).count(w.ctx, planes.host) })
 }
 
-// countedByOne is the number of bytes that one counts at a time.
+// countedByOne is the number of bytes that a processor counts at a time.
 const countedByOne = 4 << 20
 
-// countSpaces holds the memory of those who count.
+// countSpaces keeps the conversion buffers between counts.
 var countSpaces = sync.Pool{New: func() any { return new([countedAtATime]float32) }}
 
 // count counts elements, on idle processors as well. It looks at them in their order.
@@ -181,8 +181,8 @@ func (p *Percentile) count(ctx context.Context, v []byte) error {
 	})
 }
 
-// inFloat32 passes elements to take as float32, converted in piece if they have another type. A float64 that is
-// finite but overflows float32 becomes 0.
+// inFloat32 passes elements to take as float32. Elements of other types are first converted into piece. A finite
+// float64 that overflows float32 becomes 0.
 func inFloat32(v []byte, kind dtype.Type, piece []float32, take func(v []float32)) {
 	if kind == dtype.Float32 {
 		take(dtype.Slice[float32](v))

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/oct/compute/transfer"
 )
 
-// A Plan describes what the workers of a stage need, read and write.
+// A Plan describes the input, the work, the memory and the output of a stage's workers.
 type Plan struct {
 	What     string   // description of the work for messages
 	Source   *Source  // what is read
@@ -39,43 +39,44 @@ type Memory struct {
 	Brought int64   // bytes that Bring hands over in a piece of work
 }
 
-// Output is what a plan's workers write.
+// Output describes what the workers of a plan write.
 type Output struct {
 	To   *ngff.Writer      // nil: nothing is written
 	Tile []int             // shape written at a time
 	Look func(tile []byte) // inspects written tiles on the host; nil: not called
 }
 
-// ReadAhead lets more pieces of work be in flight on the host, being read or computed, once they wait for their
-// storage.
+// ReadAhead allows more pieces of work in flight on the host than there are workers, once workers wait for storage.
 type ReadAhead struct {
 	Pieces int         // in flight, at least as many as there are workers, and limited by memory; 0: no more than these
 	Slow   func() bool // reports that pieces wait
 }
 
-// An Operator is what a plan's workers do besides streaming and summing planes: a [Percentile], [Resizing], [Rolling],
-// [Search] or [Changing]. It knows how voxels reach a worker, and what memory that and the computation take.
+// An Operator is the computation of a plan's workers if they do more than stream and sum planes: a [Percentile],
+// [Resizing], [Rolling], [Search] or [Changing]. It says how voxels reach a worker, and how much memory the voxels and
+// the computation need.
 type Operator interface {
-	// prepare makes what all workers use, before the first begins.
+	// prepare allocates what all workers share. It is called once, before the first worker begins.
 	prepare()
 	// streams reports whether planes are streamed to a worker on the host.
 	streams() bool
 	// loads returns the bytes that a worker on the host loads at a time, if planes are not streamed.
 	loads(p *Plan) int64
-	// onHost returns the bytes of host memory that a worker on the host takes besides those for voxels and blocks.
+	// onHost returns the bytes of host memory that a worker on the host needs in addition to voxels and blocks.
 	onHost(p *Plan) int64
-	// forAll returns the memory of all workers and of what they share, from that of the workers.
+	// forAll returns the memory of all workers together with the memory that they share, given the workers' own.
 	forAll(workers int64) int64
-	// planOnDevice returns the number of workers on a device, and what they write to; nil if tiles come to the host as
-	// they are.
+	// planOnDevice returns the number of workers on a device and the writer that encodes their tiles there. The writer
+	// is nil if tiles reach the host unencoded.
 	planOnDevice(p *Plan) (output *ngffgpu.Writer, workers int, err error)
-	// needs adds to what a worker on a device needs.
+	// needs adds the operator's memory to that of a worker on a device.
 	needs(p *Plan, n *transfer.Needs)
 	// beginOnDevice allocates the memory in which a worker on a device receives and computes.
 	beginOnDevice(w *onDevice) error
 }
 
-// summing is the operator of a plan that has none. Other operators embed it and say what is different.
+// summing is the operator of a plan without one: it only sums planes. Other operators embed it and override what
+// differs.
 type summing struct{}
 
 func (summing) prepare()                        {}
@@ -97,7 +98,7 @@ func (p *Plan) operator() Operator {
 	return p.Operator
 }
 
-// operatorOf returns the operator of a worker's plan, of the kind whose methods the stage calls.
+// operatorOf returns the operator of a worker's plan as a T. It panics if the operator is of another type.
 func operatorOf[T Operator](p *Plan) T { return p.Operator.(T) }
 
 // nonFinite reports non-finite voxels.
@@ -149,8 +150,8 @@ func (p *Plan) onHost() int64 {
 	return each
 }
 
-// planOnDevice returns the number of workers that fit on the device, and what they write to; nil if tiles come to the
-// host as they are.
+// planOnDevice returns the number of workers that fit on the device and the writer that encodes their tiles there. The
+// writer is nil if tiles reach the host unencoded.
 func (p *Plan) planOnDevice() (output *ngffgpu.Writer, workers int, err error) {
 	if p.Output.To != nil && p.Output.Look == nil {
 		output = p.Source.res.Output(p.Output.To)

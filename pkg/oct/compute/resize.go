@@ -132,13 +132,13 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 	return Block{host: r.out}
 }
 
-// resizeSpace is the memory of one who filters some planes.
+// resizeSpace is the scratch memory of a goroutine that filters planes.
 type resizeSpace struct {
 	scratch *filter.ResizeScratch
 	planes  []float32 // as float32; not used if the source is float32
 }
 
-// resizeSpaces holds the memory of those who help.
+// resizeSpaces keeps scratch memory between uses.
 var resizeSpaces = sync.Pool{New: func() any { return &resizeSpace{scratch: new(filter.ResizeScratch)} }}
 
 // addResized adds the tile's next planes to the resizer, a few at a time so that they stay in the cache from one pass

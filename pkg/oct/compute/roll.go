@@ -83,10 +83,10 @@ func rollOf[T dtype.Element](w *filter.RollWorkspace, volume []byte, planes, ny,
 	return filter.Roll(w, dtype.Slice[T](volume), planes, ny, nx, y0, y1, shift, pitch)
 }
 
-// rollSpaces holds the workspaces of those who roll tiles.
+// rollSpaces keeps workspaces between tiles.
 var rollSpaces = sync.Pool{New: func() any { return new(filter.RollWorkspace) }}
 
-// rolledRows is the number of rows that one rolls at a time.
+// rolledRows is the number of rows that a processor rolls at a time.
 const rolledRows = 16
 
 // rollRows rolls the tile that was read, on idle processors as well.
@@ -147,8 +147,8 @@ func (r *Rolling) planOnDevice(p *Plan) (output *ngffgpu.Writer, workers int, er
 	}
 }
 
-// onDevice returns what a worker needs on a device that holds a tile, or the rows of it that are there at a time.
-// output is nil if rows are put together on the host.
+// onDevice returns the memory of a worker on a device that holds a tile, or as many of its rows as the device has room
+// for. output is nil if the host assembles the rows.
 func (r *Rolling) onDevice(p *Plan) (n transfer.Needs, output *ngffgpu.Writer) {
 	m, c := p.Source.mosaic, p.Source.columns
 	n = transfer.Needs{

@@ -113,7 +113,7 @@ func (p *Search) SeamsDone() {
 	p.voxels += (p.Seams.budget + p.Spare) / int64(p.workers)
 }
 
-// Plan returns a plan for workers that search, at most one for each piece.
+// Plan returns a plan for workers that search, with no more workers than pieces.
 func (p *Search) Plan(pieces int) *Plan {
 	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Memory: Memory{Host: p.mem}, Most: min(p.workers, pieces), Pieces: pieces, Operator: p}
 	if p.source.columns != nil {
@@ -122,10 +122,10 @@ func (p *Search) Plan(pieces int) *Plan {
 	return plan
 }
 
-// back returns the bytes that come back from the device in a piece of work.
+// back returns the bytes that a piece of work downloads from the device.
 func (p *Search) back() int64 { return int64(p.Bands()) * (p.memory.result - countsBytes) }
 
-// Bands returns how many of the pieces that are loaded at a time are a piece of work, one below the other.
+// Bands returns the number of loaded pieces, one below the other, that make one piece of work.
 func (p *Search) Bands() int {
 	if !p.tiles {
 		return 1

@@ -2,7 +2,7 @@ package compute
 
 import "sync"
 
-// turns lets those who do pieces of work at the same time finish them in order.
+// turns lets pieces of work that run concurrently finish in order.
 type turns struct {
 	mu   sync.Mutex
 	next *sync.Cond
@@ -15,7 +15,7 @@ func newTurns() *turns {
 	return t
 }
 
-// wait waits until all pieces before piece i have ended, which have begun.
+// wait waits until all pieces before piece i have ended. They must have begun.
 func (t *turns) wait(i int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -24,7 +24,7 @@ func (t *turns) wait(i int) {
 	}
 }
 
-// end waits likewise, and ends piece i.
+// end waits until all pieces before piece i have ended, and then ends piece i.
 func (t *turns) end(i int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options selects what [Run] keeps.
+// Options selects the planes that [Run] keeps, and how it finds the interface.
 type Options struct {
 	Depth           float64 // kept below the interface, µm
 	BeforeInterface bool    // also cut off everything above the interface
@@ -34,7 +34,8 @@ type Options struct {
 	Log             bool
 }
 
-// Metrics reports what [Run] found and kept. Planes are counted from the input's first.
+// Metrics reports where [Run] found the interface and which planes it kept. Planes are counted from the first plane of
+// the input.
 type Metrics struct {
 	Interface   int     `json:"interface_plane"`
 	InterfaceUM float64 `json:"interface_um"` // from the first plane

@@ -27,8 +27,8 @@ func (f *fitting) survey(ctx context.Context, clipped bool) error {
 	return nil
 }
 
-// surveyPlanes is survey for planes first … end−1: in the first of two passes it locates the limits, in the second it
-// takes their values. With one pass there are no limits.
+// surveyPlanes surveys planes first … end−1 in one or two passes. Two passes find the upper limit of the intensities:
+// the first locates it, the second computes it exactly. One pass computes no limit.
 func (f *fitting) surveyPlanes(ctx context.Context, first, end, passes int) error {
 	r, err := f.read(f.planes[first:end], f.skip, f.height-f.skip, f.res.Mem/2, 0, &f.res)
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *fitting) estimateDark(ctx context.Context) error {
 	return nil
 }
 
-// darkRows makes some rows of the dark-fields of planes[first:end].
+// darkRows computes rows y … y+rows−1 of the dark-fields of planes[first:end].
 func (f *fitting) darkRows(ctx context.Context, first, end, y, rows int, memory int64) error {
 	r, err := f.read(f.planes[first:end], y, rows, memory, 0, &f.res)
 	if err != nil {

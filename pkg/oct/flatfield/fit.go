@@ -53,7 +53,7 @@ func newFitting(m *mosaic, c Options, res oct.Resources) *fitting {
 	return f
 }
 
-// scopes returns the number of dark-fields and limits: one for all planes, or one each.
+// scopes returns the number of dark-fields, and of limits: one per plane if each plane has its own, otherwise 1.
 func (f *fitting) scopes() int {
 	if f.how.PerZ {
 		return len(f.planes)
@@ -78,7 +78,7 @@ func (f *fitting) bytes() int64 {
 	return n * 4 * int64(f.height) * int64(f.width)
 }
 
-// at returns the field and dark-field of a plane of the volume. The latter may be nil.
+// at returns the flat-field and the dark-field of a plane of the volume. The dark-field may be nil.
 func (f *fitting) at(z int) (field, dark []float32) {
 	i := f.index[z]
 	if i < 0 {
@@ -90,7 +90,7 @@ func (f *fitting) at(z int) (field, dark []float32) {
 	return f.fields[i], dark
 }
 
-// field returns what a plane of the volume is divided by.
+// field returns the flat-field, with its dark-field, that corrects a plane of the volume.
 func (f *fitting) field(z int) filter.FlatField {
 	gain, dark := f.at(z)
 	return filter.FlatField{Gain: gain, Dark: dark, Height: f.height, Width: f.width, Epsilon: f.epsilon, Keep: f.how.Solver == LinumBasic}

@@ -48,7 +48,7 @@ type Options struct {
 	ExtraRows int     // first rows of each tile that take no part in the estimate and are divided by the row after them
 }
 
-// minNonZero is the share of voxels other than 0 below which a volume is refused.
+// minNonZero is the minimum share of non-zero voxels; a volume with fewer is refused.
 const minNonZero = 0.01
 
 // Result holds the image, the fields and the measurements of [Run].
@@ -193,7 +193,7 @@ func (a *apply) share(res *oct.Resources) (func(w compute.Changer, p compute.Par
 	}, free, nil
 }
 
-// count adds what workers count.
+// count adds the voxel counts of a worker to the total.
 func (a *apply) count(c filter.Census) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,8 @@ type Pictures struct {
 	tall, wide int // of a tile
 }
 
-// mostPicture is the largest height and width of pictures in pixels, unless there are more tiles.
+// mostPicture is the maximum height and width of pictures in pixels. A mosaic with more tiles than that along an axis
+// gets one pixel per tile.
 const mostPicture = 1024
 
 func (f *fitting) newPictures() Pictures {

@@ -44,7 +44,8 @@ func newMosaic(v *blocks.Volume, c Options) (*mosaic, error) {
 
 func (m *mosaic) tiles() int { return m.ny * m.nx }
 
-// choose returns the planes that fields are estimated from: at most samples tiles, but one plane at least.
+// choose returns the planes from which fields are estimated, evenly spread over the volume: as many as give at most
+// samples tiles, but at least one plane.
 func (m *mosaic) choose(samples int) []int {
 	n := max(1, samples/m.tiles())
 	depth := m.Shape[0]
@@ -79,7 +80,7 @@ func (m *mosaic) runs(planes []int, limit int) (all []run) {
 	return all
 }
 
-// A visit is some planes of a tile.
+// A visit holds the voxels of one tile in some planes.
 type visit struct {
 	tile   int   // in the grid of whole tiles, row by row
 	planes []int // places in the list of planes
@@ -87,7 +88,7 @@ type visit struct {
 	worker int
 }
 
-// reading is a plan to visit rows of all whole tiles in some planes.
+// reading is a plan to read rows of all whole tiles in some planes.
 type reading struct {
 	*mosaic
 	planes      []int

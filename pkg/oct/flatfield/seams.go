@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// overlap is the share of a tile, from each edge, that is compared to its neighbour.
+// overlap is the width of the strip at each edge of a tile that is compared with its neighbour, as a fraction of the
+// tile.
 const overlap = 0.2
 
 // Seams describes how well neighbouring tiles agree: the last fifth of each tile with the first fifth of the next,
@@ -17,13 +18,13 @@ type Seams struct {
 	Pairs   int     // of a plane; 0: there are no neighbours, and the other numbers are NaN
 }
 
-// pair is the seam between a tile and the one right of it or below it.
+// pair is the seam between a tile and its neighbour to the right, or below if below is set.
 type pair struct {
 	tile  int
 	below bool
 }
 
-// comparison compares the tiles on both sides of each seam, whichever of them is read first.
+// comparison compares the two tiles of each seam as soon as both have been read, in either order.
 type comparison struct {
 	*fitting
 	pairs  map[pair]int // their numbers
@@ -87,7 +88,8 @@ func (f *fitting) compare(ctx context.Context, r *Result) error {
 // thin returns the width of the overlap of tiles of n pixels.
 func (m *mosaic) thin(n int) int { return max(1, int(overlap*float64(n))) }
 
-// meet compares the planes of a visit with those of the tile at the other side of pair k, if that was read before.
+// meet compares the planes of a visit with the tile at the other side of pair k if that tile has been read; otherwise
+// it keeps the visit's strips until then.
 func (c *comparison) meet(v *visit, k int, below, first bool) {
 	var strips []float32
 	for _, i := range v.planes {

@@ -183,7 +183,7 @@ type depths struct {
 	open map[[2]int]*depthTile
 }
 
-// depthTile holds a tile whose interface depths are still incomplete.
+// depthTile holds the interface depths of a tile until they are complete.
 type depthTile struct {
 	depth []float32
 	left  int // A-lines missing
@@ -239,7 +239,7 @@ func (d *depths) put(ctx context.Context, i, j int, r oct.Rectangle, depth []int
 	return d.complete(ctx, i, j, at, t.depth)
 }
 
-// complete writes a tile's depths to the map, and shrinks those of a whole tile for BaSiC.
+// complete writes the depths of a tile to the map. If the tile is whole, it also shrinks them for BaSiC.
 func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth []float32) error {
 	m := d.mosaic
 	if d.writer != nil {

@@ -131,7 +131,7 @@ func (m *morphed) distances(dst, v, spare []float32) bool {
 	return true
 }
 
-// constant sets weights to the mean of those above 0 of others, or to 1.
+// constant sets all weights in dst to the mean of the positive values of others, or to 1 if there are none.
 func constant(dst, others []float32) {
 	sum, n := 0.0, 0
 	for _, w := range others {

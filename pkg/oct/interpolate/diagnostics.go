@@ -46,7 +46,7 @@ type morphology struct {
 	*mapping
 }
 
-// mapping is the map that is used, or refused.
+// mapping describes the affine map that was found, whether it was used or refused.
 type mapping struct {
 	Matrix      [2][2]float64 `json:"affine_matrix"`
 	Translation [2]float64    `json:"affine_translation"`
@@ -54,14 +54,14 @@ type mapping struct {
 	Determinant float64       `json:"affine_determinant"`
 }
 
-// choice is known of a map that is used.
+// choice describes the quality of a map that was used.
 type choice struct {
 	Imaginary float64 `json:"fractional_power_max_imag"`
 	Top       float64 `json:"top_boundary_residual_mean"`
 	Bottom    float64 `json:"bottom_boundary_residual_mean"`
 }
 
-// Diagnostics returns what was decided and why, as JSON.
+// Diagnostics returns the decisions and their reasons as JSON.
 func (p *Plan) Diagnostics(n Paths) ([]byte, error) {
 	d := diagnosis{Method: p.Method, Before: n.Before, After: n.After, Failed: p.Skipped != ""}
 	if n.SliceID != "" {
@@ -91,7 +91,7 @@ func (p *Plan) Diagnostics(n Paths) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// known returns nil for what JSON has no number for.
+// known returns nil for NaN and infinity, which JSON cannot express.
 func known(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -213,7 +213,7 @@ func (p *Plan) register(before, after []float32, f *Found) string {
 	return ""
 }
 
-// plausible reports whether a map is one that neighbouring slices can have.
+// plausible reports whether a map can be the change between neighbouring slices.
 func plausible(a filter.Affine, ny, nx int) bool {
 	for i, row := range a.M {
 		for j, v := range row {
@@ -243,7 +243,8 @@ func massCentre(v []float32, ny, nx int) [2]float64 {
 	return [2]float64{sx / sum, sy / sum}
 }
 
-// alpha is how far plane z of nz lies on the way from the plane before the gap to that after it.
+// alpha returns the position of plane z of nz in the gap, as a fraction of the distance from the plane before to the
+// plane after the gap.
 func alpha(z, nz int) float64 {
 	if nz == 1 {
 		return 0.5

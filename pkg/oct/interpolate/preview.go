@@ -17,8 +17,9 @@ import (
 // separator is the width between the pictures of a preview, in pixels.
 const separator = 4
 
-// Preview writes a PNG of three planes beside each other: the last before the gap, plane z of the volume that fills it
-// (−1: the middle one), and the first after it. Percentiles 1 and 99 of their positive pixels become black and white.
+// Preview writes a PNG of three planes side by side: the last plane before the gap, plane z of the filled volume (−1:
+// its middle plane), and the first plane after the gap. Percentiles 1 and 99 of their positive pixels become black and
+// white.
 func (p *Plan) Preview(ctx context.Context, dst io.Writer, filled *ngff.Image, z int, res oct.Resources) error {
 	nz, ny, nx := p.Shape[0], p.Shape[1], p.Shape[2]
 	if z < 0 {

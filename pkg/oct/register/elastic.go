@@ -42,7 +42,7 @@ func (p *pairPlan) deform(ctx context.Context) error {
 	return nil
 }
 
-// elastic adds what was found of displacements to a result.
+// elastic adds the result of searching for displacements.
 func (p *pairPlan) elastic(r *Result) {
 	if p.deformed == nil {
 		return
@@ -76,7 +76,8 @@ func (r *Result) deformation(s *metrics.Step) {
 	s.Note("elastic_held_out", d.HeldOutAfter, "The same with displacements, in pixels to which they were not fitted")
 }
 
-// ElasticSummary says in a few words what was found of displacements; "" if they were not looked for.
+// ElasticSummary describes the result of searching for displacements in a few words, or returns "" if none were
+// searched for.
 func (r *Result) ElasticSummary() string {
 	switch {
 	case r.Deformed == nil:

@@ -17,12 +17,12 @@ const (
 	probe = 1 << 16
 	// maxPasses limits how often plane and transform are improved in turn.
 	maxPasses = 4
-	// others is the number of planes of each window that are tried if the first one is refused.
+	// others is the number of planes of each window that are tried after the first one was refused.
 	others = 3
-	// planesAlong is the number of the moving slice's planes, from the registered one on, that tell neighbouring planes
-	// of the fixed slice apart: by one plane alone, speckle decides.
+	// planesAlong is the number of planes of the moving slice, from the registered one on, that are compared to tell
+	// neighbouring planes of the fixed slice apart. With a single plane, speckle would decide.
 	planesAlong = 8
-	// nearby is how many planes on either side of the one that was found they are compared with.
+	// nearby is the number of planes on either side of the best one with which the moving planes are compared.
 	nearby = 2
 )
 
@@ -90,7 +90,7 @@ func (p *pairPlan) correlateAligned(ctx context.Context) error {
 // image prepares a plane.
 func (p *pairPlan) image(o *plane) *pairwise.Image { return pairwise.NewImage(o.v, o.ny, o.nx) }
 
-// options returns those of the registration, in pixels of planes.
+// options returns the options of the registration, with distances in pixels of the (possibly shrunk) planes.
 func (p *pairPlan) options(ctx context.Context, thorough bool) pairwise.Options {
 	return pairwise.Options{
 		Rotation: p.o.Rotation, MaxRotation: p.o.MaxRotationDeg * math.Pi / 180, MaxTranslation: p.o.MaxTranslationPx / float64(p.shrink),
@@ -125,7 +125,7 @@ func (p *pairPlan) register(ctx context.Context, target *pairwise.Image, z int, 
 	return nil
 }
 
-// elsewhere tries planes that are spread over the windows, and takes the one that stands out most.
+// elsewhere registers planes spread over the windows, and keeps the one whose correlation peak is highest.
 func (p *pairPlan) elsewhere(ctx context.Context, target *pairwise.Image) error {
 	refused, best, at := p.found, p.found, p.ruled
 	tried := []int{p.ruled}
@@ -201,8 +201,8 @@ func (p *pairPlan) move(ctx context.Context, target *pairwise.Image, z int) (boo
 	return true, nil
 }
 
-// along returns the plane near the best one from which on the planes of both slices agree best under the transform. The
-// images are those of the planes zs.
+// along returns the plane near the best one from which on consecutive planes of both slices agree best under the
+// transform. images holds the images of planes zs, at probe shrink k.
 func (p *pairPlan) along(ctx context.Context, zs []int, images []*pairwise.Image, k int) (int, error) {
 	of := map[int]*pairwise.Image{}
 	for i, z := range zs {
@@ -297,7 +297,8 @@ func (p *pairPlan) probeShrink() int {
 	return k
 }
 
-// survey reads the planes of the windows, finds the one whose centre correlates best, and returns small ones of all.
+// survey reads the planes of the windows, and finds the plane whose centre correlates best with the moving one. It
+// returns probes (shrunk planes) of all planes that it has read.
 func (p *pairPlan) survey(ctx context.Context) (probes map[int]*plane, err error) {
 	probes = map[int]*plane{}
 	k := p.probeShrink()

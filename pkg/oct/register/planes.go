@@ -62,8 +62,8 @@ func (p *pairPlan) read(ctx context.Context, v *blocks.Volume, z0, n int) ([]*pl
 	return out, nil
 }
 
-// shrink averages a plane of ny × nx pixels over squares of k × k, of which it leaves out those that are not whole. A
-// square with a pixel that is no number is none.
+// shrink averages a plane of ny × nx pixels over squares of k × k pixels. It drops incomplete squares at the edges. A
+// square with a NaN or infinite pixel becomes NaN.
 func shrink(dst, src []float32, ny, nx, k int) {
 	if k == 1 {
 		copy(dst, src[:ny*nx])

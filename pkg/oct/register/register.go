@@ -21,10 +21,10 @@ import (
 	"strata/pkg/registration"
 )
 
-// Start tells where the search for the transform begins, besides the identity.
+// Start selects the initial transforms of the search, in addition to the identity.
 type Start string
 
-// Starts. Each finds what it can; the best agreement wins.
+// Starts. If several initial transforms lead to a result, the one that agrees best is used.
 const (
 	StartNone     Start = "none"     // the identity only: for slices that are nearly aligned
 	StartMass     Start = "com"      // centres of mass
@@ -32,13 +32,13 @@ const (
 	StartBoth     Start = "both"     // both
 )
 
-// ZSearch tells how the plane of the fixed slice is found.
+// ZSearch selects how the matching plane of the fixed slice is found.
 type ZSearch string
 
 // Ways to find the plane.
 const (
-	// ZAligned compares planes once more after they have been laid on each other, and also around the plane that lies
-	// SlicingIntervalMM below the moving plane.
+	// ZAligned compares the planes a second time after they have been aligned. It also compares those around the plane
+	// that lies SlicingIntervalMM below the moving plane.
 	ZAligned ZSearch = "aligned"
 	// ZCentre compares the centres of the planes as they lie, as linumpy does.
 	ZCentre ZSearch = "centre"
@@ -102,23 +102,24 @@ func (o *Options) apart(fixed, moving Slice) int {
 type Result struct {
 	Fixed, Moving Slice
 	Options       Options
-	// Transform, in pixels of the slices, lays the moving slice on the fixed one. The identity if Refused.
+	// Transform maps the moving slice onto the fixed one, in pixels of the slices. It is the identity if Refused.
 	Transform filter.Rigid
-	// Elastic holds the displacements that are left, in pixels of the slices: see [pairwise.ElasticResult]. nil: there
-	// are none.
+	// Elastic holds the displacements that remain after Transform, in pixels of the slices; nil: none. See
+	// [pairwise.ElasticResult].
 	Elastic *bspline.Warp
 	Offsets registration.Offsets
 	Drift   int // planes between Offsets.FixedZ and the expected plane
-	// ZCorrelation is that of the centres of the planes: as they lie, or under the transform if the plane of the fixed
-	// slice was found under it.
+	// ZCorrelation is the correlation of the centres of the two planes: under the transform if ZSearch found the plane
+	// under it, otherwise without a transform.
 	ZCorrelation float64
-	// Before, After, Overlap and Peak are those of the planes: see [pairwise.Result].
+	// Before, After, Overlap and Peak describe the registration of the planes: see [pairwise.Result].
 	Before, After, Overlap, Peak float64
 	Confidence                   float64
 	Refused                      string // why the planes are not registered; "": they are
 	Unread                       bool   // the pair could not be read: there are no offsets
 	Warnings                     []string
-	// Deformed tells how the displacements were judged, in pixels of the slices; nil: they were not looked for.
+	// Deformed holds how the displacements were judged, in pixels of the slices; nil: no displacements were searched
+	// for.
 	Deformed *pairwise.ElasticResult
 
 	planes [2]*plane // that were compared last
@@ -143,7 +144,7 @@ func Run(ctx context.Context, fixed, moving Slice, o Options, res oct.Resources)
 	return p.result(), nil
 }
 
-// pairPlan holds what is known of a pair before any voxel is read, and what is found then.
+// pairPlan holds the plan of a pair's registration, and the results so far.
 type pairPlan struct {
 	fixed, moving Slice
 	o             Options
@@ -182,7 +183,7 @@ const (
 // the accuracy, a few hundredths of a pixel of those, suffices.
 var mostPixels = 1 << 22
 
-// plan checks a pair and fixes what is to be read.
+// plan checks a pair of slices and determines which planes will be read.
 func plan(fixed, moving Slice, o Options, res oct.Resources) (*pairPlan, error) {
 	p := &pairPlan{fixed: fixed, moving: moving, o: o, res: res, planes: map[int]*plane{}}
 	var err error
@@ -328,8 +329,8 @@ func (r *Result) Degrees() float64 { return math.Abs(degrees(r.Transform.Angle))
 
 func degrees(radians float64) float64 { return radians * 180 / math.Pi }
 
-// blame refuses a pair of little confidence of which a slice shows nothing, and names that slice: what such planes have
-// in common is chance.
+// blame refuses a pair of low confidence if one of its slices shows nothing, and names that slice: agreement with an
+// empty slice is chance.
 func (p *pairPlan) blame(ctx context.Context) error {
 	if p.result().Confidence >= metrics.Limits["registration_confidence"].Error {
 		return nil

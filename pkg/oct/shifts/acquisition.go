@@ -14,23 +14,23 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// Fact is a number that is known of an acquisition, and what says so; From is "" where it is not known.
+// Fact is a known number of an acquisition. From names its source; it is "" if the number is not known.
 type Fact struct {
 	Value float64
 	From  string
 }
 
-// Known reports whether something says it.
+// Known reports whether the number is known.
 func (f Fact) Known() bool { return f.From != "" }
 
-// learn sets a fact that is not known, to a number from above 0 to high.
+// learn sets a fact that is not known yet, if the value lies above 0 and not above high.
 func (f *Fact) learn(value, high float64, from string) {
 	if !f.Known() && value > 0 && value <= high {
 		*f = Fact{value, from}
 	}
 }
 
-// Acquisition holds what is known of how slices were imaged, for [Suggest].
+// Acquisition holds how slices were imaged, as far as it is known, for [Suggest].
 type Acquisition struct {
 	Thickness Fact // that the blade cuts off, mm
 	Overlap   Fact // of tiles, as a fraction
@@ -40,9 +40,9 @@ type Acquisition struct {
 	Depth     Fact // of an A-line, µm
 }
 
-// ReadState learns what a JSON document of the microscope says: state.json, or the metadata.json of a slice, with
-// slice_thickness (mm), overlap_fraction, tile_size_um and tile_n_samples. Other members and values of other kinds do
-// not count.
+// ReadState reads facts from a JSON file of the microscope: state.json, or the metadata.json of a slice, with
+// slice_thickness (mm), overlap_fraction, tile_size_um and tile_n_samples. It ignores other members, and values that
+// are no numbers.
 func (a *Acquisition) ReadState(r io.Reader, name string) error {
 	b, err := smallfile.All(r, name)
 	if err != nil {
@@ -65,8 +65,8 @@ func (a *Acquisition) ReadState(r io.Reader, name string) error {
 	return nil
 }
 
-// ReadTiles learns what info.txt of raw tiles say: of all tiles of the slice in the middle, and of the first tile of
-// every slice, by whose heights of the stage slices lie apart.
+// ReadTiles reads facts from the info.txt of raw tiles. It reads all tiles of the middle slice, and the first tile of
+// every slice, whose stage heights give the distance of slices.
 func (a *Acquisition) ReadTiles(ctx context.Context, all []rawtiles.Slice) error {
 	if len(all) == 0 {
 		return nil

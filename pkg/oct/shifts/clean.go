@@ -37,7 +37,7 @@ type Correction struct {
 	Y         float64 `json:"corrected_y_shift_mm"`
 }
 
-// Cleaned tells what [Clean] did.
+// Cleaned is the report of [Clean].
 type Cleaned struct {
 	Rows        int          `json:"-"`
 	Changed     int          `json:"n_corrected"` // rows
@@ -118,8 +118,8 @@ func withoutTiles(r *registration.ShiftRow, o CleanOptions) (changed bool) {
 	return changed
 }
 
-// spikes returns which rows are too long and cancelled by the one before or after them, and the rows that cancel them:
-// of a round trip both halves, however long, or else what is left of it would move all later slices.
+// spikes reports which rows to replace: each row whose shift is too long and is cancelled by the row before or after
+// it, and the row that cancels it, however short that is. Replacing only one of the two would move all later slices.
 func spikes(rows []registration.ShiftRow, o CleanOptions) []bool {
 	out := make([]bool, len(rows))
 	for i, r := range rows {

@@ -28,11 +28,11 @@ type area struct {
 	recorded  bool       // by the stage, or else assumed from the names
 }
 
-// Estimate makes the table of shifts between each two slices that follow each other, from the positions that the stage
-// recorded for their tiles. The area that a slice covers may have grown on one side, so that along x and along y the
-// edge that moved less shows the shift: the position in the fixed slice minus that in the moving one. A row is reliable
-// if the two slices have as many columns and rows of tiles. Slices without recorded positions are taken to have tiles
-// every 0.8 widths; with some of them, and recorded positions for the others, there is no answer.
+// Estimate computes the table of shifts between consecutive slices from the recorded stage positions of their tiles. A
+// slice's area may have grown on one side; the edge that moved less along x, and along y, therefore gives the shift:
+// its position in the fixed slice minus its position in the moving one. A row is reliable if both slices have as many
+// columns and rows of tiles. If no slice has recorded positions, tiles are assumed to be 0.8 tile widths apart. If only
+// some have, Estimate returns an error.
 func Estimate(ctx context.Context, slices []rawtiles.Slice, o EstimateOptions) (t *registration.ShiftTable, warnings []string, err error) {
 	areas := make([]area, len(slices))
 	err = work.Each(ctx, max(1, o.Workers), len(slices), func(_, i int) (err error) {

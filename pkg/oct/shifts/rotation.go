@@ -245,13 +245,13 @@ func (a *Rotation) fit(m *AgainstMotor, used []bool) (far []int) {
 const (
 	// sure is how many standard errors an angle must be from 0, and leastAngle how many degrees, to be one.
 	sure, leastAngle = 4, 0.2
-	// mostError is the standard error in degrees up to which an angle of 0 is one.
+	// mostError is the maximum standard error, in degrees, at which an angle near 0 is reported as 0.
 	mostError = 0.5
 	// fewPairs is the number of pairs below which no angle is believed.
 	fewPairs = 4
 )
 
-// judge says in sentences what the numbers mean.
+// judge sets the verdict, and describes the measured numbers in sentences.
 func (a *Rotation) judge() {
 	say := func(format string, args ...any) { a.Findings = append(a.Findings, fmt.Sprintf(format, args...)) }
 	a.Verdict = "unclear"

@@ -26,9 +26,9 @@ const glitchSpread, leastSpread = 3, 0.005
 // fewShifts is the number of shifts below which their distribution says nothing.
 const fewShifts = 4
 
-// Suggest returns parameters of the workflow for the slices of a table of shifts, as far as the shifts and what is
-// known of the acquisition say. resolution is the voxel size in µm to work with; 0: the smallest usual one that is no
-// finer than the pixels.
+// Suggest returns parameters of the workflow for the slices of a table of shifts. It leaves out those about which
+// neither the shifts nor the acquisition say anything. resolution is the voxel size in µm to work with; 0: the smallest
+// usual voxel size that is not finer than the pixels.
 func Suggest(t *registration.ShiftTable, a Acquisition, resolution float64) (out []Suggestion) {
 	t.Sort()
 	say := func(name, value, format string, args ...any) {
@@ -73,7 +73,7 @@ func Suggest(t *registration.ShiftTable, a Acquisition, resolution float64) (out
 	return append(out, gaps(t))
 }
 
-// usual returns the smallest usual voxel size in µm that is no finer than pixels.
+// usual returns the smallest usual voxel size, in µm, that is not smaller than a pixel.
 func usual(pixel float64) float64 {
 	for _, v := range []float64{1, 2, 5, 10, 15, 20, 25, 50} {
 		if v >= pixel*(1-1e-6) {
@@ -83,8 +83,7 @@ func usual(pixel float64) float64 {
 	return math.Ceil(pixel/50) * 50
 }
 
-// glitches suggests what shifts clean is told: the lengths of shifts tell those of the stage's glitches from the
-// others.
+// glitches suggests parameters of shifts clean. It tells glitches of the stage from regular shifts by their length.
 func glitches(t *registration.ShiftTable, a Acquisition) (out []Suggestion) {
 	var lengths []float64
 	for _, r := range t.Rows {

@@ -139,7 +139,7 @@ type assessor struct {
 	kept     []map[int]*mem.Buffer // of each slice, by z, without numbers that are not finite
 }
 
-// newAssessor opens slices, for workers that hold more bytes each beside planes.
+// newAssessor opens slices. Each worker needs more bytes of memory in addition to its planes.
 func newAssessor(in []Slice, o AssessOptions, res oct.Resources, more int64) (*assessor, error) {
 	a := &assessor{options: o, res: res}
 	var scratch int64

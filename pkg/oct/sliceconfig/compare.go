@@ -14,7 +14,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// view is the part of a slice that is compared: the middle of its planes.
+// view is the central part of a slice's planes, in which slices are compared.
 type view struct {
 	*blocks.Volume
 	start, size [2]int // along y and x
@@ -78,7 +78,7 @@ func (v *view) read(ctx context.Context, b *buffers, first int, size [2]int, pla
 	return dst, v.readInto(ctx, b, dst, size, planes)
 }
 
-// readInto reads the middle of planes. Values that are not finite become 0.
+// readInto reads the central part of planes, size pixels high and wide, into dst. Non-finite values become 0.
 func (v *view) readInto(ctx context.Context, b *buffers, dst [][]float32, size [2]int, planes []int) error {
 	var starts [][3]int
 	for _, z := range planes {
@@ -98,7 +98,8 @@ func (v *view) readInto(ctx context.Context, b *buffers, dst [][]float32, size [
 	return nil
 }
 
-// get returns the middle of plane z of slice i, of a size: one that is kept, or worker's plane at.
+// get returns the central part, size pixels high and wide, of plane z of slice i. It takes a plane that is kept in
+// memory, or reads it into plane number at of the worker's buffers.
 func (a *assessor) get(ctx context.Context, b *buffers, at, i, z int, size [2]int) ([]float32, error) {
 	v, k := a.views[i], a.kept[i][z]
 	if k == nil {
@@ -123,7 +124,7 @@ func (a *assessor) get(ctx context.Context, b *buffers, at, i, z int, size [2]in
 // leastStd is the standard deviation from which on a plane holds data.
 const leastStd = 1e-6
 
-// fact holds the measurements of one slice that need no neighbour.
+// fact holds the measurements of a slice that do not involve its neighbours.
 type fact struct {
 	hasData  bool    // one of about eight planes is not constant
 	variance float64 // of its sampled planes together

@@ -185,5 +185,5 @@ func ExcludeMetrics(output string, all []Correlation, runs [][]int, o ExcludeOpt
 	return s
 }
 
-// numbers returns a list that JSON writes as one even if it is empty.
+// numbers returns a list that JSON encodes as [], and not as null, if it is empty.
 func numbers(ids []int) []int { return append([]int{}, ids...) }

@@ -21,7 +21,7 @@ const (
 	FaultGrid      = "grid" // the grid of tiles differs from that of the slices beside it
 )
 
-// A Fault is what is wrong with a slice beyond its likeness to others.
+// A Fault is a defect of a slice, other than too little or too much similarity to its neighbours.
 type Fault struct {
 	Slice int
 	Name  string
@@ -51,19 +51,18 @@ const (
 	// flat is the relative range of the planes' means up to which brightness does not depend on depth. Light decays by
 	// more, in any medium.
 	flat = 0.05
-	// sameDetail is the least correlation of details of a slice that was scanned twice. It must also lie nearer to 1
-	// than to that of most neighbours, and than to that of the first slice with itself a quarter of its depth deeper:
-	// what was cut off is seldom less.
+	// sameDetail is the minimum correlation of details of a slice that was scanned twice. The correlation must also be
+	// nearer to 1 than to that of most pairs of neighbours, and nearer to 1 than to that of the first slice with itself
+	// a quarter of its depth deeper, since a cut is seldom thinner.
 	sameDetail = 0.5
 	// fewPairs is the number of pairs under which nothing is known about most neighbours; then details must correlate
 	// by sameAlone.
 	fewPairs, sameAlone = 3, 0.8
 )
 
-// FindFaults looks for slices, which are in order, that are empty, show no tissue, only noise, or mostly the highest
-// value, or show what the slice before them shows at the same depth, not one slicing interval deeper. It reads five
-// planes of each, in the part of the planes that [Assess] compares. There is at most one fault for a slice, and they
-// are in order.
+// FindFaults looks for slices that are empty, show no tissue, show only noise, are saturated, or repeat the slice
+// before them at the same depth instead of one slicing interval deeper. It reads five planes of each slice, in the part
+// that [Assess] compares. in must be in order. The faults are in the same order, at most one per slice.
 func FindFaults(ctx context.Context, in []Slice, o AssessOptions, res oct.Resources) ([]Fault, error) {
 	o.Depth = max(o.Depth, faultPlanes)
 	a, err := newAssessor(in, o, res, detailBytes)
@@ -91,7 +90,8 @@ func FindFaults(ctx context.Context, in []Slice, o AssessOptions, res oct.Resour
 	return slices.DeleteFunc(names, func(f Fault) bool { return f.Name == "" }), nil
 }
 
-// fault returns what a slice's planes show by themselves, given whether they show structure.
+// fault returns the fault that a slice's planes show without comparing them to other slices. structureless says whether
+// they show no structure.
 func (l *look) fault(structureless bool) (f Fault) {
 	switch {
 	case l.saturated >= plateau:
@@ -106,8 +106,8 @@ func (l *look) fault(structureless bool) (f Fault) {
 	return f
 }
 
-// plainSlices reports which slices show no structure beyond that of noise: their contrast is far lower than that of
-// most others, and what little they show is not what a slice next to them shows that has some.
+// plainSlices reports which slices show no structure beyond noise. Their contrast is far lower than that of most
+// slices, and their faint structure does not match that of a neighbour with structure.
 func plainSlices(looks []look) []bool {
 	var all []float64
 	for i := range looks {
@@ -163,7 +163,7 @@ func endOfSpecimen(all []Fault) {
 	}
 }
 
-// duplicates finds slices that show what the slice before them shows at the same depth.
+// duplicates marks slices that repeat the slice before them at the same depth.
 func (a *assessor) duplicates(ctx context.Context, names []Fault) error {
 	var pairs []int // of the second slice of each
 	for i := 1; i < len(names); i++ {

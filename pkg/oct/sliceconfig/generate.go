@@ -42,9 +42,9 @@ func Generate(ids []int, o GenerateOptions) (t *registration.SliceTable, unknown
 	return t, unknown
 }
 
-// StampGalvo notes for every slice of a table how sure it is that the A-lines of its raw tiles are shifted, and whether
-// that is to be repaired: from the threshold on. A slice without tiles, or whose tiles have no A-lines of the mirror's
-// way back, has a note of it.
+// StampGalvo writes to every slice of a table the confidence that the A-lines of its raw tiles are shifted by the galvo
+// mirror. Slices with at least the threshold are marked for repair. A slice without tiles, or whose tiles have no
+// A-lines of the mirror's return, gets a note that says so.
 func StampGalvo(ctx context.Context, t *registration.SliceTable, slices []rawtiles.Slice, threshold float64, o rawtiles.GalvoOptions) error {
 	tiles := map[int]rawtiles.Slice{}
 	for _, s := range slices {
@@ -80,7 +80,7 @@ func StampGalvo(ctx context.Context, t *registration.SliceTable, slices []rawtil
 	return nil
 }
 
-// note appends to the notes of a slice.
+// note appends a text to the notes of a slice.
 func note(row *registration.SliceRow, text string) {
 	if before := row.Text(registration.Notes); before != "" {
 		text = before + "; " + text

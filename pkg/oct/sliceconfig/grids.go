@@ -24,7 +24,7 @@ func GridOf(slice int, m *oct.Mosaic) Grid {
 	return g
 }
 
-// sameVoxel is by how much voxel sizes may differ, as part of them: what stack takes as one stack.
+// sameVoxel is the maximum relative difference of voxel sizes that count as equal, as in package stack.
 const sameVoxel = 1e-3
 
 // sameTile reports whether two grids have tiles and voxels of the same size.
@@ -39,7 +39,7 @@ func (g *Grid) sameTile(o *Grid) bool {
 
 func (g *Grid) same(o *Grid) bool { return g.Tiles == o.Tiles && g.sameTile(o) }
 
-// differs says by what a grid differs from another.
+// differs describes how a grid differs from the grid of most slices, o.
 func (g *Grid) differs(o *Grid) string {
 	switch {
 	case g.Tiles != o.Tiles:
@@ -50,10 +50,10 @@ func (g *Grid) differs(o *Grid) string {
 	return fmt.Sprintf("voxels of %.6g × %.6g × %.6g µm, where those of most slices are %.6g × %.6g × %.6g µm", g.Voxel[0], g.Voxel[1], g.Voxel[2], o.Voxel[0], o.Voxel[1], o.Voxel[2])
 }
 
-// CompareGrids finds slices whose grid differs from that of most slices; of two that as many have, the one of the
-// earlier slices counts. Where only the number of tiles differs, from one slice to the last or from the first on, and
-// in more than one slice, the operator followed the size of the specimen: such a fault is Lasting. Faults are in the
-// order of the grids.
+// CompareGrids finds slices whose grid differs from that of most slices; of two grids that are equally common, the one
+// of the earlier slices counts. A fault is Lasting if only the number of tiles differs and does so in several slices up
+// to the last, or from the first on: the operator then adapted it to the specimen. Faults are in the order of the
+// grids.
 func CompareGrids(grids []Grid) (out []Fault) {
 	var usual *Grid
 	most := 0

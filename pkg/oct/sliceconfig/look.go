@@ -12,7 +12,7 @@ import (
 // faultPlanes is the number of planes of a slice in which faults are looked for.
 const faultPlanes = 5
 
-// look is what a few planes of a slice show.
+// look holds measurements of a few planes of a slice.
 type look struct {
 	constant  bool
 	mean      float64

@@ -18,8 +18,9 @@ const (
 	nearlyDoubted, leastDoubted = 20, 1
 )
 
-// readmit lets pairs vote that lie too far from where they should be, or that the overviews hardly support, if they
-// agree about as well as most others: those that are wrong contradict them.
+// readmit restores the vote of pairs that were excluded because they lie too far from the expected place or have little
+// support in the overviews, if they correlate about as well as most voting pairs. Wrong pairs among them will
+// contradict the others and be dropped later.
 func readmit(measures []measure) {
 	var unlike []float64
 	for _, m := range measures {
@@ -93,7 +94,8 @@ func (e *estimator) main(f *consensus.Fit) []bool {
 	return out
 }
 
-// again measures those pairs that had no say near where all others put them, farther by some offsets.
+// again measures the pairs without a vote a second time, near the positions that the arrangement a plus offset gives
+// them. A pair that is found this time replaces its entry in measures.
 func (e *estimator) again(ctx context.Context, a *consensus.Arrangement, offset [][2]float64, measures []measure) error {
 	silent := map[[2]int]int{}
 	for i, m := range measures {
@@ -131,5 +133,5 @@ func (e *estimator) again(ctx context.Context, a *consensus.Arrangement, offset 
 	return err
 }
 
-// nearby is how far in px from where other pairs put it a pair is looked for again.
+// nearby is the search range, in px, around the position that other pairs give a pair.
 const nearby = 4

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// checkedSide is the number of rows and columns of tiles in the middle of a mosaic whose overlaps are checked, and
-	// checkedLarge that of a mosaic of largeMosaic tiles and more.
+	// checkedSide is the number of rows and columns of tiles in the middle of a mosaic whose overlaps are checked. It
+	// is checkedLarge for mosaics of at least largeMosaic tiles.
 	checkedSide, checkedLarge, largeMosaic = 2, 3, 36
 	// leastChecked is the least likelihood ratio, as a logarithm, of a displacement along each axis: two pairs of tiles
 	// that show texture reach 6.9 to 7.9, tiles that show none 1.
 	leastChecked = 5
-	// leastDifference is the least difference of an overlap, as a part of a tile, that is told.
+	// leastDifference is the smallest reported error of an overlap, as a fraction of a tile.
 	leastDifference = 0.02
 )
 

@@ -122,8 +122,8 @@ const (
 	faint, faintCorrelation = 0.1, 0.8
 )
 
-// silenceFaint excludes pairs that show only residual light and noise beside the tissue: smooth patterns correlate
-// by accident.
+// silenceFaint excludes pairs that show only residual light and noise outside the tissue: smooth patterns correlate by
+// accident.
 func silenceFaint(all []measure) {
 	var contrasts []float64
 	for _, m := range all {

@@ -8,8 +8,9 @@ import (
 	"strata/pkg/oct/stitch/consensus"
 )
 
-// doubt takes the vote from a measure whose evidence in the overviews is less than so many standard deviations of
-// chance: what agrees there is shading. One that they support well counts wherever it lies.
+// doubt excludes a measure from the vote if its evidence in the overviews is below least, in standard deviations of
+// chance: such tiles have only their shading in common. A measure with strong evidence votes even if it lies far from
+// the expected place.
 func (a *aligner) doubt(m *measure, least float64) {
 	unit := a.units[m.pair]
 	if m.reason != "" && m.reason != TooFar || !(unit > 0) {
@@ -26,10 +27,10 @@ func (a *aligner) doubt(m *measure, least float64) {
 	}
 }
 
-// leastEvidence is the evidence, in standard deviations of chance, that the overviews must have for a measure, and
-// leastEvidenceAgain for one that was looked for twice, or that holds a tile alone along a direction. In 146 mosaics of
-// pictures (make quality QUALITY=tiles) one tile more is wrong without a warning at 2.0; without leastEvidenceAgain
-// three of 948 scans have such a tile.
+// leastEvidence is the evidence in the overviews, in standard deviations of chance, that a measure needs in order to
+// vote. leastEvidenceAgain applies to a measure from the second search, and to one that alone fixes a tile along a
+// direction. In 146 mosaics of pictures (make quality QUALITY=tiles), a threshold of 2.0 leaves one more tile wrong
+// without a warning; without leastEvidenceAgain, three of 948 scans have such a tile.
 const leastEvidence, leastEvidenceAgain = 2.5, 3.5
 
 // warn says which tiles of a mosaic are not where their neighbours show them to be; otherwise names what places them

@@ -15,23 +15,23 @@ import (
 var (
 	// errNothingCommon reports that no pair of neighbours agreed anywhere.
 	errNothingCommon = errors.New("no two neighbouring tiles have tissue in common where they may overlap")
-	// errRepeats reports that a common displacement may be off by periods of what tiles show.
+	// errRepeats reports that the tiles show a periodic pattern, so that the common displacement may be off by whole
+	// periods.
 	errRepeats = errors.New("what tiles show repeats itself, so that nothing tells how far they overlap")
 	// errBetter reports that a common displacement was found that neighbours contradict.
 	errBetter = errors.New("neighbouring tiles agree better as expected than where most overlaps put them")
-	// errTooFew reports that too few pairs agree on what nobody would expect.
+	// errTooFew reports that too few pairs agree on a displacement that differs from the expected one.
 	errTooFew = errors.New("too few pairs of tiles agree on how far they lie apart")
-	// errWeak reports that pairs agree, but not enough of them to check each other.
+	// errWeak reports that pairs agree, but too few of them to check each other.
 	errWeak = errors.New("most tiles hang on overlaps that nothing checks")
 )
 
-// EstimateTransform estimates the matrix that places the tiles of one or several mosaics acquired alike, by the rules
-// of opt: see [Run]. If too few pairs agree, the initial matrix is returned, with
-// a warning. If the tiles have neighbours along one axis only, the other column of the matrix is that of a rotation and
-// a scale.
+// EstimateTransform estimates the matrix that places the tiles of one or several mosaics that were acquired with the
+// same settings: see [Run]. If too few pairs agree, it warns and returns the initial matrix. If tiles have neighbours
+// along only one axis, it derives the other column of the matrix from the rotation and scale of the first.
 //
-// Of opt, only the overlap, the initial transform, the rules and the channel are used. All mosaics must have tiles of
-// the same size.
+// It uses only the overlap, the initial transform, the rules and the channel of opt. All mosaics must have tiles of the
+// same size.
 func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res oct.Resources) (affine.Transform, error) {
 	if err := opt.check(); err != nil {
 		return affine.Transform{}, err
@@ -68,7 +68,7 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res o
 	return t, nil
 }
 
-// estimator finds the places of the tiles of mosaics acquired alike.
+// estimator finds the positions of the tiles of mosaics that were acquired with the same settings.
 type estimator struct {
 	all       []*aligner
 	opt       Options
@@ -81,7 +81,7 @@ type estimator struct {
 	scatter   float64 // standard deviation of pairs from their common displacement, px
 }
 
-// estimation is what was found.
+// estimation is the result of an estimator.
 type estimation struct {
 	transform   affine.Transform
 	measures    []measure // of all mosaics, whose tiles are numbered consecutively
@@ -144,10 +144,10 @@ func estimate(ctx context.Context, all []*aligner, opt Options, res oct.Resource
 	return e.conclude(measures)
 }
 
-// least returns the least scatter in px of what is found in the overviews.
+// least returns the smallest standard deviation, in px, that displacements found in the overviews can have.
 func (e *estimator) least() float64 { return float64(max(e.step[0], e.step[1], 2)) }
 
-// look looks for all neighbours in the overviews, and learns what chance may put there.
+// look searches the overviews for all pairs of neighbours, and learns from strangers which scores occur by chance.
 func (e *estimator) look(ctx context.Context) ([]consensus.Pair, error) {
 	if err := overviews(ctx, e.all, e.res); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (e *estimator) overviews(axis int) (views []*overview.Overview, neighbours 
 // displacements 12 to 108 wherever five tiles or more show texture.
 const leastVotes, leastMargin = 7, 3
 
-// complete finds the displacement along an axis without neighbours from the other one.
+// complete derives the displacement along an axis without neighbours from the displacement along the other axis.
 func (e *estimator) complete(steps consensus.Steps, known [2]bool) consensus.Steps {
 	if known[0] == known[1] {
 		return steps
@@ -242,7 +242,7 @@ func (e *estimator) complete(steps consensus.Steps, known [2]bool) consensus.Ste
 	return steps
 }
 
-// roughly places the tiles by what was found in the overviews.
+// roughly places the tiles by the displacements found in the overviews.
 func (e *estimator) roughly(pairs []consensus.Pair) *consensus.Arrangement {
 	where := func(p *consensus.Pair) [2]float64 { return e.grid.Expected[p.Axis] }
 	var a *consensus.Arrangement
@@ -309,7 +309,7 @@ func (e *estimator) expects(a *consensus.Arrangement, offset [][2]float64) (out 
 	return out
 }
 
-// conclude places the tiles by what was measured.
+// conclude places the tiles by their measured pairs.
 func (e *estimator) conclude(measures []measure) (*estimation, error) {
 	a, links := arrange(e.grid, measures, nil, e.loose())
 	t := affine.Transform{Spread: oct.Digits(a.Scatter(links))}

@@ -17,8 +17,8 @@ type found struct {
 	strangers []consensus.Pair // tiles that do not overlap, looked for as the pairs of each axis
 }
 
-// mostStrangers is the maximum number of pairs along each axis that are known not to overlap and are compared all the
-// same, to learn what chance and what all tiles have in common reach.
+// mostStrangers is the maximum number of strangers along each axis: pairs of tiles that are known not to overlap. Their
+// scores show how well tiles agree by chance, and by patterns that all tiles share.
 const mostStrangers = 100
 
 // search is a pair to look for.
@@ -27,8 +27,8 @@ type search struct {
 	stranger bool
 }
 
-// lookAround looks for all pairs of a mosaic wherever they may overlap if expected around some displacement. Strangers
-// are looked for around those of the axes.
+// lookAround searches the overviews of a mosaic for all pairs, each wherever the two tiles may overlap around its
+// expected displacement. It searches strangers in the same way around the displacement of their axis in steps.
 func (a *aligner) lookAround(ctx context.Context, expects expectation, steps consensus.Steps, budget int64) (*found, error) {
 	tasks := a.searches()
 	s := newSpectra(a, budget)
@@ -117,7 +117,7 @@ func (s *spectra) fitting(tasks []search) (n int, need map[int]bool) {
 	return n, need
 }
 
-// prepare transforms the tiles that are needed, and forgets others.
+// prepare computes the spectra of the tiles in need, and reuses the memory of all other spectra.
 func (s *spectra) prepare(ctx context.Context, need map[int]bool) error {
 	for t, old := range s.of {
 		if !need[t] {
@@ -155,8 +155,8 @@ func (s *spectra) look(worker int, p pair, at [2]float64) consensus.Pair {
 	return out
 }
 
-// strangers returns pairs of tiles that cannot overlap where neighbours along an axis are looked for: two apart along
-// the other axis, or along this one.
+// strangers returns pairs of tiles that are two rows or two columns apart. They cannot overlap where neighbours along
+// the axis are searched.
 func (g *grid) strangers(axis int) (out []pair) {
 	apart := [2][2]int{{0, 2}, {2, 0}}
 	if axis == 1 {

@@ -145,8 +145,8 @@ func (a *aligner) flying() int64 {
 	return most + a.plane()*int64(a.batch)
 }
 
-// planes returns the projections of those of the tiles first … first+n−1 that are wanted, nil if there is no tile or it
-// is empty.
+// planes returns the projections of tiles first … first+n−1. An entry is nil if the tile is absent, empty, or not
+// wanted.
 func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) bool) ([][]float32, error) {
 	out := make([][]float32, n)
 	var missing []int
@@ -179,7 +179,8 @@ func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) b
 	return out, a.survey(ctx, missing, planes)
 }
 
-// survey takes what overview and pattern need from the projections of tiles, once.
+// survey adds the projections of tiles to their overviews and to the pattern that all tiles share. It must see each
+// tile once.
 func (a *aligner) survey(ctx context.Context, tiles []int, planes [][]float32) error {
 	o := a.overview
 	if o == nil {

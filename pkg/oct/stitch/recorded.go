@@ -18,10 +18,11 @@ const DefaultTolerance = 20
 // that share only a corner say little.
 const alongside = 0.25
 
-// mostOverlapping is the maximum number of others that overlap a tile: more indicate a wrong record.
+// mostOverlapping is the maximum number of other tiles that overlap a tile. A larger number means that the recorded
+// positions are wrong.
 const mostOverlapping = 256
 
-// overlappingPairs returns the tiles that overlap at their recorded positions, each with those before it.
+// overlappingPairs returns the pairs of tiles that overlap at their recorded positions, ordered by their later tile.
 func (g *grid) overlappingPairs(m affine.Matrix) (out []pair, err error) {
 	places := make([]canvas.Place, g.ny*g.nx)
 	for t := range places {

@@ -5,8 +5,8 @@ import (
 	"strata/pkg/oct/stitch/consensus"
 )
 
-// arrange places tiles by the measures that vote, all together, and gives those that contradict the others their
-// reason. most is the largest standard deviation of the expected places in px. See [consensus.Arrange].
+// arrange places all tiles by the measures that vote, and marks those that contradict the others as [Outlier]. most is
+// the maximum standard deviation of the expected positions in px. See [consensus.Arrange].
 func arrange(g *consensus.Grid, measures []measure, held [][2]int, most float64) (*consensus.Arrangement, []consensus.Measured) {
 	var links []consensus.Measured
 	chain := min(g.Shape[0], g.Shape[1]) == 1 // where no pair can check another

@@ -38,7 +38,7 @@ func (e *estimator) byReference(ctx context.Context) (*estimation, error) {
 	return e.found(t, measures, consensus.Arrange(e.grid, nil, nil, 1), count)
 }
 
-// highestPeak measures the displacement of two neighbours by the reference's rules, in the overlap that is expected.
+// highestPeak measures the displacement of two neighbours by the reference's rules, within their expected overlap.
 func highestPeak(p *filter.Phase, n neighbours, expects expectation) measure {
 	m := measure{pair: n.pair, d: expects(n.pair), emptyA: reference.Empty(n.va.v), emptyB: reference.Empty(n.vb.v)}
 	if m.emptyA || m.emptyB {

@@ -35,11 +35,12 @@ type Options struct {
 	// Positions holds the tiles' positions as recorded by the microscope's stage; nil: the positions follow from the
 	// grid and Overlap. Transform is applied to them. They exclude Estimate and MaxRefinement.
 	Positions *registration.TilePositions
-	// Tolerance is the maximum difference in µm of two neighbours' displacement from the recorded one, to fit what
-	// they show; 0: tiles stay at their recorded positions.
+	// Tolerance is the maximum deviation, in µm, of two neighbours' displacement from the recorded one when tiles are
+	// fitted to their content; 0: tiles stay at their recorded positions.
 	Tolerance float64
-	// Check warns if tiles in the middle do not fit where Overlap and Transform put them, unless tiles are compared
-	// anyway or have recorded positions; and if neither tiles that are compared nor the slice show anything.
+	// Check enables two warnings. The first says that tiles in the middle do not fit at the positions given by Overlap
+	// and Transform; it is left out if tiles are compared anyway or have recorded positions. The second says that
+	// neither the compared tiles nor the slice show anything.
 	Check bool
 	// Channel is the channel from which positions are determined. All channels are stitched.
 	Channel int
@@ -196,8 +197,8 @@ var stitchChunk = [3]int{128, 64, 64}
 // flatStitchChunk is the default for mosaics of one plane.
 var flatStitchChunk = [3]int{1, 512, 512}
 
-// pyramidBudget returns the memory for chunks of the pyramid that wait for their neighbours: a row of the first
-// level below, a third more for the others, and twelve chunks to make one from what is stored.
+// pyramidBudget returns the memory in bytes for chunks of the pyramid that wait for their neighbours: one row of chunks
+// of level 1, a third more for the coarser levels, and twelve chunks to compute a chunk from stored ones.
 func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 	chunk := int64(unit[0]) * int64(unit[1]) * int64(unit[2]) * int64(size)
 	if levels == 0 {

@@ -7,7 +7,8 @@ import (
 	"strata/pkg/oct/stitch/overview"
 )
 
-// surveyed makes the aligners of mosaics acquired alike take overviews of their tiles, and what these have in common.
+// surveyed lets the aligners collect overviews of their tiles, and the pattern that all tiles share. The mosaics must
+// have been acquired with the same settings.
 func surveyed(all []*aligner) {
 	tiles := 0
 	for _, a := range all {
@@ -22,7 +23,7 @@ func surveyed(all []*aligner) {
 	}
 }
 
-// overviews makes the overviews of mosaics acquired alike, in one pass over their projections.
+// overviews computes the overviews of all tiles in one pass over their projections.
 func overviews(ctx context.Context, all []*aligner, res oct.Resources) error {
 	surveyed(all)
 	for _, a := range all {
@@ -36,7 +37,7 @@ func overviews(ctx context.Context, all []*aligner, res oct.Resources) error {
 	return prepare(ctx, all, res.Workers)
 }
 
-// prepare makes overviews ready to look for neighbours, and finds the pattern that all tiles share.
+// prepare completes the overviews before neighbours are searched, and computes the pattern that all tiles share.
 func prepare(ctx context.Context, all []*aligner, workers int) error {
 	var views []*overview.Overview
 	for _, a := range all {

@@ -11,15 +11,15 @@ import (
 	"strata/pkg/zarr"
 )
 
-// BlankText says what [Blank] finds. Below its surface, agarose cannot be told from noise.
+// BlankText describes an image for which [Blank] returns true. Below its surface, agarose looks like noise.
 const BlankText = "neither a surface nor structure shows, as in noise (was the laser off?) or in agarose cut below its surface"
 
 const (
 	// sampledSide is the largest side in px of the boxes of A-lines that are looked at, and sampledBoxes their largest
 	// number along each axis.
 	sampledSide, sampledBoxes = 128, 4
-	// squareSide is the side in px of the squares of A-lines that are compared. One lies between the two of a pair,
-	// beyond the reach of what spreads a pixel.
+	// squareSide is the side in px of the squares of A-lines that are compared in pairs. Another square lies between
+	// the two, so that no pixel's point spread reaches both.
 	squareSide = 4
 )
 
@@ -52,7 +52,7 @@ func Blank(ctx context.Context, in *ngff.Image, res oct.Resources) (bool, error)
 	return s.blank(), nil
 }
 
-// sample collects what boxes of A-lines show.
+// sample collects statistics of boxes of A-lines.
 type sample struct {
 	shape   [3]int // of the image
 	n, side [2]int // number of boxes, and their size in px, along y and x

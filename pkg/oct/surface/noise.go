@@ -7,7 +7,7 @@ import (
 	"strata/pkg/oct"
 )
 
-// NoiseText says what [Depths] finds where there is no tissue.
+// NoiseText describes the depths for which [Depths.Noise] returns true.
 const NoiseText = "A-lines brighten at depths that have nothing in common with those of their neighbours, as in noise (was the laser off?)"
 
 // Depths judges whether the depths at which A-lines brighten most are those of a surface: then neighbours have nearly
@@ -27,13 +27,13 @@ func NewDepths(planes int, window float64) *Depths {
 }
 
 const (
-	// leastAlike is the correlation of depths beyond the reach of the mean filter from which on they are a surface's.
-	// Tilted tissue, a piece of a seventh of the area and the phantom reach 0.94, noise 0.03.
+	// leastAlike is the correlation of depths, beyond the reach of the mean filter, from which on they belong to a
+	// surface. Tilted tissue, tissue on a seventh of the area, and the phantom reach 0.94; noise reaches 0.03.
 	leastAlike = 0.1
-	// leastSpread is the standard deviation of depths, as a part of that of depths that may lie anywhere, below which
-	// they agree with each other. Flat tissue reaches 0.04, noise 0.96.
+	// leastSpread is the standard deviation of depths below which they agree with each other. It is a fraction of the
+	// standard deviation of uniformly distributed depths. Flat tissue has 0.04, noise 0.96.
 	leastSpread = 0.7
-	// leastPairs is the number of pairs of A-lines that say anything.
+	// leastPairs is the minimum number of pairs of A-lines from which conclusions are drawn.
 	leastPairs = 400
 )
 
@@ -65,7 +65,7 @@ func (d *Depths) Add(r oct.Rectangle, depth []int32, gradient []float32) {
 	d.w, d.wz, d.wzz, d.p, d.pd, d.pairs = d.w+w, d.wz+wz, d.wzz+wzz, d.p+p, d.pd+pd, d.pairs+pairs
 }
 
-// Noise reports that the depths are those of noise.
+// Noise reports whether the depths look like those of noise.
 func (d *Depths) Noise() bool {
 	spread, alike, ok := d.measure()
 	return ok && spread > leastSpread && alike < leastAlike

@@ -95,8 +95,8 @@ func (p *interfaceMap) plan(tiles int) *compute.Plan {
 	return plan
 }
 
-// finish searches the seams that are left once all pieces are loaded: those between the host's tiles and those of a
-// device, which may be nil, and those for which there was no memory.
+// finish searches the seams that remain after all pieces have been loaded: seams between tiles of the host and of the
+// device (which may be nil), and seams that did not fit into memory.
 func (p *interfaceMap) finish(ctx context.Context, device *interfaceMap, t *tiles) error {
 	if device != nil {
 		if err := p.merge(ctx, device, t); err != nil {
@@ -198,8 +198,8 @@ func (p *interfaceMap) lines(key [2]int) oct.Rectangle {
 	return compute.Lines(p.Y[key[0]], p.X[key[1]])
 }
 
-// appendParts appends a rectangle of A-lines to all, divided until a worker's memory holds what their windows
-// cover.
+// appendParts appends the rectangle of A-lines r to all. It divides r until the voxels of each part's windows fit into
+// the memory of a worker.
 func (p *interfaceMap) appendParts(all []oct.Rectangle, r oct.Rectangle) ([]oct.Rectangle, error) {
 	y, x := p.Fits(p.Box(r))
 	if y && x {

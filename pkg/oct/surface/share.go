@@ -9,8 +9,9 @@ import (
 	"strata/pkg/oct/compute"
 )
 
-// tiles hands out the tiles of a mosaic by their numbers in the order along its shorter side, in which fewest seams
-// wait: to the host from the first on, to a device from the last on, so that one line lies between what is whose.
+// tiles hands out the tiles of a mosaic, numbered along its shorter side so that few seams wait for their other tiles.
+// The host takes the first remaining tile, a device the last, so that a single line divides the host's tiles from the
+// device's.
 type tiles struct {
 	ny, nx      int // tiles; of a device alone, its pieces
 	first, last int // the first that nobody has taken, and the first of those that a device has taken
@@ -25,7 +26,7 @@ func (p *interfaceMap) tiles() *tiles {
 // left returns how many tiles nobody has taken.
 func (t *tiles) left() int { return t.last - t.first }
 
-// front takes the first tile that is left.
+// front takes the first remaining tile.
 func (t *tiles) front() (k int, ok bool) {
 	if t.left() == 0 {
 		return 0, false
@@ -34,7 +35,7 @@ func (t *tiles) front() (k int, ok bool) {
 	return t.first - 1, true
 }
 
-// back takes the last.
+// back takes the last remaining tile.
 func (t *tiles) back() (k int, ok bool) {
 	if t.left() == 0 {
 		return 0, false
@@ -59,8 +60,8 @@ func (t *tiles) byDevice(i, j int) bool {
 	return i*t.nx+j >= t.last
 }
 
-// share searches all tiles, and the seams between tiles of one machine: on the machine of p and, from the other end, on
-// a device that joins, whose search it returns; nil if none did.
+// share searches all tiles, and the seams between tiles of the same machine. p takes tiles from the front; a device
+// that joins takes them from the back. It returns the device's search, or nil if no device joined.
 func (p *interfaceMap) share(ctx context.Context, t *tiles) (device *interfaceMap, err error) {
 	n := t.left()
 	err = compute.RunBoth(ctx, p.side(n, t), n, t.front, func(res oct.Resources, _ int64) (side compute.Side[int, compute.InterfaceFinder], err error) {
@@ -98,8 +99,9 @@ func (p *interfaceMap) side(n int, t *tiles) compute.Side[int, compute.Interface
 	}}
 }
 
-// merge searches the seams between the host's tiles and a device's: what the device has gathered of one comes to the
-// host. Where one of them had no memory for a seam, or their pieces make it another one, it is late.
+// merge searches the seams between tiles of the host and of a device, after copying the device's part of each seam to
+// the host. A seam is left for later if one side had no memory for it, or if the two sides divide the mosaic
+// differently there.
 func (p *interfaceMap) merge(ctx context.Context, device *interfaceMap, t *tiles) error {
 	theirs := map[oct.Rectangle]*seam{}
 	for key, s := range device.seams {

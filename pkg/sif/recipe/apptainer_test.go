@@ -110,7 +110,7 @@ func TestApptainerRecipes(t *testing.T) {
 		if !nvidia {
 			continue
 		}
-		list, err := ReadWheels(bytes.NewReader(wheelsLock))
+		list, err := readWheels(bytes.NewReader(wheelsLock))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	}
 	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n"
 	places := fromSource()
-	for _, name := range slices.Concat(Workflow, Guides) {
+	for _, name := range slices.Concat(Workflow, guides) {
 		text += "    " + name + " " + places[name] + "\n"
 	}
 	text += "    LICENSE " + docDir + "/copyright\n    pkg/sif/recipe/modules.txt " + ModulesFile + "\n\n"
@@ -217,7 +217,7 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
     apt-get install -y --no-install-recommends --allow-downgrades --allow-change-held-packages $packages
 `
 	if nvidia {
-		list, err := ReadWheels(bytes.NewReader(wheelsLock))
+		list, err := readWheels(bytes.NewReader(wheelsLock))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,9 +32,9 @@ var Packages = []string{
 // ForNVIDIA lists packages with further dependencies of NVIDIA's libraries.
 var ForNVIDIA = []string{"ibverbs-providers", "libibverbs1", "librdmacm1", "libstdc++6"}
 
-// Skip lists packages that others need only while they are installed or run as services, neither of which
+// skip lists packages that others need only while they are installed or run as services, neither of which
 // happens here.
-var Skip = []string{
+var skip = []string{
 	"adduser",                // makes users for services
 	"debconf", "debconf-2.0", // asks questions
 	"dpkg", "install-info", // keep books of what is installed

@@ -32,7 +32,7 @@ type Recipe struct {
 	Mirror   *deb.Mirror
 	Binaries []string // files that come to /usr/local/bin
 	Links    []string // names that lead to the one binary, if it is many in one
-	Source   string   // source tree: [Workflow] goes to /usr/share/strata, [Guides] to /usr/local/bin; "": none
+	Source   string   // source tree: [Workflow] goes to /usr/share/strata, [guides] to /usr/local/bin; "": none
 	NVIDIA   bool     // NVIDIA's libraries for GPUDirect Storage and decompression, from PyPI
 	Wheels   *Wheels  // where they come from
 	Version  string   // of the project

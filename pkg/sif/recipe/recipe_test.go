@@ -151,7 +151,7 @@ func TestWorkflow(t *testing.T) {
 		}
 		write(name, perm)
 	}
-	for _, name := range Guides {
+	for _, name := range guides {
 		write(name, 0o700)
 	}
 	write("nextflow/bin/aip", 0o755) // stays out
@@ -180,7 +180,7 @@ func TestWorkflow(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, name := range Guides {
+	for _, name := range guides {
 		place := binDir + "/" + filepath.Base(name)
 		info, err := os.Stat(filepath.Join(root.Dir(), place))
 		if err != nil || info.Mode() != 0o755 {
@@ -335,7 +335,7 @@ func TestOwnLocks(t *testing.T) {
 				t.Errorf("%s: no %s", arch, name)
 			}
 		}
-		for _, name := range Skip {
+		for _, name := range skip {
 			if l.Package(name) != nil {
 				t.Errorf("%s: %s, which is skipped", arch, name)
 			}
@@ -466,7 +466,7 @@ func TestWheels(t *testing.T) {
 		t.Errorf("pip fails: %v", err)
 	}
 	for _, bad := range []string{"wheel a 1", "wheel a 1 00", "whee a 1 " + good.SHA256, "wheel -a 1 " + good.SHA256} {
-		if _, err := ReadWheels(strings.NewReader(bad)); err == nil {
+		if _, err := readWheels(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -17,10 +17,10 @@ func Renew(ctx context.Context, m *deb.Mirror, arch string, keys openpgp.EntityL
 		return nil, err
 	}
 	l := &deb.Lock{Suite: Suite, Arch: arch, Date: now.UTC().Truncate(time.Second)}
-	if l.Packages, err = index.Resolve(Packages, Skip); err != nil {
+	if l.Packages, err = index.Resolve(Packages, skip); err != nil {
 		return nil, err
 	}
-	all, err := index.Resolve(slices.Concat(Packages, ForNVIDIA), Skip)
+	all, err := index.Resolve(slices.Concat(Packages, ForNVIDIA), skip)
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ type Wheels struct {
 	Pip  []string // the command that downloads them; nil: pip3, which knows the index from its own settings
 }
 
-// ReadWheels reads a list of wheels: lines "wheel NAME VERSION SHA256".
-func ReadWheels(r io.Reader) ([]Wheel, error) {
+// readWheels reads a list of wheels: lines "wheel NAME VERSION SHA256".
+func readWheels(r io.Reader) ([]Wheel, error) {
 	var out []Wheel
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -144,7 +144,7 @@ func (r *Recipe) addWheels(ctx context.Context, root *sif.Root, temp string) ([]
 	list := source.List
 	if list == nil {
 		var err error
-		if list, err = ReadWheels(bytes.NewReader(wheelsLock)); err != nil {
+		if list, err = readWheels(bytes.NewReader(wheelsLock)); err != nil {
 			return nil, fmt.Errorf("wheels.lock: %w", err)
 		}
 	}

@@ -30,8 +30,8 @@ var Workflow = []string{
 	"scripts/nextflow.sh",
 }
 
-// Guides lists the interactive scripts of the source tree, which run programs. They go to /usr/local/bin.
-var Guides = []string{
+// guides lists the interactive scripts of the source tree, which run programs. They go to /usr/local/bin.
+var guides = []string{
 	"apptainer/benchmark_czi.sh",
 	"apptainer/profile_czi.sh",
 }
@@ -42,7 +42,7 @@ func fromSource() map[string]string {
 	for _, name := range Workflow {
 		places[name] = path.Join(shareDir, name)
 	}
-	for _, name := range Guides {
+	for _, name := range guides {
 		places[name] = path.Join(binDir, path.Base(name))
 	}
 	return places
@@ -53,7 +53,7 @@ func (r *Recipe) checkWorkflow() error {
 	if r.Source == "" {
 		return nil
 	}
-	for _, name := range slices.Concat(Workflow, Guides) {
+	for _, name := range slices.Concat(Workflow, guides) {
 		if _, err := os.Stat(filepath.Join(r.Source, name)); err != nil {
 			return fmt.Errorf("%w: %s: no source tree: it has no %s", ErrRecipe, r.Source, name)
 		}

@@ -19,19 +19,20 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// A Stage measures a volume, for which it needs some bytes all the time, and then changes it.
+// A Stage measures a volume and then changes it. Need is the number of bytes that it holds throughout.
 type Stage struct {
 	Need    int64
 	Measure func(ctx context.Context, v *blocks.Volume, res oct.Resources) error
 	Type    dtype.Type // of the output
 	Work    string     // names the change in messages: "correcting blocks"
 	Shared  int64      // bytes that Change shares with workers
-	// Change returns what workers do with each part, and a function that frees what it has shared with them.
+	// Change returns a function that changes one part, which workers call, and a function that frees what these calls
+	// share.
 	Change func(res *oct.Resources) (do func(w compute.Changer, p compute.Part), free func(), err error)
 }
 
-// Run measures a volume and writes what it becomes. A volume that fits into half of the memory is decoded once; a
-// device, which only changes it, reads it again.
+// Run measures a volume and writes the changed volume. On the CPU, a volume that fits into half of the memory is
+// decoded only once. A device does not measure, and therefore reads the volume again to change it.
 func (s *Stage) Run(ctx context.Context, v *blocks.Volume, out store.Writer, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	if s.Need > res.Mem/2 {
 		return nil, res.TooLittle(2*s.Need, "%s: the statistics of %v voxels", v.Where, v.Shape)
@@ -75,7 +76,7 @@ func (s *Stage) plan(v *blocks.Volume, layout oct.Layout, res oct.Resources) (*b
 	return h, c, nil
 }
 
-// A Change is planned: it changes each voxel of a volume.
+// A Change is the planned change of all voxels of a volume.
 type Change struct {
 	volume  *blocks.Volume
 	of      dtype.Type
@@ -86,8 +87,8 @@ type Change struct {
 	pyramid int64
 }
 
-// New plans the change of a volume, whose output has another type, by workers that share some bytes. The work names it
-// in messages. It returns an error if the machine has too little memory.
+// New plans the change of a volume into one of element type of. Its workers share the given number of bytes. work names
+// the change in messages. New returns an error if memory is too small.
 func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.Layout, res oct.Resources) (*Change, error) {
 	c := &Change{volume: v, of: of, layout: layout, res: res, box: v.Chunks(layout), pyramid: max(res.Mem/4, blocks.LeastPyramid(v.Spec(of), layout))}
 	m, err := oct.OpenMosaic(v.Image)
@@ -113,8 +114,8 @@ func New(v *blocks.Volume, of dtype.Type, work string, shared int64, layout oct.
 	return c, c.plan.Change(&compute.Changing{Volume: v, Type: of, Box: c.box})
 }
 
-// Run writes the image. share returns what workers do with each part, which Run takes and puts, and a function that
-// frees what is shared.
+// Run writes the changed image. share returns a function that changes one part, which Run reads before and writes
+// afterwards, and a function that frees what these calls share.
 func (c *Change) Run(ctx context.Context, out store.Writer, share func(res *oct.Resources) (do func(w compute.Changer, p compute.Part), free func(), err error)) (*ngff.Image, error) {
 	spec := c.volume.Spec(c.of)
 	spec.Budget = max(c.pyramid, 1)

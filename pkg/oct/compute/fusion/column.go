@@ -34,7 +34,7 @@ type ColumnMemory struct {
 // Release releases the memory of a column that is not written. No worker may be using it.
 func (m *ColumnMemory) Release() { m.on.release() }
 
-// memoryOf returns a column's memory without what host and device have of their own.
+// memoryOf returns a column's memory with only the fields that host and device share.
 func memoryOf(c *Column, sums []*SeamSum) *ColumnMemory {
 	m := &ColumnMemory{Column: c, sums: sums, first: make([]int, len(c.Regions))}
 	shared := 0

@@ -20,7 +20,7 @@ type blender interface {
 	// moves the running mean by its share of the sum of weights so far; after the last tile the result is rounded to
 	// the column's type, half to even, and clamped. A region whose tiles are all empty becomes zero.
 	Fuse(m *ColumnMemory, c *Cell)
-	// Then calls f once other tiles may be added to the columns of the preceding calls of Fuse.
+	// Then calls f as soon as the next tile may be added to the columns of the preceding calls of Fuse.
 	Then(f func())
 	// Waited reports time that was spent waiting for other tiles while adding planes, so that it does not count as
 	// computing.
@@ -98,7 +98,8 @@ type rowBuffers[F float32 | float64] [4][]F
 // leastShared is the number of voxels of a region from which idle processors help to fuse it.
 const leastShared = 1 << 18
 
-// parts returns into how many parts the planes being added are split: one, unless processors are idle.
+// parts returns the number of parts into which the planes being added are split: more than one only if processors are
+// idle.
 func (w *hostFuser[T, F]) parts(r *Region) int {
 	planes := w.hi - w.lo
 	if planes*r.Area() < leastShared {
@@ -318,7 +319,7 @@ func (w *deviceFuser) row(n int) ([]byte, gpu.Span) {
 	return w.rows[at:w.fill], w.table.From(int64(at), int64(n))
 }
 
-// Fuse records the work: one launch does all of a tile.
+// Fuse records the tile's work; a single kernel launch later does all of it.
 func (w *deviceFuser) Fuse(c *ColumnMemory, l *Cell) {
 	if w.err != nil {
 		return
@@ -337,7 +338,7 @@ func (w *deviceFuser) Fuse(c *ColumnMemory, l *Cell) {
 	}
 }
 
-// cell returns the kernel's cell for a region; does is false if there is nothing to do.
+// cell returns the kernel's cell for a region; does is false if the tile contributes nothing to the region.
 func (w *deviceFuser) cell(m *deviceColumn, l *Cell) (c kernels.Cell, does bool) {
 	r, to, kind := &m.Regions[l.Region], w.tile.To, w.Mosaic.DType
 	ny, nx := m.Box.Height(), m.Box.Width()

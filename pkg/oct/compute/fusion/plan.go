@@ -14,13 +14,13 @@ import (
 	"strata/pkg/oct/compute/transfer"
 )
 
-// A Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers.
-// Unlike with a [compute.Worker], whose pieces of work are independent and whose memory is its own, tiles meet in
-// columns, whose memory outlives a tile. They must be added in one fixed order: the stage delays a tile until
-// [Fuser.Then] has reported the preceding one.
+// A Fuser is one of several workers that add tiles of a mosaic to columns of the output, on the host or on a device.
+// The pieces of work of a [compute.Worker] are independent and use memory of their own. Tiles, by contrast, meet in
+// columns, whose memory outlives a tile, and must be added in a fixed order: the stage delays a tile until [Fuser.Then]
+// has reported the preceding one.
 //
-// On the host all work is immediate, a few planes of a tile at a time. A device receives all planes of a tile
-// before they are added, and the work that a worker queues runs after everything that any worker queued before.
+// The host works immediately, on a few planes of a tile at a time. A device receives all planes of a tile before they
+// are added; work that one worker queues runs after everything that any worker has queued before.
 //
 // Errors are sticky: after one, the methods do nothing, and [Pass.Work] returns it.
 type Fuser interface {
@@ -32,7 +32,7 @@ type Fuser interface {
 	blender
 }
 
-// Tile describes where a tile's voxels come from and where they go.
+// Tile describes the source of a tile's voxels and their place on the canvas.
 type Tile struct {
 	From   oct.Rectangle // its voxels in the mosaic
 	To     oct.Rectangle // and on the canvas
@@ -85,8 +85,8 @@ type Plan struct {
 	shared fusing
 }
 
-// Memory holds the memory requirements of a fusion, in bytes of the memory that holds the columns: the host's or
-// the device's.
+// Memory holds the memory requirements of a fusion in bytes. It counts the memory in which columns are kept: host
+// memory, or device memory if the fusion runs on a device.
 type Memory struct {
 	Limit   int64                             // available
 	Fixed   int64                             // shared by all workers
@@ -141,8 +141,8 @@ func (f *Plan) Memory() (m Memory, err error) {
 	return f.shared.memory()
 }
 
-// Less makes a plan that takes less of a device's memory and reports whether that was possible. Memory returns what it
-// takes.
+// Less replaces the plan by one that needs less device memory, and reports whether that was possible. It returns the
+// new requirements.
 func (f *Plan) Less() (Memory, bool, error) {
 	if !f.shared.less() {
 		return Memory{}, false, nil

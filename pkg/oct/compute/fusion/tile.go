@@ -28,8 +28,8 @@ type tileLoader interface {
 	// Planes calls take for the tile's planes of the pass in increasing z. While take runs, Fuse adds n planes from
 	// plane z on. If take returns false, Planes ends, and a device does none of the work that take requested.
 	Planes(take func(z, n int) bool)
-	// CountNonFinite adds the number of NaN and infinite voxels to the meter: those of the planes that Planes gave
-	// last.
+	// CountNonFinite adds the number of NaN and infinite voxels to the meter, for the planes of the latest call of
+	// Planes.
 	CountNonFinite()
 }
 

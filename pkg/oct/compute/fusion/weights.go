@@ -109,7 +109,7 @@ func (w *weightCache) beside(take func() (*gpu.Buffer, error)) (*gpu.Buffer, err
 	return b, err
 }
 
-// trim releases unused planes and reports whether there were any.
+// trim releases unused planes and reports whether it released any.
 func (w *weightCache) trim() (some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -158,8 +158,8 @@ func (f *deviceFusion) tableBytes() int {
 	return f.mostCells*kernels.CellBytes + f.mostBegun*(kernels.SeamBytes+kernels.SeamState)
 }
 
-// backBytes returns the size of what a worker downloads besides the output: whether a tile holds anything, and the
-// seam sums of a column.
+// backBytes returns the number of bytes that a worker downloads in addition to the output: a flag for a tile that is
+// not empty, and the seam sums of a column.
 func (f *deviceFusion) backBytes() int { return 8 + f.mostSeams*kernels.SeamState }
 
 // memory returns the device memory of the fusion, for at most as many workers as fit into host and page-locked memory.

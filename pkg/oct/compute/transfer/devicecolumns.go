@@ -75,7 +75,7 @@ func (c *DeviceColumns) PlanesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 	return all
 }
 
-// Needs are the bytes that a worker on a device needs besides its slots.
+// Needs describes the memory, in bytes, that a worker on a device needs in addition to its slots.
 type Needs struct {
 	What      string // the work, for messages
 	Mem       int64  // host memory of all workers
@@ -178,7 +178,7 @@ func (c *DeviceColumns) Piece() int64 {
 	return c.Bytes([]int{c.Depth, c.Rows, c.mosaic.Chunk[2]})
 }
 
-// Pieces describes what is on the device at a time, for messages.
+// Pieces describes the part of a tile that is on the device at a time, for messages.
 func (c *DeviceColumns) Pieces() string {
 	text := fmt.Sprintf("tiles of %v voxels", c.mosaic.Tile())
 	if c.Rows < c.mosaic.Chunk[1] {

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/oct"
 )
 
-// PinnedFor returns the page-locked memory that workers may plan with. The rest is for tables, for files that are read
-// and written on the device, and for what comes down between passes.
+// PinnedFor returns the page-locked memory, in bytes, for which workers may plan. The rest is for tables, for direct
+// file access, and for results that are downloaded between passes.
 func PinnedFor(d *gpu.Device) int64 {
 	limit := d.Pinned().Limit()
 	return limit - limit/8
@@ -35,13 +35,13 @@ func FewerRows(err error) bool {
 
 func mib(n int64) int64 { return n>>20 + 1 }
 
-// NoDeviceMemory returns the error for work that takes more device memory, in bytes, than there is.
+// NoDeviceMemory returns the error for work that needs more device memory than the limit. need is in bytes.
 func NoDeviceMemory(d *gpu.Device, need int64, what string) error {
 	limit := d.Memory().Limit()
 	return &shortage{text: fmt.Sprintf("%s takes %d MiB of device memory, there are %d MiB: %v (give a larger --gpu_mem, or --no-use_gpu)", what, mib(need), limit>>20, gpu.ErrMemory)}
 }
 
-// NoPinnedMemory returns the error for work that takes more page-locked memory, in bytes, than there is.
+// NoPinnedMemory returns the error for work that needs more page-locked memory than the limit. need is in bytes.
 func NoPinnedMemory(d *gpu.Device, need int64, what string) error {
 	return &shortage{text: fmt.Sprintf("%s on the GPU takes %d MiB of page-locked host memory, there are %d MiB, of an eighth of the machine's or job's memory (give the job more, or --no-use_gpu)",
 		what, mib(need), PinnedFor(d)>>20)}

@@ -34,8 +34,8 @@ func (c *Canvas) planes() int { return c.Image.Shape[0] }
 // leastRaw returns the minimum number of raw planes.
 func (c *Canvas) leastRaw() int { return min(1, c.RawDepth) }
 
-// fit returns how many planes, at most most, and how many raw ones fit into room, beyond the least of both. It
-// first adds planes that save reading again, then raw ones, then all others.
+// fit returns the numbers of planes (at most most) and of raw planes that fit into room, given least and leastRaw as
+// their minima. It first adds planes that avoid reading planes again, then raw ones, then further planes.
 func (c *Canvas) fit(least, most, rawDepth int, room int64, size func(planes, raw int) int64) (planes, raw int) {
 	planes, raw = least, c.leastRaw()
 	for _, grow := range []struct {
@@ -52,7 +52,7 @@ func (c *Canvas) fit(least, most, rawDepth int, room int64, size func(planes, ra
 	return planes, raw
 }
 
-// what describes the work for a message about least planes.
+// what describes the work for the message that least planes do not fit into memory.
 func (c *Canvas) what(least int) string {
 	return fmt.Sprintf("blending up to %d planes of %d × %d pixels", least, c.Image.Shape[1], c.Image.Shape[2])
 }

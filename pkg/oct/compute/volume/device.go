@@ -17,8 +17,8 @@ import (
 
 // device is a [Memory] on a device.
 //
-// Sums are computed in the CPU's order, and percentiles are exact. Only NaN that arithmetic makes or passes on may
-// have other bits.
+// It computes sums in the CPU's order, and exact percentiles. Its results differ from the CPU's at most in the payload
+// of a NaN.
 type device struct {
 	sticky
 	ctx     context.Context
@@ -55,7 +55,7 @@ type device struct {
 	means   [2][]byte // page-locked: mean planes
 }
 
-// room returns the device memory that the loaders leave.
+// room returns the device memory that is left after the loaders' share.
 func (d *device) room() int64 { return d.gpu.Memory().Limit() - d.held }
 
 // noMemory returns the error for missing device memory.
@@ -103,12 +103,12 @@ func (d *device) Close() (err error) {
 	return err
 }
 
-// Begin allocates the memory. On the device that is the indispensable minimum; then planes to be blended, so that
-// they are read once, then as many planes to be resampled as a chunk has, then as many as let whole chunks of a
-// slice fit.
+// Begin allocates the memory. On the device, it allocates in this order while there is room: the indispensable minimum;
+// planes to be blended, so that they are read only once; as many planes to be resampled as a chunk has; and as many
+// planes as whole chunks of a slice need.
 func (d *device) Begin(c *Canvas) { d.begin(c, nil) }
 
-// begin is Begin, for an image that the host has begun if it is not nil.
+// begin is Begin. It continues the image begun, which the host has started, unless begun is nil.
 func (d *device) begin(c *Canvas, begun *ngff.PlaneWriter) {
 	d.try(func() error {
 		d.canvas = c

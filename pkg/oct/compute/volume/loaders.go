@@ -82,7 +82,7 @@ type loading struct {
 	slot                 int64 // of locked: one of its slots
 }
 
-// hold counts the memory of the loaders that there are.
+// hold adds up the memory of the loaders.
 func (d *device) hold() {
 	n := int64(len(d.loaders))
 	d.held, d.decoding, d.locked = n*d.loading.device, n*d.loading.host, n*d.loading.locked

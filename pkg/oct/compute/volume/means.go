@@ -12,7 +12,7 @@ import (
 
 // averager averages planes, with the same bits on every machine.
 type averager interface {
-	// Means begins the means of two sets of planes, over a part of them.
+	// Means starts averaging two sets of planes over the given part of them.
 	Means(part oct.Rectangle) Means
 }
 

@@ -21,7 +21,8 @@ import (
 type Memory interface {
 	// Begin allocates memory for planes and creates the image that they are written to.
 	Begin(c *Canvas)
-	// Batch returns the number of planes that Write expects: except for the last planes, a multiple of it.
+	// Batch returns the number of planes that Write expects at a time. Every call of Write passes a multiple of it,
+	// except the last.
 	Batch() int
 	// Room returns how many planes can be taken. If planes are still being written, it first waits until the wanted
 	// number, or all of them, are free.
@@ -66,7 +67,7 @@ type Plane struct {
 	pitch  int      // elements from one row to the next
 }
 
-// There reports whether p is a plane; the zero value is not.
+// There reports whether p is a plane with memory; the zero value is not.
 func (p Plane) There() bool { return p.pitch > 0 }
 
 // Planes returns n consecutive planes of ny × nx pixels in v, on the host.

@@ -49,8 +49,9 @@ type Overlaps interface {
 	Sums() [][]filter.Moments
 }
 
-// fit returns the number of rows that fit into memory: as many whole rows of chunks as half of it holds, and less
-// than one only if that is too much. take allocates the memory.
+// fit returns the number of rows that fit into memory, after take has allocated the memory for them. It chooses as many
+// whole rows of chunks as half of the memory holds, and less than one row of chunks only if a whole one exceeds all of
+// it.
 func (s *Search) fit(half, all int64, bytes func(rows int) int64, take func(rows int) error, tooLittle func(need int64) error) (rows int, err error) {
 	clip := func(rows int) int { return min(rows, s.Last-s.First) }
 	rows = (s.Last + s.Chunk - 1) / s.Chunk * s.Chunk

@@ -8,12 +8,12 @@ import (
 	"strata/pkg/oct"
 )
 
-// TakeOver opens a memory on the device of res in place of one on the host that has begun a volume, and closes that.
-// The device goes on with the image: planes are those of the volume that are not written yet, and moved the same on the
-// device, where the zero [Plane] stays what it is. All other planes must have been given back.
+// TakeOver opens a memory on the device of res that continues a volume which from, a memory on the host, has begun; it
+// closes from. planes are the planes of the volume that are not written yet. moved are the same planes on the device; a
+// zero [Plane] remains a zero Plane. All other planes must have been given back.
 //
-// Host memory holds both at a time: what the device needs for that is page-locked. After an error the host's memory is
-// as it was.
+// During the move, host memory holds the planes of from and the page-locked buffers of the device. After an error, from
+// is unchanged.
 func TakeOver(ctx context.Context, from Memory, sources []*Source, res *oct.Resources, planes []Plane) (to Memory, moved []Plane, err error) {
 	h := from.(*host)
 	m, err := openDevice(ctx, sources, res)

@@ -61,7 +61,8 @@ func (h *host) Turn(to, raw []Plane, t Turn) {
 	})
 }
 
-// warp is Turn with displacements, whose places are computed once per row for all planes.
+// warp is Turn for a transform with displacements. It computes the source position of each pixel once per row, for all
+// planes.
 func (h *host) warp(to, raw []Plane, t Turn) {
 	fills := make([]float32, len(raw))
 	h.try(func() error {

@@ -38,8 +38,8 @@ type planeWriter struct {
 	err     error         // set before ended is closed
 }
 
-// newPlaneWriter creates the image, or goes on with one that the host has begun. That stays the host's until the writer
-// starts.
+// newPlaneWriter creates the image, or continues the image begun, which the host has started, unless begun is nil. The
+// host still owns begun until the writer starts.
 func newPlaneWriter(d *device, c *Canvas, begun *ngff.PlaneWriter) (w *planeWriter, err error) {
 	w = &planeWriter{device: d, stored: [3]int(c.Image.Shape), image: begun}
 	create, makes := ngff.CreatePlanes, len(c.Levels) > 0 && !slices.Equal(c.Levels[0], c.Image.Shape)
@@ -66,7 +66,8 @@ func newPlaneWriter(d *device, c *Canvas, begun *ngff.PlaneWriter) (w *planeWrit
 // plane returns the bytes of a stored plane.
 func (w *planeWriter) plane() int64 { return 4 * int64(w.stored[1]) * int64(w.stored[2]) }
 
-// beginHost allocates host memory; other bytes of the budget and locked bytes of page-locked memory are used elsewhere.
+// beginHost allocates host memory. Other parts of the program use other bytes of the budget and locked bytes of the
+// page-locked memory.
 func (w *planeWriter) beginHost(other, locked int64) error {
 	plane, batch, depth := w.plane(), w.image.Batch(), w.stored[0]
 	available := transfer.PinnedFor(w.gpu)

@@ -15,7 +15,8 @@ type Blending string
 
 // Values of Blending.
 const (
-	// BlendNone takes the tile whose border is farthest: the seam runs through the middle of the overlap.
+	// BlendNone takes each pixel from the tile whose border is farthest, so that the seam runs through the middle of
+	// the overlap.
 	BlendNone Blending = "none"
 	// BlendAverage takes the mean.
 	BlendAverage Blending = "average"
@@ -73,7 +74,7 @@ func (c *situation) fill(v []float32) {
 	}
 }
 
-// Overlapping returns for each tile the others that overlap or touch it, in increasing order.
+// Overlapping returns, for each tile, the other tiles that overlap or touch it, in increasing order.
 func Overlapping(places []Place) [][]int {
 	out := make([][]int, len(places))
 	Touching(places, func(a, b int) bool {

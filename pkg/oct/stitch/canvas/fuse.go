@@ -31,7 +31,7 @@ func New(c Canvas, unit [3]int, avail int64) *Assembly {
 	return newAssembly(c, &schedule{unit: unit, columns: columns, across: across}, Overlapping(c.Places), avail)
 }
 
-// newAssembly is New with what host and device have in common.
+// newAssembly returns an assembly with the fields that host and device share.
 func newAssembly(c Canvas, s *schedule, near [][]int, avail int64) *Assembly {
 	n, unit := len(c.Places), s.unit
 	f := &Assembly{schedule: s, Canvas: c, near: near, blank: make([]int, n), shown: make([]int, n), coming: c.Res.Coming}
@@ -64,7 +64,7 @@ func (c *Canvas) encoding(unit [3]int) int64 {
 // IsEmpty reports whether a tile is known to contain only zeros.
 func (f *Assembly) IsEmpty(t int) bool { return f.blank[t] == f.Mosaic.Shape[0] }
 
-// Check returns an error if the memory is too small, as far as that is known before there is an output.
+// Check returns an error if memory is too small. On a device, it cannot tell before the output exists, and returns nil.
 func (f *Assembly) Check() error {
 	if f.fusion.NeedsOutput() {
 		return nil
@@ -143,7 +143,7 @@ type share struct {
 // whole returns all of the work.
 func (f *Assembly) whole() share { return share{passBox: passBox{0, f.across, 0, f.Mosaic.Shape[0]}} }
 
-// run does some shares, one pass after another, over blocks and the slabs of each.
+// run works on shares one after the other, each in passes over its blocks of columns and their slabs of planes.
 func (f *Assembly) run(ctx context.Context, shares []share) error {
 	if len(shares) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (f *Assembly) run(ctx context.Context, shares []share) error {
 	return nil
 }
 
-// cut divides a box into those of passes.
+// cut divides a box into the boxes of single passes.
 func (f *Assembly) cut(box passBox) (boxes []passBox) {
 	for x := box.x0; x < box.x1; x += f.blocks[1] {
 		for z := box.z0; z < box.z1; z += f.slab * f.unit[0] {

@@ -33,7 +33,7 @@ func newSharing(f *Assembly) *sharing {
 	return s
 }
 
-// tilesOf counts the tiles of passes over some boxes.
+// tilesOf returns the number of tiles that passes over the boxes read; a tile counts once per pass.
 func (s *sharing) tilesOf(boxes []passBox) (n int) {
 	var order, position []int
 	for _, b := range boxes {
@@ -43,7 +43,7 @@ func (s *sharing) tilesOf(boxes []passBox) (n int) {
 	return n
 }
 
-// run does the work. A device that is there already does all of it.
+// run assembles the canvas. A device that is available from the start does all of the work.
 func (s *sharing) run(ctx context.Context) error {
 	g, ctx := work.WithContext(ctx)
 	s.ended, s.end = context.WithCancel(ctx)
@@ -103,9 +103,9 @@ func (s *sharing) next() *pass {
 	return s.pass
 }
 
-// join does the device's part, with the memory that the host leaves, or after the host if that is too little. A device
-// does not join for which there is too little memory anyhow, with a warning, nor one that comes when the host is about
-// to end.
+// join lets the device work beside the host, with the memory that the host leaves. If that memory is too small, the
+// device works after the host instead. The device does not join if even all of the memory is too small, which causes a
+// warning, or if the host is about to finish.
 func (s *sharing) join(ctx context.Context, mem int64) (joined bool, err error) {
 	res, there := s.Res.WithDevice()
 	if !there {
@@ -175,8 +175,8 @@ func (s *sharing) forDevice() int {
 	return left
 }
 
-// handOver stops the host from beginning anything, and returns what is left, if anything is: now what is left of its
-// pass, and later what passes are to come.
+// handOver stops the host from beginning further columns, and returns the remaining work: now is the rest of the host's
+// current pass, later the passes after it. Both are nil if nothing remains for the device.
 func (s *sharing) handOver(d *Assembly) (now, later []share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -176,8 +176,8 @@ func (p *pass) untouched() (n, finished int) {
 	return len(lies), finished
 }
 
-// hand stops the pass from beginning columns. It returns those that are written, or will be: of the latter it still
-// adds the tiles, which are its own. p.mu must be held.
+// hand stops the pass from beginning further columns. It returns the columns that the pass has written or will still
+// complete, by adding their remaining tiles. p.mu must be held.
 func (p *pass) hand() (kept map[*fusion.Column]bool) {
 	kept = maps.Clone(p.written)
 	needed := map[int]bool{}
@@ -196,8 +196,8 @@ func (p *pass) hand() (kept map[*fusion.Column]bool) {
 	return kept
 }
 
-// tell gives an assembly that makes what is left what is known of the tiles, and reports the pass's own as done. p.mu
-// must be held.
+// tell passes on to d, the assembly that does the remaining work, which planes of each tile are blank and which are
+// already reported as done. p.mu must be held.
 func (p *pass) tell(d *Assembly) {
 	copy(d.shown, p.before)
 	busy := map[int]bool{}

@@ -46,9 +46,9 @@ func (a *Arrangement) Displacement(s, t int) [2]float64 {
 	return [2]float64{q[0] - p[0], q[1] - p[1]}
 }
 
-// Arrange places all tiles at once: those that links connect by these, and all others by a model of the stage that is
-// fitted to them. most is the largest standard deviation in px by which a tile may deviate from the model. Held pairs
-// assert that two tiles lie against each other as the model has it.
+// Arrange places all tiles at once. Links place the tiles that they connect; a model of the microscope's stage, fitted
+// to those tiles, places all others. most is the maximum standard deviation of a tile from the model in px. Each held
+// pair of tiles keeps the displacement that the model gives it.
 func Arrange(g *Grid, all []Measured, held [][2]int, most float64) *Arrangement {
 	n := len(g.Row)
 	lattice := g.places()
@@ -121,7 +121,7 @@ func (a *Arrangement) Residuals(g *Grid) [][2]float64 {
 // worthwhile is the part of their differences from given places that a model must leave of links to correct these.
 const worthwhile = 0.9
 
-// differ returns the variance of the good links' differences from what is expected, px².
+// differ returns the variance in px² of the differences between the good links and the expected displacements.
 func (a *Arrangement) differ(all []Measured) float64 { return differOf(a.Expected, a, all) }
 
 func differOf(expected [][2]float64, a *Arrangement, all []Measured) float64 {
@@ -140,7 +140,7 @@ const leastPlaced = 8
 // passes is the number of times that the model is fitted: tiles deviate the less from it the better it is.
 const passes = 5
 
-// links returns what was measured relative to the expected places.
+// links returns the measured displacements relative to the expected ones.
 func (a *Arrangement) links(all []Measured) []Link {
 	out := make([]Link, len(all))
 	for i, m := range all {
@@ -150,7 +150,7 @@ func (a *Arrangement) links(all []Measured) []Link {
 	return out
 }
 
-// fitModel fits the model to the tiles that links connect, and finds what is expected of all.
+// fitModel fits the model to the tiles that links connect, and updates the expected positions of all tiles.
 func (a *Arrangement) fitModel(g *Grid, lattice [][2]float64) {
 	var tiles []Placed
 	row, column := make([]int, len(lattice)), make([]int, len(lattice))

@@ -47,11 +47,12 @@ func bridges(tiles int, links []Link) []bool {
 	return out
 }
 
-// farthest is by how many standard deviations of the others a link that nothing checks may differ from what is
-// expected.
+// farthest is the maximum deviation of an unchecked link from the expected displacement, in standard deviations of the
+// checked links.
 const farthest = 3
 
-// distrust drops links that nothing checks and that put tiles where no others lie.
+// distrust drops links that no other link checks and that deviate far more from the expected displacement than checked
+// links do.
 func (f *Fit) distrust(links []Link) {
 	good, index := f.kept(links)
 	alone := bridges(len(f.R), good)

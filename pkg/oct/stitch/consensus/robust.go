@@ -106,8 +106,8 @@ func (f *Fit) drop(links []Link, prior float64) {
 	}
 }
 
-// beyond returns how far the deviations contradict a link: 1 at a distance in px that is allowed anyway, farther along
-// directions in which the link says little: by its standard deviation there times a factor.
+// beyond returns the distance between a link and the positions r, in units of what is allowed: 1 is a distance of px
+// pixels plus sigmas times the link's standard deviation in that direction (added as squares).
 func (l *Link) beyond(r [][2]float64, px, sigmas float64) float64 {
 	return math.Sqrt(l.P.Inverse().Scaled(sigmas * sigmas).Add(Diagonal(px * px)).Inverse().square(l.off(r)))
 }
@@ -121,8 +121,9 @@ func (f *Fit) good(links []Link) []Link {
 	return good
 }
 
-// weigh weighs the links against the expected places: the errors of links follow from how much they contradict each
-// other, those of the places from how much the links differ from them.
+// weigh sets the weights of links relative to the expected positions. The error of links follows from how much they
+// contradict each other; the error of the expected positions follows from how much links deviate from them, up to most
+// px.
 func (f *Fit) weigh(links, held []Link, most float64) {
 	good := f.good(links)
 	f.join(good)
@@ -190,7 +191,7 @@ func (l *Link) misfit(r [][2]float64) float64 {
 	return math.Hypot(d[0], d[1])
 }
 
-// off returns by what the deviations contradict a link, (y, x) in px.
+// off returns the difference (y, x) in px between the displacement of a link's tiles at the positions r and the link.
 func (l *Link) off(r [][2]float64) [2]float64 {
 	return [2]float64{r[l.B][0] - r[l.A][0] - l.D[0], r[l.B][1] - r[l.A][1] - l.D[1]}
 }

@@ -5,8 +5,9 @@ import "math"
 // firm is the standard deviation in px of a place from which on it is not held.
 const firm = 1
 
-// sliding finds the tiles that may slide: along some direction, nothing but their expected place says where they lie,
-// since the overlaps show edges along it alone; and those that are held there only by a weak link that nothing checks.
+// sliding marks two kinds of tiles. A tile is Sliding if its overlaps show only parallel edges, so that only its
+// expected position fixes it along them. A tile is Doubtful if only a weak, unchecked link fixes it along some
+// direction.
 func (f *Fit) sliding(links []Link) {
 	good, _ := f.kept(links)
 	n := len(f.R)
@@ -32,8 +33,7 @@ func (f *Fit) sliding(links []Link) {
 	}
 }
 
-// hold takes those from the sliding tiles that links to several others hold together, and reports whether there were
-// any.
+// hold unmarks sliding tiles that links to several other tiles fix together, and reports whether it unmarked any.
 func (f *Fit) hold(links []Link) bool {
 	by := make([]Sym, len(f.R))
 	for _, l := range links {

@@ -62,10 +62,10 @@ type Verdict struct {
 	Scatter float64 // standard deviation of the pairs from it, px along an axis
 }
 
-// Vote finds the common displacements along both axes from the candidates of all pairs: those that make the candidates
-// most likely, if the true ones scatter normally around the common one and all others evenly. The displacements of the
-// two axes should belong to one rotation and scale of the expected ones (axes of microscopes are alike within 2 % and
-// square within 2°), and rather to those expected. least is the least scatter in px.
+// Vote finds the common displacement along each axis: the one that makes the candidates of all pairs most likely, if
+// true candidates scatter normally around it and all others uniformly. It prefers displacements that the expected ones
+// become by one rotation and scale (axes of microscopes have equal scales within 2 % and are square within 2°), and
+// those near the expected ones. least is the minimum scatter in px.
 func Vote(pairs []Pair, chance [2]Chance, expected Steps, least float64) (Steps, [2]Verdict) {
 	var best [2][]hypothesis
 	for axis := range best {
@@ -268,8 +268,9 @@ func strain(s, expected Steps, known [2]bool) float64 {
 	return out
 }
 
-// Choose returns for each pair the candidate to believe, or −1: of those that agree nearly as well as the best, the
-// nearest to where tiles are thought to be. One that is no better than chance counts only within near px of there.
+// Choose returns the index of the candidate to believe for each pair, or −1. Of the candidates that score nearly as
+// well as the best, it takes the nearest to where(p), the expected displacement. A candidate that scores no better than
+// chance counts only within near px of the expected displacement.
 func Choose(pairs []Pair, chance [2]Chance, near float64, where func(p *Pair) [2]float64) []int {
 	out := make([]int, len(pairs))
 	for i := range pairs {
