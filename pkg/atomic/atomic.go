@@ -117,8 +117,8 @@ func (o *Output) Path() string { return o.path }
 // truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
-// Absent lets Commit leave nothing in the output's place, and remove what lies there: the result of the run is that
-// there is none.
+// Absent makes Commit remove the old output and put nothing in its place, if the result of the run is that there is no
+// such output.
 func (o *Output) Absent() { o.absent = true }
 
 // Create opens a file output for writing from its start.
@@ -342,7 +342,7 @@ func (g *Group) makeParents(dir string) error {
 	return nil
 }
 
-// dropParents removes the empty folders among those that the group made.
+// dropParents removes the parent folders that the group has created and that are empty.
 func (g *Group) dropParents() {
 	if len(g.outs) > 0 {
 		return // one of them is in use
@@ -397,8 +397,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// Place returns the place that a path names, absolute and with all links resolved, as far as it can be found out: two
-// paths of one place are those of one output.
+// Place returns the absolute path of a file with links resolved, as far as the path exists. Two paths with the same
+// Place name the same output.
 func Place(path string) string {
 	if real, err := realPath(path); err == nil {
 		return real
@@ -429,7 +429,7 @@ func realPath(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
-// notFolder returns the part of an absolute path that is used as a folder although it is none.
+// notFolder returns the part of an absolute path that should be a folder but is none, or "".
 func notFolder(path string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -454,7 +454,7 @@ func cause(err error) error {
 
 func named(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
 
-// token returns a part of a name that no other output has.
+// token returns a unique part for the name of a temporary file.
 func token() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -146,7 +146,7 @@ func (g *Group) placeOne(o *Output) error {
 	return fmt.Errorf("another process keeps changing it")
 }
 
-// clear moves away what lies in the place of an output that is absent.
+// clear moves away the old file or folder of an output that is absent.
 func (g *Group) clear(o *Output) error {
 	if _, err := os.Lstat(o.final); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"strata/pkg/hiddenname"
 )
 
-// clean puts back what other processes had set aside in the output's folder and did
-// not replace, and removes the remains of dead ones.
+// clean restores files and folders that other processes had set aside in the output's folder without replacing them,
+// and removes what dead processes have left.
 func (g *Group) clean(o *Output) {
 	dir, base := filepath.Split(o.final)
 	all, err := hiddenname.List(dir)
@@ -35,10 +35,9 @@ func (g *Group) clean(o *Output) {
 	}
 }
 
-// putBack gives old folders their names again, unless their replacer is known to
-// live. One that lives unknown to us finds the name taken and replaces it once more.
-// What comes back are the siblings that it dealt with: true for those that must stay
-// for a later try.
+// putBack gives old folders their original names again, unless the process that is replacing them is known to be alive.
+// A live process that is not known finds the name taken, and replaces the folder once more. putBack returns the files
+// that belong to these folders; true means that a file must stay for a later attempt.
 func (g *Group) putBack(dir, base string, kept []hiddenname.Hidden) map[string]bool {
 	seen := map[string]bool{}
 	for _, h := range kept {

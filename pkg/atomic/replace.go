@@ -44,8 +44,8 @@ func (g *Group) mayReplace(o *Output) error {
 	return o.ours(o.final)
 }
 
-// ours returns an error if what lies at path, which the output replaces, holds something that the program does not
-// write.
+// ours returns an error if the file or folder at path, which the output will replace, contains something that the
+// program does not write.
 func (o *Output) ours(path string) error {
 	check := o.foreign
 	switch {
@@ -83,7 +83,7 @@ func firstEntry(dir string) (string, error) {
 	return fmt.Sprintf("%q already", names[0]), nil
 }
 
-// checkReplaced looks again at the old one, which now has a name that nobody else knows.
+// checkReplaced repeats the check of ours on the old output after it was renamed, when no other process knows its name.
 func (o *Output) checkReplaced() error {
 	switch o.state {
 	case exchanged:
@@ -118,7 +118,7 @@ func (o *Output) create() error {
 	return f.Close()
 }
 
-// access holds who may do what with a file or folder.
+// access holds the permissions of a file or folder.
 type access struct {
 	mode     fs.FileMode // permissions, and the set-group and sticky bits of a folder
 	uid, gid int

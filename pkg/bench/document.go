@@ -131,7 +131,7 @@ func jsonError(text []byte, err error) string {
 	return fmt.Sprintf("line %d: %s", 1+bytes.Count(text[:offset], []byte{'\n'}), what)
 }
 
-// check refuses what no run can have measured.
+// check returns an error if a value cannot be the result of a measurement.
 func (d *Document) check() error {
 	for i, r := range d.Results {
 		bad := func(what string) error { return fmt.Errorf("results[%d]: %s", i, what) }

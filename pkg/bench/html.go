@@ -79,7 +79,7 @@ func (d *Document) HTML(w io.Writer) error {
 	return pageTemplate().Execute(w, v)
 }
 
-// ours are our results, or all where there is none of ours.
+// ours returns the measured results of strata, or all results if it has none.
 func ours(list []Result) []Result {
 	var out []Result
 	for _, r := range list {

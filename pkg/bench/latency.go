@@ -94,8 +94,7 @@ func middle(c int) float64 {
 	return low + float64(uint64(1)<<e-1)/2
 }
 
-// Quantile returns the duration that a fraction q of those counted, from 0 to 1, did not exceed; 0 if there
-// are none.
+// Quantile returns the duration that a fraction q (0…1) of the counted operations did not exceed; 0 without operations.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0

@@ -66,7 +66,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// label returns the axes that distinguish a result's case in its group, without some given ones.
+// label describes the case of a result by the axes that vary in its group, except those in without.
 func (g *group) label(r Result, without ...string) string {
 	var parts []string
 	for _, name := range g.axes {
@@ -82,7 +82,8 @@ func (g *group) label(r Result, without ...string) string {
 	return strings.Join(parts, ", ")
 }
 
-// speaks reports whether an axis's values say what they are: words and sizes do, numbers do not.
+// speaks reports whether the values of an axis can be understood without its name: words and sizes can, plain numbers
+// cannot.
 func (g *group) speaks(name string) bool {
 	for _, r := range g.results {
 		if _, err := strconv.ParseFloat(r.Axes.Get(name), 64); err == nil {
@@ -92,7 +93,7 @@ func (g *group) speaks(name string) bool {
 	return true
 }
 
-// peers returns the results of other programs in each case.
+// peers returns the measured results of other programs, by case.
 func peers(list []Result) map[string][]Result {
 	by := map[string][]Result{}
 	for _, r := range list {
@@ -103,7 +104,7 @@ func peers(list []Result) map[string][]Result {
 	return by
 }
 
-// ratios returns our speed relative to the others: "1.26× fio".
+// ratios returns strata's speed relative to each other program, such as "1.26× fio".
 func ratios(r Result, by map[string][]Result) string {
 	if r.Who != Strata || !r.Measured() {
 		return ""

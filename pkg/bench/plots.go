@@ -56,9 +56,9 @@ func drop(p *webpage.Plot) []*webpage.Plot {
 // farApart is the minimum ratio of the rates of two parts of a group that do not fit into one plot.
 const farApart = 3
 
-// scales splits a group along an axis of words, such as whether a cache was warm, if the best results of the
-// parts lie so far apart that one plot would show little of the slower ones; otherwise it returns the group
-// itself. Of several such axes it takes the one whose parts are most alike inside.
+// scales splits a group along an axis of words, such as whether a cache was warm, if the best results of the parts
+// differ so much that slow parts would not be readable in one plot. Otherwise it returns the group itself. If several
+// axes qualify, it takes the one with the least variation within its parts.
 func (g *group) scales() []*group {
 	parts, least := []*group{g}, spreadOf(g.results)/farApart
 	for _, name := range g.axes {
@@ -82,7 +82,7 @@ func (g *group) scales() []*group {
 	return parts
 }
 
-// spreadOf returns how many times as fast as the slowest of some results the fastest is.
+// spreadOf returns the ratio of the highest to the lowest rate of some results.
 func spreadOf(list []Result) float64 {
 	low, high := math.Inf(1), 0.0
 	for _, r := range list {
@@ -146,7 +146,7 @@ func (g *group) along() string {
 	return best
 }
 
-// lines groups the results that lie on one line: all axes but one are equal.
+// lines groups the results that form one line of a plot: all their axes but x are equal.
 func (g *group) lines(x string) [][]Result {
 	var out [][]Result
 	by := map[string]int{}

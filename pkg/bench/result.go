@@ -124,7 +124,7 @@ type Result struct {
 	Reason   string  `json:"reason,omitempty"`         // why it was not measured; there are no repeats then
 }
 
-// resultJSON has what follows from the rest, so that readers need not compute it.
+// resultJSON is a Result with derived values, so that readers need not compute them.
 type resultJSON struct {
 	fields
 	Median   float64 `json:"median_seconds"`

@@ -16,7 +16,7 @@ type Head struct {
 	Right bool // the column has numbers, which end at the same place
 }
 
-// column is a column of a table: what it shows of a result. One that is empty everywhere is left out.
+// column is a column of a table of results. A column that is empty for all results is left out.
 type column struct {
 	Head
 	cell func(r Result) string
@@ -85,7 +85,7 @@ func columns(g *group, by map[string][]Result) []column {
 	)
 }
 
-// measured returns what f says of results that were measured, "" of others.
+// measured returns a function that returns f(r) for a measured result and "" for any other.
 func measured(f func(r Result) string) func(r Result) string {
 	return func(r Result) string {
 		if !r.Measured() {

@@ -41,7 +41,8 @@ func execute(c *Command, words []string, s flags.Streams) (code int) {
 	return code
 }
 
-// about prints what a command line asks for in place of a run, if it does.
+// about prints the information that a command line asks for instead of a run, such as the version; answered is false if
+// it asks for none.
 func about(w io.Writer, l *flags.Line) (answered bool, err error) {
 	switch l.Help {
 	case flags.BriefHelp:

@@ -50,14 +50,15 @@ func (c *tileCache) get(ctx context.Context, i int, t *tile) (pixels []byte, don
 	}
 }
 
-// fill decodes the tile. Who waits for it does not wait for ever where that panics.
+// fill decodes the tile. Even if decoding panics, it closes done, so that goroutines that wait for the tile continue.
 func (k *cachedTile) fill(ctx context.Context, t *tile) {
 	defer close(k.done)
 	k.err = t.errorf("was not decoded")
 	k.err = t.load(ctx, k.data)
 }
 
-// take finds an entry, or makes one that the caller fills.
+// take returns the cache's entry for tile i. If there is none, it makes one of n bytes, which the caller must fill
+// (mine is true).
 func (c *tileCache) take(i int, n int64) (k *cachedTile, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +94,7 @@ func (c *tileCache) take(i int, n int64) (k *cachedTile, mine bool) {
 	return k, true
 }
 
-// leave ends the use of an entry. One with an error is forgotten.
+// leave ends the use of an entry, and removes it from the cache if its decoding failed.
 func (c *tileCache) leave(i int, k *cachedTile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

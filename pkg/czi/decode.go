@@ -43,8 +43,8 @@ func (f *File) borrow(use func(*tools) error) error {
 // idleScratch limits idle scratch memory: about a tile for each of a few goroutines.
 const idleScratch = 24 << 20
 
-// scratch provides the process's memory for payloads and tiles being decoded: half of what the process may
-// use, since the other half is for its outputs.
+// scratch is the process's memory for payloads and for tiles being decoded. Its limit is half of the memory that the
+// process may use; the other half is for outputs.
 var scratch = sync.OnceValue(func() *mem.Pool {
 	limit := int64(1 << 30)
 	if l := mem.Limit(); l > 0 {
@@ -53,7 +53,8 @@ var scratch = sync.OnceValue(func() *mem.Pool {
 	return mem.NewPool(limit).Keep(idleScratch)
 })
 
-// room takes memory from the process's budget. A holder of some must not take more before returning it.
+// room takes n bytes from scratch, and waits until they are free. To avoid deadlock, a caller must return its memory
+// before it takes more.
 func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
 	if limit := scratch().Limit(); n > limit {
 		return nil, t.errorf("%d bytes to decode %d × %d pixels: %w of %d", n, t.entry.sw, t.entry.sh, mem.ErrBudget, limit)
@@ -83,7 +84,7 @@ func (t *tile) payloadBytes() (int64, error) {
 	return t.PayloadBytes, nil
 }
 
-// readBytes returns the memory that reading a tile needs besides its pixels.
+// readBytes returns the memory in bytes that reading a tile needs in addition to its pixels.
 func (t *tile) readBytes() (int64, error) {
 	n, err := t.payloadBytes()
 	if err != nil || t.kind.compression == None {
@@ -131,8 +132,8 @@ func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) er
 	return t.decode(ctx, dst, payload, work[n:])
 }
 
-// workBytes returns the memory that decoding takes besides payload and pixels: that of samples whose bytes
-// lie apart.
+// workBytes returns the memory in bytes that decoding needs in addition to payload and pixels, for samples whose high
+// and low bytes are stored apart.
 func (t *tile) workBytes() int64 {
 	if t.kind.compression == Zstd1 && t.kind.pixel.Elem().Size() == 2 {
 		return t.bytes

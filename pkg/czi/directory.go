@@ -75,7 +75,7 @@ type entry struct {
 	kind       uint32
 }
 
-// noM is the mosaic index of a sub-block without: it lies below all others.
+// noM is the mosaic index of a sub-block without one. It sorts below all other indices.
 const noM = math.MinInt32
 
 // kind holds the properties that most sub-blocks share.

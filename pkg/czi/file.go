@@ -169,7 +169,7 @@ func (f *File) Scenes() []Scene {
 // Bounds returns the rectangle around the level-0 tiles of a scene, or of [AllScenes].
 func (f *File) Bounds(scene int) image.Rectangle { return f.boxOf(scene).level0 }
 
-// boxOf sums up a scene, or all of them.
+// boxOf returns the bounds and sums of a scene, or those of all scenes together.
 func (f *File) boxOf(scene int) (all sceneBox) {
 	if scene != AllScenes {
 		if b := f.scenes[int32(scene)]; b != nil {
@@ -185,7 +185,7 @@ func (f *File) boxOf(scene int) (all sceneBox) {
 	return all
 }
 
-// A plane of more pixels than mostEmpty must have one in sparsest of them in tiles.
+// A plane of more than mostEmpty pixels must have at least one pixel in sparsest covered by tiles.
 const (
 	mostEmpty = 1 << 36
 	sparsest  = 1 << 14

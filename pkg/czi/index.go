@@ -25,8 +25,7 @@ type tree struct {
 
 const fanout = 16
 
-// factor returns how many pixels of the plane one stored pixel stands for, along the longer side; 0: no whole
-// number of them.
+// factor returns the downsampling factor of a sub-block along its longer side, or 0 if it is no whole number.
 func (e *entry) factor() int32 {
 	if e.level0() {
 		return 1
@@ -46,7 +45,7 @@ func (e *entry) factor() int32 {
 	return int32(k)
 }
 
-// makeIndex puts all sub-blocks into groups, and those of a group in order.
+// makeIndex divides all sub-blocks into groups and sorts each group.
 func (f *File) makeIndex() {
 	type placed struct {
 		key uint64 // group, then place
@@ -108,7 +107,7 @@ func (f *File) makeIndex() {
 	}
 }
 
-// place returns where in a range of n a position lies, in 16 bits.
+// place returns a position in a range of n, scaled to 16 bits.
 func place(at, n int) uint32 { return uint32(int64(at) * 65535 / int64(max(n, 1))) }
 
 // spread puts a zero bit in front of each of 16 bits.
@@ -228,7 +227,7 @@ func (f *File) Tile(scene int, p Plane, m int) (i int, ok bool) {
 	return int(f.tiles[at-1]), true
 }
 
-// coordinates are all of a tile but those in its plane.
+// coordinates holds all coordinates of a tile except those in its plane.
 type coordinates struct {
 	s, c, z, t, m int32
 	views         views

@@ -20,7 +20,7 @@ type Region struct {
 	// the coarsest level that is fine enough and covers all tiles: exactly at the zoom of that level, by
 	// nearest neighbour otherwise.
 	Zoom float64
-	// Background is the pixel value where there is no tile; nil: zeros.
+	// Background is the value of pixels that no tile covers; nil: zeros.
 	Background []byte
 	// Workers is the number of goroutines that decode tiles; 0: 1.
 	Workers int
@@ -82,7 +82,7 @@ type brokenKey struct {
 	plane Plane
 }
 
-// noteBroken notes such a sub-block, for its scene and for all.
+// noteBroken records a sub-block of impossible size, for its scene and for AllScenes.
 func (f *File) noteBroken(e *entry, v views, i int32) {
 	if f.broken == nil {
 		f.broken = map[brokenKey]int32{}
@@ -124,7 +124,7 @@ func (f *File) levelFor(r Region) int {
 	return level
 }
 
-// Bounds of what is worked out about tiles that lie over each other.
+// Limits of the search for the visible parts of overlapping tiles.
 const (
 	mostPieces = 64   // that the gaps between tiles have
 	mostNear   = 1024 // tiles that meet one; where there are more, they are drawn one after the other
@@ -153,7 +153,7 @@ func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
 	return true
 }
 
-// subtract removes a rectangle from others that do not meet.
+// subtract removes a rectangle from other rectangles that do not overlap each other.
 func subtract(from []image.Rectangle, r image.Rectangle) []image.Rectangle {
 	n := len(from)
 	for i := 0; i < n; {
@@ -207,7 +207,7 @@ func (c *composer) disjoint(ctx context.Context, r Region) error {
 	})
 }
 
-// visible returns the parts of a tile that no higher one hides; ok is false if there are too many.
+// visible returns the parts of a tile that no tile above it hides; ok is false if there are too many parts.
 func (c *composer) visible(r Region, i int) (pieces []image.Rectangle, ok bool) {
 	pieces = []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
 	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
@@ -238,14 +238,14 @@ func (c *composer) fillGaps(r Region) {
 	}
 }
 
-// frame returns the pixels of the result whose centres lie in a piece of the plane.
+// frame returns the ranges of result pixels whose centres lie in a piece of the plane.
 func (c *composer) frame(piece image.Rectangle) (x0, x1, y0, y1 int) {
 	x0, x1 = c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
 	y0, y1 = c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
 	return x0, x1, y0, y1
 }
 
-// inOrder draws tiles one after the other.
+// inOrder draws whole tiles from the lowest to the highest.
 func (c *composer) inOrder(ctx context.Context, r Region) error {
 	for _, i := range c.tiles {
 		if err := c.draw(ctx, i, []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}, true); err != nil {

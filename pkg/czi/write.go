@@ -183,7 +183,7 @@ func (t *Tile) entry(c Compression) []byte {
 	return b
 }
 
-// put writes the encoded segment behind the others.
+// put appends the encoded segment to the file.
 func (w *Writer) put(e *encoder) error {
 	b := e.segment
 	own := b[segmentHeader+16:]

@@ -58,7 +58,7 @@ func registryOf(d *gpu.Device, driver *cufile.Driver) *registry {
 	return g
 }
 
-// close makes all memory unknown to cuFile, if no other pool uses the registry.
+// close unregisters all memory from cuFile, unless another pool uses the registry.
 func (g *registry) close() error {
 	registries.Lock()
 	defer registries.Unlock()
@@ -77,7 +77,7 @@ func (g *registry) close() error {
 	return errors.Join(errs...)
 }
 
-// forget is called with memory that is about to be freed.
+// forget unregisters memory that is about to be freed.
 func (g *registry) forget(s gpu.Span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func (g *registry) forget(s gpu.Span) {
 	}
 }
 
-// unregister makes an allocation unknown to cuFile; under the lock.
+// unregister removes an allocation's registration with cuFile. g.mu must be held.
 func (g *registry) unregister(a *allocation) error {
 	a.moves.Lock()
 	defer a.moves.Unlock()
@@ -150,7 +150,8 @@ func (g *registry) register(a *allocation) error {
 	return nil
 }
 
-// move calls f with what cuFile knows the memory as, which stays so meanwhile.
+// move calls f with the buffer as which the memory is registered with cuFile, or nil. The registration does not change
+// until f returns.
 func (a *allocation) move(f func(b *cufile.Buffer)) {
 	if a == nil {
 		f(nil)

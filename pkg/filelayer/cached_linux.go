@@ -47,7 +47,8 @@ func cachedPages(f *os.File, off, n int64) (int64, error) {
 	return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
 }
 
-// tells reports whether this process owns a file or may write it.
+// tells reports whether the system tells this process what the page cache holds of a file: only if the process owns the
+// file or may write it.
 func tells(f *os.File, info os.FileInfo) bool {
 	return owns(info, os.Geteuid()) || mayWrite(f)
 }

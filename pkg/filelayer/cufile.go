@@ -65,7 +65,8 @@ func (p *Pool) Demand() { p.straight.demanded = true }
 // soon bounds how long [Pool.Known] waits for cuFile when it begins to initialise it.
 const soon = 20 * time.Millisecond
 
-// Known begins to initialise cuFile, beside the caller's work, and reports whether [Pool.Mode] would answer at once.
+// Known starts the initialisation of cuFile in the background, and reports whether [Pool.Mode] would now answer without
+// waiting for it.
 func (p *Pool) Known() bool {
 	s := &p.straight
 	s.begun.Do(func() {
@@ -234,7 +235,7 @@ func (r *request) memory() *allocation {
 	return r.uses
 }
 
-// fellBack counts what cuFile did not do to its end, and warns of the first.
+// fellBack counts a transfer that cuFile did not complete, and warns of the first one.
 func (p *Pool) fellBack(f *File, write bool, why error) {
 	f.count(fallbacks, 1)
 	p.device.CountFallback()

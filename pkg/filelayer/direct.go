@@ -22,7 +22,7 @@ const (
 	mostAside   = 64 << 20 // of a pool
 )
 
-// mover moves bytes between memory and a file: an [os.File], or in tests what fails.
+// mover moves bytes between memory and a file: an [os.File], or in tests one that fails.
 type mover interface {
 	io.ReaderAt
 	io.WriterAt
@@ -91,8 +91,8 @@ type wholePages struct {
 	aligned bool  // their memory is aligned for direct I/O
 }
 
-// directPages returns the whole pages of b, which goes to or comes from offset off. It reports whether they should
-// bypass the page cache.
+// directPages returns the range of b, a transfer at file offset off, that consists of whole pages. It reports whether
+// these should bypass the page cache.
 func (f *File) directPages(b []byte, off int64, write bool) (p wholePages, ok bool) {
 	p.head, p.size = aligned(off, int64(len(b)))
 	if p.size == 0 || f.noDirect.Load() {
@@ -190,7 +190,7 @@ func newAside(threads int, task int64) (*mem.Pool, int) {
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size
 }
 
-// told reports whether the system reveals what the page cache holds of a file; see [Cached].
+// told reports whether the system tells this process what the page cache holds of a file; see [Cached].
 func told(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && tells(f, info)

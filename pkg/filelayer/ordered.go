@@ -123,10 +123,10 @@ func (f *File) queueOn(t *turn) {
 	}
 }
 
-// end returns the first byte of the file behind what the turn moves.
+// end returns the file offset behind the last byte of the turn.
 func (t *turn) end() int64 { return t.off + t.dev.Bytes() }
 
-// fail remembers an error, if it is the first, and returns the one that is.
+// fail keeps err if it is the turn's first error, and returns the first error.
 func (t *turn) fail(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,7 +204,8 @@ func (p *Pool) endLanes() error {
 	return errors.Join(errs...)
 }
 
-// straight returns the part of a turn that is left to cuFile; an error says that there must be one.
+// straight returns the range of a turn that cuFile moves; it is empty if cuFile cannot. It returns an error if the
+// settings demand cuFile but it cannot.
 func (t *turn) straight() (from, to int64, err error) {
 	p, n := t.file.pool, t.dev.Bytes()
 	if n < p.settings.Threshold || t.file.source != nil || n == 0 {
@@ -269,7 +270,7 @@ func (t *turn) queueStraight(l *lane, from, to int64) (int64, error) {
 	return to, nil
 }
 
-// moved looks at what cuFile did.
+// moved counts the bytes that cuFile has moved, and returns an error if they are too few.
 func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error {
 	f := t.file
 	n, err := transfer.Moved()
@@ -341,11 +342,11 @@ func (t *turn) host(b []byte, off int64, c counter, move func(b []byte, off int6
 	}
 }
 
-// leastShare is the least that is worth a goroutine.
+// leastShare is the minimum number of bytes for which a further goroutine pays.
 const leastShare = 256 << 10
 
-// laneBuffer allocates a lane's buffer on first use: as large as the settings allow, at most a quarter of the
-// page-locked memory, or what is left of it.
+// laneBuffer allocates a lane's buffer on first use. Its size is limited by the settings, by a quarter of the
+// page-locked memory, and by what is left of that memory.
 func (p *Pool) laneBuffer(l *lane) error {
 	if l.buffer != nil {
 		return nil

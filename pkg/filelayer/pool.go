@@ -211,7 +211,7 @@ func (p *Pool) submit(r *request) {
 	r.finish()
 }
 
-// finish wakes those who wait for the end of the request.
+// finish ends the request and wakes the goroutines that wait for it.
 func (r *request) finish() {
 	r.ended = true
 	r.file.ended(r.write, r.err)
@@ -258,7 +258,7 @@ func (p *Pool) take(wait bool) (task, bool) {
 	}
 }
 
-// giveBack leaves a task to threads that have bounce buffers, if there are any.
+// giveBack returns a task to the queue for threads that have bounce buffers. It returns false if no thread has any.
 func (p *Pool) giveBack(t task) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

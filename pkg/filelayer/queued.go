@@ -24,7 +24,7 @@ type queue struct {
 	bytes   int64 // of these
 }
 
-// flight is a task whose whole pages the system is reading.
+// flight is a task whose whole pages are being read by the system.
 type flight struct {
 	task
 	used  bool
@@ -114,7 +114,7 @@ func (w *worker) landAll() {
 	}
 }
 
-// end finishes a task: the bytes outside whole pages, and those that did not arrive.
+// end completes a task: it moves the bytes outside whole pages, and those that the system did not read.
 func (f flight) end(result int32) error {
 	b, off := f.host[f.from:f.from+f.len], f.off+f.from
 	n := int64(max(result, 0)) / page * page

@@ -19,8 +19,7 @@ type worker struct {
 	direct  queue          // of reads past the page cache
 }
 
-// run processes tasks until the pool is closed. If there is page-locked memory for only some threads, the
-// others end.
+// run processes tasks until the pool is closed. A thread for which there is no page-locked memory ends early.
 func (w *worker) run() {
 	for !w.ended {
 		w.land(0) // those that wait for it need not wait for what comes next
@@ -46,7 +45,7 @@ func (w *worker) run() {
 	}
 }
 
-// other does a task that leaves nothing queued.
+// other executes a task that does not go through a queue.
 func (w *worker) other(t task) error {
 	switch {
 	case t.device():
@@ -66,8 +65,8 @@ func (w *worker) other(t task) error {
 	return nil
 }
 
-// finish ends a task, or leaves it to other threads if it needs the buffers that there
-// is no memory for.
+// finish ends a task. If the task failed because there was no memory for the thread's buffers, it leaves the task to
+// other threads.
 func (w *worker) finish(t task, err error) {
 	if errors.Is(err, gpu.ErrMemory) && w.buffers[0] == nil && w.pool.giveBack(t) {
 		w.ended = true
@@ -190,8 +189,8 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 	w.copied = append(w.copied, t)
 }
 
-// write writes device memory. In a task for cuFile, bytes outside whole pages go through the host: cuFile
-// would read, change and write such pages, which fails if another task does the same.
+// write writes device memory to the file. cuFile writes the whole pages of a task; the bytes outside go through host
+// memory. cuFile would read, change and write back the pages of these bytes, which fails if another task does the same.
 func (w *worker) write(t task) error {
 	if !w.straight(t) {
 		return w.writeBounced(t, 0, t.len)

@@ -20,15 +20,15 @@ func (a Affine) At(x, y float64) (float64, float64) {
 	return float64(a.M[0][0]*x) + float64(a.M[0][1]*y) + a.C[0] + a.T[0], float64(a.M[1][0]*x) + float64(a.M[1][1]*y) + a.C[1] + a.T[1]
 }
 
-// Determinant returns that of M.
+// Determinant returns the determinant of M.
 func (a Affine) Determinant() float64 {
 	return float64(a.M[0][0]*a.M[1][1]) - float64(a.M[0][1]*a.M[1][0])
 }
 
-// Power returns a part of the map about the same centre: maps of parts that add up to 1, one after the other, make the
-// whole. M becomes its power alpha, and T becomes (I − M^alpha)(I − M)⁻¹T, or alpha·T where M leaves T unchanged.
-// imaginary is the largest imaginary part that the power of a map with eigenvalues below zero loses, relative to its
-// largest element.
+// Power returns the fraction alpha of the map, about the same centre: maps whose fractions add up to 1 give the whole
+// map when they are applied one after the other. M becomes its power alpha, and T becomes (I − M^alpha)(I − M)⁻¹T, or
+// alpha·T where M leaves T unchanged. The power of a map with negative eigenvalues is complex; imaginary is the largest
+// imaginary part that is dropped, relative to the largest element.
 func (a Affine) Power(alpha float64) (p Affine, imaginary float64) {
 	// eigenvalues l and k; a function f of the matrix is f(l)·I + f[l,k]·(M − l·I), with the divided difference f[l,k]
 	half, det := complex((a.M[0][0]+a.M[1][1])/2, 0), complex(a.Determinant(), 0)

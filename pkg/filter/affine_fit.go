@@ -2,7 +2,7 @@ package filter
 
 import "math"
 
-// Metric tells how well two planes agree.
+// Metric is a measure of how well two planes agree.
 type Metric string
 
 // Metrics of [FitAffine].
@@ -53,7 +53,7 @@ func FitAffine(fixed, moving []float32, ny, nx int, start Affine, by Metric, ite
 // AffineFitBytes is the memory per pixel that [FitAffine] needs.
 const AffineFitBytes = 5 * 4
 
-// affineFit compares planes on one level.
+// affineFit compares two planes at one resolution.
 type affineFit struct {
 	fixed, moving []float32
 	ny, nx, step  int
@@ -67,7 +67,8 @@ type affineRow struct {
 	y               float64
 }
 
-// rows calls f for each row of compared pixels, and returns their number, also of those outside.
+// rows calls f for each row of compared pixels that the map leaves inside the moving plane. all is the number of
+// compared pixels including those outside.
 func (p *affineFit) rows(a Affine, f func(r *affineRow)) (all int) {
 	mx, my := float64(p.nx-1), float64(p.ny-1)
 	var r affineRow
@@ -187,7 +188,7 @@ func (q *normal) addScaled(r *affineRow, gain, offset float64) {
 	}
 }
 
-// complete fills in what follows from the upper triangle of the first equations.
+// complete mirrors the upper triangle of the first size equations, and makes the other equations the identity.
 func (q *normal) complete(size int) {
 	for i := range size {
 		for k := range i {

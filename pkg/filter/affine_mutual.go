@@ -47,7 +47,7 @@ func (p *affineFit) search(a Affine, iterations int) (Affine, bool) {
 	return a, true
 }
 
-// mutual returns the mutual information of the planes, whose values are shared out between the two nearest bins.
+// mutual returns the mutual information of the planes. Each value is divided between its two nearest bins.
 func (p *affineFit) mutual(a Affine, lo, hi [2]float64) (float64, bool) {
 	var joint [mutualBins][mutualBins]float64
 	scale := [2]float64{(mutualBins - 1) / (hi[0] - lo[0]), (mutualBins - 1) / (hi[1] - lo[1])}

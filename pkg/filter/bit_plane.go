@@ -15,8 +15,8 @@ func NewBitPlane(height, width int) *BitPlane {
 	return &BitPlane{height, width, stride, make([]uint64, height*stride)}
 }
 
-// BitPlaneBytes returns the memory of a [BitPlane], and what [BitPlane.FillHoles] and [BitPlane.Close] need besides in
-// the worst case.
+// BitPlaneBytes returns the memory in bytes of a [BitPlane], and the scratch memory that [BitPlane.FillHoles] and
+// [BitPlane.Close] need in the worst case.
 func BitPlaneBytes(height, width int) (plane, scratch int64) {
 	plane = int64(height) * int64((width+63)/64) * 8
 	return plane, 2*plane + int64(height)*int64((width+3)/2)*12
@@ -142,8 +142,8 @@ var diskRows = []struct {
 	rows  []int
 }{{3, []int{0}}, {2, []int{-2, -1, 1, 2}}, {0, []int{-3, 3}}}
 
-// Close dilates the image by a disk of radius 3 and erodes it by the same. Pixels outside count as 0 in both, so that
-// what touches the border loses 3 pixels there.
+// Close dilates the image by a disk of radius 3 and erodes it by the same disk. Pixels outside the image count as 0 in
+// both steps, so that a region that touches the border loses 3 pixels there.
 func (p *BitPlane) Close() {
 	wide := p.disk(false)
 	p.Words = wide.disk(true).Words
@@ -191,8 +191,8 @@ func (p *BitPlane) disk(erode bool) *BitPlane {
 	return out
 }
 
-// along combines each pixel of row y with those up to reach pixels beside it: by OR, or by AND to erode, with 0
-// outside.
+// along combines each pixel of row y with its neighbours at a distance of up to reach pixels: by AND if erode is set,
+// otherwise by OR. Pixels outside the row are 0.
 func (p *BitPlane) along(dst []uint64, y, reach int, erode bool) {
 	row := p.row(y)
 	for i, w := range row {

@@ -74,7 +74,7 @@ func (c *Census) add(v []float32) {
 	}
 }
 
-// DivideRow divides voxels of a row of a tile that begin at a pixel of it.
+// DivideRow corrects the voxels v, which are consecutive pixels of a row of the tile, from pixel number at on.
 func (f *FlatField) DivideRow(v []float32, at int) {
 	gain, dark := f.Gain[at:][:len(v)], f.Dark
 	if dark != nil {

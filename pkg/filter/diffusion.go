@@ -45,11 +45,11 @@ const (
 	cycles, sweeps = 5, 4
 	// coarsestSweeps solve the coarsest grid.
 	coarsestSweeps = 60
-	// coarsestGrid is the shorter side of the grid that is not made coarser.
+	// coarsestGrid is the shorter side, in pixels, of the coarsest grid.
 	coarsestGrid = 8
 )
 
-// laplace is one grid of the equation, with a ring of one pixel around it.
+// laplace is the equation on one grid, which has a border of one pixel on all sides.
 type laplace struct {
 	height, width, pitch int
 	u                    []float32
@@ -81,7 +81,7 @@ func newLaplace(height, width int) *laplace {
 	return g
 }
 
-// cover sets the kinds of the pixels from the boxes of the other tiles.
+// cover sets the kind of each pixel: covered by one of the other tiles, or by this tile alone.
 func (g *laplace) cover(others []Rect) {
 	for i := range g.kind {
 		g.kind[i] = pixelAlone
@@ -117,7 +117,7 @@ func (g *laplace) each(visit func(ring, inner int)) {
 	}
 }
 
-// prepare lists what the sweeps go through.
+// prepare lists the pixels that the sweeps visit.
 func (g *laplace) prepare() {
 	g.each(func(ring, inner int) {
 		if g.kind[ring] == pixelMirror {

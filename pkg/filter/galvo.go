@@ -61,7 +61,8 @@ func galvoProfile(aip []float32, lines, frames int) []float64 {
 	return steps
 }
 
-// galvoConfidence judges the band of A-lines first … first+extra−1 by what lies beside it.
+// galvoConfidence returns the confidence, 0…1, that the A-lines first … first+extra−1 are a band of the mirror's
+// return, by comparing it with the A-lines on both sides.
 func galvoConfidence(aip []float32, lines, frames, first, extra int) float64 {
 	margin := 2 * max(galvoMargin, extra/2)
 	lo, hi := max(0, first-margin), min(lines, first+extra+margin)

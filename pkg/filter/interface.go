@@ -273,9 +273,8 @@ func (b *block[T]) filter(dst []float32, z int) {
 	}
 }
 
-// steepest takes in the derivative of one plane, Σ_k weights[k]·(ring[offsets[2k]+i]
-// − ring[offsets[2k+1]+i]): where it exceeds best[i], best[i] becomes it and
-// arg[i] z.
+// steepest computes the derivative of one plane, Σ_k weights[k]·(ring[offsets[2k]+i] − ring[offsets[2k+1]+i]). If it
+// exceeds best[i], it replaces best[i], and z replaces arg[i].
 func steepest(best []float32, arg []int32, ring []float32, offsets []int64, weights []float32, z int32) {
 	for i := steepestVector(best, arg, ring, offsets, weights, z); i < len(best); i++ {
 		var sum float32

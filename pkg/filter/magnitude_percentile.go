@@ -34,7 +34,7 @@ type MagnitudePercentile struct {
 	spare []*[magnitudeKeys]uint32
 }
 
-// magnitudeKeys is the number of upper halves of the bits of a float32 that is not negative.
+// magnitudeKeys is the number of values that the upper 16 bits of a non-negative float32 can have.
 const magnitudeKeys = 1 << 15
 
 // infinite is the bits of the magnitudes that are no numbers, and of larger ones.
@@ -160,8 +160,8 @@ func (p *MagnitudePercentile) Window() (from, to uint32) {
 	return uint32(p.low) << 16, uint32(p.low+p.keys) << 16
 }
 
-// AddCounted counts n values whose magnitudes were counted elsewhere in the current pass: of those bits or, below and
-// above what the pass counts to the last bit, of bits near theirs, which may cost another pass. No call of Add may be
+// AddCounted adds n values that were counted elsewhere in the current pass. bits is the magnitude's bit pattern;
+// outside the [MagnitudePercentile.Window], a pattern near it suffices but may cost another pass. No call of Add may be
 // running.
 func (p *MagnitudePercentile) AddCounted(bits uint32, n int64) {
 	k := bits >> 16

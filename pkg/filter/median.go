@@ -153,7 +153,7 @@ func newNetworkMedian[U uint8 | uint16 | uint32 | uint64](window [3]int) *networ
 	return m
 }
 
-// places returns the positions, in lists of a given length, that matter for some list.
+// places returns the positions, within lists of the given length, at which counts is true for any of the lists.
 func places(counts []bool, length int) (out []int) {
 	for k := range length {
 		for i := k; i < len(counts); i += length {
@@ -212,7 +212,7 @@ func (m *networkMedian[U]) apply(dst, src []U, shape [3]int) {
 	}
 }
 
-// medians makes some medians of a row, from x on.
+// medians computes some medians of a row, beginning at x.
 func (m *networkMedian[U]) medians(dst []U, x, stride, strip int) {
 	for wire, counts := range m.ofX {
 		if counts {

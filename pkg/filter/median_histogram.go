@@ -97,7 +97,7 @@ func slide[R uint8 | uint16 | uint32 | uint64, U uint8 | uint16 | uint32 | uint6
 	}
 }
 
-// at returns the value at a place of the order of those that are counted.
+// at returns the value with the given rank among the counted ones.
 func (m *histogramMedian[U]) at(place uint32) int {
 	group := 0
 	for k := m.depth - 1; k >= 0; k-- {

@@ -27,7 +27,7 @@ func mergeLists(n, length int) *network {
 	return w
 }
 
-// merge adds comparators that merge two sorted lists of wires, and returns the list they become.
+// merge adds comparators that merge two sorted lists of wires, and returns the merged list.
 func (w *network) merge(a, b []int) []int {
 	switch {
 	case len(a) == 0:
@@ -51,7 +51,7 @@ func (w *network) merge(a, b []int) []int {
 	return append(out, v[min(len(u)+1, len(v)):]...)
 }
 
-// alternate returns every second element of a list from one on.
+// alternate returns every second element of a list, beginning with element from.
 func alternate(list []int, from int) (out []int) {
 	for i := from; i < len(list); i += 2 {
 		out = append(out, list[i])

@@ -114,7 +114,7 @@ func (p *Phase) finer(y, x, steps int) (dy, dx float64) {
 	return dy, dx
 }
 
-// turns returns exp(2πi·f·shift/n) for frequencies f of which k are stored: those from n/2 on are negative.
+// turns returns exp(2πi·f·shift/n) for the k stored frequencies; frequencies from n/2 on are negative.
 func turns(shift float64, n, k int) []complex128 {
 	out := make([]complex128, k)
 	for f := range out {

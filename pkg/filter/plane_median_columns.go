@@ -182,11 +182,11 @@ func (k *coarseCounts) remove(d *coarseCounts) {
 	k[5] -= d[5]
 }
 
-// beyond sets the lowest bit of each count that does not exceed the one in all counts of top, whose highest bits are
-// set.
+// beyond sets the lowest bit of each count in v that is at most the corresponding count in top. The highest bit of each
+// count in top must be set.
 func beyond(top, v uint64) uint64 { return (top - v) >> 15 & lanes }
 
-// find returns in which part a place in the order of members lies, and its place there.
+// find returns the part that contains the member with rank place, and the rank within that part.
 func (f *fineCounts) find(place uint64) (part int, rest uint64) {
 	top := place*lanes | lanesTop
 	n := beyond(top, f[0]) + beyond(top, f[1]) + beyond(top, f[2]) + beyond(top, f[3])
@@ -199,7 +199,7 @@ func (f *fineCounts) find(place uint64) (part int, rest uint64) {
 	return part, place - before
 }
 
-// find is as that of fineCounts.
+// find returns the part that contains the member with rank place, and the rank within that part.
 func (k *coarseCounts) find(place uint64) (part int, rest uint64) {
 	top := place*lanes | lanesTop
 	n := beyond(top, k[0]) + beyond(top, k[1]) + beyond(top, k[2]) + beyond(top, k[3]) + beyond(top, k[4]) + beyond(top, k[5])

@@ -93,7 +93,8 @@ type positives struct {
 	found  []uint32
 }
 
-// AddPositive works like [Quantiles.Add] with the positive values of v only. Calls do not wait for each other.
+// AddPositive adds the positive values of v, otherwise like [Quantiles.Add]. Concurrent calls do not wait for each
+// other.
 func (q *Quantiles) AddPositive(v []float32) {
 	q.mu.Lock()
 	p := new(positives)
@@ -122,7 +123,7 @@ func (q *Quantiles) AddPositive(v []float32) {
 	q.mu.Unlock()
 }
 
-// mostFound is the number of values after which those that were found are counted.
+// mostFound is the number of values within the window after which they are moved to the shared counts.
 const mostFound = 1 << 14
 
 // count counts in the first pass.

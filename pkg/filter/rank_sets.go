@@ -25,7 +25,7 @@ type RankSets struct {
 	sets    []rankSet
 }
 
-// rankSet is one of the sets. Ranks that begin alike share a table of counts.
+// rankSet holds the state of one set. Wanted ranks with the same known bits share a table of counts.
 type rankSet struct {
 	mu     sync.Mutex
 	n      int64
@@ -34,13 +34,13 @@ type rankSet struct {
 	ranks  []wantedRank
 }
 
-// wantedRank is an order statistic on its way to its value.
+// wantedRank is an order statistic whose value is known up to its lower bits.
 type wantedRank struct {
 	begin uint32 // its bits so far
 	rest  int64  // its rank among the values that begin so
 }
 
-// rankShifts are the lowest bits that each pass tells apart.
+// rankShifts holds the lowest bit that each pass determines.
 var rankShifts = [...]uint{21, 10, 0}
 
 // RankSetsBytes returns the memory of a [RankSets].
@@ -48,7 +48,7 @@ func RankSetsBytes(sets, percentiles int) int64 {
 	return int64(sets) * int64(8<<10+percentiles*(16<<10))
 }
 
-// NewRankSets prepares for the given number of sets and the percentiles, each 0…100, that are wanted of each.
+// NewRankSets prepares for a number of sets. The given percentiles, each 0…100, are computed for every set.
 func NewRankSets(sets int, percent ...float64) *RankSets {
 	return &RankSets{percent: percent, sets: make([]rankSet, sets)}
 }

@@ -112,7 +112,7 @@ const windowVectorSize = 16
 // Kept returns the number of values that are kept.
 func (w *RankWindow) Kept() int { return len(w.found) }
 
-// Keep returns the memory of the values that are kept, for a window that comes after this one.
+// Keep returns the memory of the kept values, so that a later window can reuse it.
 func (w *RankWindow) Keep() []float32 { return w.found }
 
 // Count returns the number of finite values.

@@ -104,9 +104,10 @@ func (r *Resizer) Add(planes []float32) []float32 {
 	return begun
 }
 
-// Begin runs the passes before the one along Z over some planes of the volume, any number of them, for
-// [Resizer.Finish]. Several goroutines may call it at a time, with a scratch each; the result lies in it, or is planes.
-// If the weights of Y and X use all inputs, the result has a NaN or an infinity whenever the planes have one.
+// Begin runs the passes before the one along Z on any number of planes of the volume. Its result is for
+// [Resizer.Finish]; it lies in scratch, or is planes if there are no such passes. Several goroutines may call Begin at
+// a time, each with its own scratch. If the weights of Y and X use all inputs, the result contains a NaN or an infinity
+// whenever the planes do.
 func (r *Resizer) Begin(scratch *ResizeScratch, planes []float32) []float32 {
 	n := len(planes) / (r.y.in * r.x.in)
 	if len(planes) != n*r.y.in*r.x.in {
@@ -115,7 +116,7 @@ func (r *Resizer) Begin(scratch *ResizeScratch, planes []float32) []float32 {
 	return scratch.run(r.before, planes, [3]int{n, r.y.in, r.x.in})
 }
 
-// Finish takes what [Resizer.Begin] made of the next n planes.
+// Finish adds the result of [Resizer.Begin] for the next n planes.
 func (r *Resizer) Finish(begun []float32, n int) {
 	if r.next+n > r.z.in {
 		panic("filter: planes do not fit the volume that is resized")
@@ -141,8 +142,7 @@ func (r *Resizer) Volume() []float32 {
 	return r.done
 }
 
-// run runs passes along Y and X, the first into one scratch, the second into
-// the other.
+// run runs the passes along Y and X. The result of each pass goes to a scratch buffer of its own.
 func (r *ResizeScratch) run(passes []Pass, v []float32, shape [3]int) []float32 {
 	for i, p := range passes {
 		shape[p.Axis] = p.out

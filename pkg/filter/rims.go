@@ -34,8 +34,8 @@ func (m *Rims) Fill(dst, src []float32, shape [3]int, beside Beside) {
 	m.spread(dst, src, shape)
 }
 
-// start gives voxels at the volume's border their height, those beside a known level the higher of both, and others
-// +Inf.
+// start sets the initial levels: the height of voxels at the volume's border, the higher of height and known level of
+// voxels next to a known level, and +Inf elsewhere.
 func start(dst, src []float32, shape [3]int, beside Beside) {
 	nz, ny, nx := shape[0], shape[1], shape[2]
 	area := ny * nx
@@ -64,7 +64,8 @@ func start(dst, src []float32, shape [3]int, beside Beside) {
 	}
 }
 
-// scanDown lets levels fall to those of the voxels before them, in C order.
+// scanDown lowers each level to the lowest level of its preceding neighbours, in C order, but not below the voxel's
+// height.
 func scanDown(dst, src []float32, shape [3]int) {
 	nx, area := shape[2], shape[1]*shape[2]
 	for z := 1; z < shape[0]-1; z++ {
@@ -84,8 +85,8 @@ func scanDown(dst, src []float32, shape [3]int) {
 	}
 }
 
-// scanUp lets levels fall to those of the voxels behind them, in reverse order, and queues voxels from which others can
-// fall further.
+// scanUp lowers levels like scanDown, from following neighbours in reverse order. It queues voxels whose neighbours can
+// be lowered further.
 func (m *Rims) scanUp(dst, src []float32, shape [3]int) {
 	nx, area := shape[2], shape[1]*shape[2]
 	for z := shape[0] - 2; z > 0; z-- {

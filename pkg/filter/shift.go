@@ -30,8 +30,8 @@ func NewShift(n, length int, distance float64) Shift {
 	return s
 }
 
-// Needs returns the inputs start … end−1 from which the outputs from … to−1 are made, of which there is at least one
-// and all are inside.
+// Needs returns the range start … end−1 of inputs that outputs from … to−1 depend on. The range of outputs must not be
+// empty, and must lie inside.
 func (s Shift) Needs(from, to int) (start, end int) {
 	start, end = s.pair(from)
 	if s.taps[0] == 0 {

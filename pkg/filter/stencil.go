@@ -52,8 +52,8 @@ func (s *Stencil[F]) Radius() (r [3]int) {
 	return r
 }
 
-// scratch returns the number of elements of a plane with what the taps cover besides, of one whose rows only
-// have that, and of one as it is.
+// scratch returns numbers of elements of a plane: wide with the margins that the taps need along Y and X, tall with the
+// margins along X only, and plane without margins.
 func (s *Stencil[F]) scratch(shape [3]int) (wide, tall, plane int) {
 	r := s.Radius()
 	width := shape[2] + 2*r[2]

@@ -6,13 +6,13 @@ import "math"
 type Fit struct {
 	// DY, DX is the remaining displacement in fractions of a pixel: moving(y, x) = fixed(y+DY, x+DX).
 	DY, DX float64
-	// Correlation is the normalised cross-correlation there.
+	// Correlation is the normalised cross-correlation at this displacement.
 	Correlation float64
 	// Peak reports that the best agreement lies within a pixel. Otherwise DY and DX are the whole pixel that
 	// leads uphill: align by it and fit again.
 	Peak bool
-	// YY, YX, XX is minus the second derivative of the correlation there: how
-	// sharp its peak is.
+	// YY, YX, XX are the negative second derivatives of the correlation at this displacement: the sharpness of its
+	// peak.
 	YY, YX, XX float64
 	// Contrast is the standard deviation of the compared signal in the planes' units: the geometric mean of
 	// the two.

@@ -147,7 +147,7 @@ func (d *Device) do(f func() error) (err error) {
 	return d.note(err)
 }
 
-// note remembers an error that ends the context, and names the device in it.
+// note remembers an error that makes the context unusable, and adds the device's name to it.
 func (d *Device) note(err error) error {
 	if err == nil {
 		return nil

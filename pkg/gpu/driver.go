@@ -15,8 +15,8 @@ const oldestDriver = 12000
 
 type result int32
 
-// driver is the part of the driver API that is used: nothing that cuda.h 12.0 has not.
-// Handles and device addresses are integers to Go.
+// driver holds the functions of the driver API that are used, all of which cuda.h 12.0 declares. Handles and device
+// addresses are integers to Go.
 var driver struct {
 	Init               func(flags uint32) result                                                                                           `sym:"cuInit"`
 	DriverGetVersion   func(version *int32) result                                                                                         `sym:"cuDriverGetVersion"`

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// setEnvironment gives the driver settings that it reads when it is initialised; those that the user
-// made stay.
+// setEnvironment sets the environment variables that the driver reads when it is initialised, unless the user has set
+// them.
 func setEnvironment() {
 	// Hardware queues: with the driver's eight, streams of more workers wait for each other.
 	setUnset("CUDA_DEVICE_MAX_CONNECTIONS", "32")

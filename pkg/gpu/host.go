@@ -20,7 +20,8 @@ func (d *Device) Host(n int) (*mem.Buffer, error) {
 const (
 	hostPortable = 1 // of page-locked memory: for all contexts (cuda.h 12.0)
 
-	// leastRegistered is the least memory that is registered: smaller pieces share pages of the driver's.
+	// leastRegistered is the minimum size in bytes of memory that is registered. Smaller pieces would share pages with
+	// the driver's memory.
 	leastRegistered = 2 << 20
 )
 

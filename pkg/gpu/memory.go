@@ -79,7 +79,7 @@ func (p *Pool) Peak() int64 {
 	return p.peak
 }
 
-// ForgetPeak restarts [Pool.Peak] from the memory that is held now.
+// ForgetPeak resets [Pool.Peak] to the memory in use now.
 func (p *Pool) ForgetPeak() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // busFolder is the folder where the system describes devices by their places on the bus; tests use another.
 var busFolder = "/sys/bus/pci/devices"
 
-// numaNode returns the node of the host's memory that a device is attached to, -1 if there is only one, or it is
-// not known.
+// numaNode returns the NUMA node of host memory to which a device is attached, or -1 if there is only one node or it is
+// unknown.
 func numaNode(pci string) int {
 	text, err := os.ReadFile(filepath.Join(busFolder, pci, "numa_node"))
 	if err != nil {

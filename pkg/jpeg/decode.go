@@ -110,7 +110,7 @@ func (d *Decoder) prepare(color Color) {
 	clear(d.blocks[:]) // of what an error has left
 }
 
-// grown returns n elements of s's memory, or of new memory. What they hold is left over.
+// grown returns n elements in the memory of s if they fit, otherwise in new memory. Their content is undefined.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -164,7 +164,7 @@ func (d *Decoder) sequential(ctx context.Context) error {
 
 func inRow(y int, err error) error { return fmt.Errorf("row %d of MCUs: %w", y, err) }
 
-// restarted goes on behind the restart marker in front of an MCU.
+// restarted continues after the restart marker in front of an MCU.
 func (s *scan) restarted(w *window, mcu, interval int) error {
 	s.skip = 0
 	for i := range s.comps {

@@ -1,7 +1,7 @@
 package jpeg
 
-// load puts a row of MCUs, from row first of the image on, into the planes. What lies beyond the image repeats its last
-// column and row.
+// load copies a row of MCUs, from image row first on, into the planes. Samples beyond the image repeat its last column
+// and row.
 func (e *Encoder) load(src []byte, first int) {
 	wide := e.planes[0].stride
 	for j := range 8 * e.v {

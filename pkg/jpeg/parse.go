@@ -65,7 +65,7 @@ type parser struct {
 	tables  *tables // nil: they are skipped
 }
 
-// segment returns the marker at pos, what its segment holds, and the position behind it.
+// segment returns the marker at pos, the content of its segment, and the position behind the segment.
 func segment(src []byte, pos int) (marker byte, body []byte, next int, err error) {
 	start := pos
 	for pos < len(src) && src[pos] == 0xFF {

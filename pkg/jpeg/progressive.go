@@ -120,7 +120,7 @@ func (d *Decoder) oneScan(ctx context.Context) error {
 	return nil
 }
 
-// keptMCU decodes an MCU of one of several scans.
+// keptMCU decodes an MCU of a frame with several scans into the kept coefficients.
 func (d *Decoder) keptMCU(x, y int) error {
 	s := &d.scan
 	for i := range s.n {
@@ -141,7 +141,7 @@ func (d *Decoder) keptMCU(x, y int) error {
 	return nil
 }
 
-// keptBlock decodes what a scan has of a block.
+// keptBlock decodes the part of a block that the current scan contains.
 func (d *Decoder) keptBlock(sc *scanComponent, b []int16) error {
 	s, w := &d.scan, &d.window
 	switch {
@@ -177,7 +177,8 @@ func (w *window) number(n int) int32 {
 	return v
 }
 
-// run reads how many blocks, from this one on, have no more coefficients in this scan.
+// run reads the length of an end-of-band run: the number of blocks, this one included, without further coefficients in
+// this scan.
 func (w *window) run(r int) int { return 1<<r + int(w.take(r)) }
 
 // firstAC decodes the first bits of a block's AC coefficients (T.81, G.1.2.2).
@@ -204,7 +205,7 @@ func (w *window) firstAC(b []int16, h *huffman, s *scan) error {
 	return nil
 }
 
-// refineAC decodes one more bit of a block's AC coefficients (T.81, G.1.2.3).
+// refineAC decodes one more bit of each of a block's AC coefficients (T.81, G.1.2.3).
 func (w *window) refineAC(b []int16, h *huffman, s *scan) error {
 	k, bit := s.first, int16(1)<<s.low
 	for s.skip == 0 && k <= s.last {

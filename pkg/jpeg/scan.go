@@ -58,8 +58,8 @@ func (d *Decoder) readScan(body []byte) error {
 	return nil
 }
 
-// byID finds a component by the name that a scan header gives it, but not among those that the scan has already: some
-// encoders give all of them the same.
+// byID returns the component with the identifier that a scan header names. It skips components that the scan already
+// has, since some encoders give all components the same identifier.
 func (f *frame) byID(id byte, taken []scanComponent) *component {
 next:
 	for i := range f.n {

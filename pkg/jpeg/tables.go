@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// tables are those that a stream, or the abbreviated stream in front of it, has defined so far. What was made for an
-// earlier stream is kept and used again where the definition is the same.
+// tables holds the tables that a stream, or the abbreviated stream in front of it, has defined so far. A decoding table
+// made for an earlier stream is reused if its definition is the same.
 type tables struct {
 	quant        [4][64]uint16 // natural order
 	quantDefined [4]bool
@@ -23,8 +23,8 @@ func (t *tables) forget() {
 	}
 }
 
-// zigzag is the place in a block, row by row, of each coefficient in the order of the stream. What a damaged stream
-// puts behind the last one goes to a place of its own, and so does the end of a block, which moves by endOfBlock.
+// zigzag maps the order of coefficients in the stream to positions in a block, row by row. Coefficients that a damaged
+// stream has beyond the last one go to an extra position, as does the end of a block, which adds endOfBlock.
 var zigzag = func() (z [256]uint8) {
 	for i := range z {
 		z[i] = 64

@@ -107,14 +107,14 @@ func (w *window) symbol(h *huffman) int {
 	return int(s)
 }
 
-// left returns how many bits the segment has beyond those that were read, as far as it is in the window;
-// negative when there were too few.
+// left returns the number of unread bits of the segment within the window. It is negative if more bits were read than
+// exist.
 func (w *window) left() int { return 8*(w.end-w.p) + w.n }
 
 // overrun reports whether more bits were read than exist.
 func (w *window) overrun() bool { return w.last && w.left() < 0 }
 
-// offset returns the byte of src that is read next.
+// offset returns the position in src of the next byte to read.
 func (w *window) offset() int {
 	k := w.base + w.p - w.n/8
 	at := w.from
@@ -131,7 +131,7 @@ func (w *window) offset() int {
 	return min(at, w.at)
 }
 
-// restart goes on behind a restart marker, which must come next, and be the one with number i.
+// restart continues after a restart marker. The marker must come next, and have number i modulo 8.
 func (w *window) restart(i int) error {
 	for !w.last && w.end-w.p < 16 {
 		w.fill()

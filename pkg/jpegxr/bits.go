@@ -34,7 +34,7 @@ type reader struct {
 	last bool // data is the tail
 }
 
-// reader returns one that begins at a byte of the file.
+// reader returns a reader that begins at a byte of the file.
 func (in *input) reader(offset int) reader {
 	return reader{data: in.src, pos: 8 * offset}
 }

@@ -21,7 +21,7 @@ type coder struct {
 	patterns                  [2]patternModel
 }
 
-// open begins a tile: that of a number.
+// open begins the tile with the given number.
 func (d *Decoder) open(c *coder, number int) error {
 	n := d.bands()
 	c.trim, c.flex = 0, d.lacks < lacksFlexbits
@@ -72,7 +72,7 @@ func (d *Decoder) open(c *coder, number int) error {
 	return nil
 }
 
-// flexBand returns the packet that says how many flexbits are trimmed, of those of a tile.
+// flexBand returns the index, among a tile's packets, of the packet that says how many flexbits are trimmed.
 func (d *Decoder) flexBand() int {
 	if d.frequency {
 		return 3
@@ -80,8 +80,8 @@ func (d *Decoder) flexBand() int {
 	return 0
 }
 
-// readChoice reads the quantizers of a band, which may be those of the coarser one. It returns their number, and of how
-// many bits a choice is.
+// readChoice reads the quantizers of a band, or copies those of the coarser band. It returns their number, and the
+// number of bits by which a macroblock chooses one.
 func (d *Decoder) readChoice(r *reader, to *[16]indices, coarser []indices) (n int, bits uint) {
 	if r.flag() {
 		return copy(to[:], coarser), 0

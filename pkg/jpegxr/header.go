@@ -40,8 +40,8 @@ type file struct {
 // indices are the indices of quantizers of the planes.
 type indices [3]uint8
 
-// quantizers has those of the image, or of a tile. Of LP and HP there may be several, of which each macroblock chooses
-// one.
+// quantizers holds the quantizers of the image or of a tile. The LP and HP bands may have several, of which each
+// macroblock chooses one.
 type quantizers struct {
 	tileDC, tileLP, tileHP bool // each tile has its own
 	dc                     indices
@@ -228,7 +228,7 @@ func (f *file) readPlane() error {
 	return f.enough()
 }
 
-// readQuantizers reads those of the image.
+// readQuantizers reads the quantizers of the image.
 func (f *file) readQuantizers() {
 	r, q := &f.head, &f.quantizers
 	*q = quantizers{nLP: 1, nHP: 1}

@@ -7,7 +7,7 @@ var (
 	errQuantizer = errors.New("there is no quantizer of that number")
 )
 
-// macroblock is the one that is being decoded, between its bits and the planes.
+// macroblock holds the coefficients of the macroblock that is being decoded.
 type macroblock struct {
 	x                int
 	left, above      bool // there is one, in the tile
@@ -28,7 +28,7 @@ const (
 	fromNone
 )
 
-// known holds what following macroblocks need to know of a plane of one.
+// known holds the coefficients of a plane of a macroblock from which following macroblocks are predicted.
 type known struct {
 	dc      int32
 	row     [3]int32 // first row of LP, of 4:2:2 that of both halves

@@ -3,10 +3,10 @@ package jpegxr
 // lifting has the places of the pixels of a block, in raster order, in the order that the transforms work in.
 var lifting = [16]uint8{0, 1, 5, 4, 2, 3, 7, 6, 10, 11, 15, 14, 8, 9, 13, 12}
 
-// places has those of the coefficients.
+// places holds the positions of a block's coefficients in that order.
 var places = [16]uint8{0, 5, 1, 6, 10, 12, 8, 14, 2, 4, 3, 7, 9, 13, 11, 15}
 
-// part is a plane of the image: two rows of macroblocks of it.
+// part holds two rows of macroblocks of one plane of the image.
 type part struct {
 	wide, high  int  // blocks in a macroblock
 	shift       uint // log2 of their number
@@ -22,7 +22,7 @@ type part struct {
 	at  [16]int // where the DC of a block is in dcs
 }
 
-// grid is rows of blocks: a ring of them.
+// grid is a ring buffer of rows of blocks.
 type grid struct {
 	rows   [][]int32
 	memory []int32
@@ -48,7 +48,7 @@ func (g *grid) prepare(rows, n, places int) {
 	}
 }
 
-// grown returns n elements of s's memory, or of new memory. What they hold is left over.
+// grown returns n elements in the memory of s if they fit, otherwise in new memory. Their content is undefined.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -1,7 +1,7 @@
 package jpegxr
 
-// weight is the factor by which one direction's difference must exceed the other's for a prediction from the
-// other.
+// weight is the factor by which the difference in one direction must exceed that in the other direction before the
+// other is used for prediction.
 const weight = 4
 
 func abs(v int32) int32 {
@@ -67,7 +67,8 @@ func (d *Decoder) directionHP(m *macroblock) direction {
 	return choose(row, column)
 }
 
-// predictLP undoes the prediction of DC and LP, and keeps what the next macroblocks are predicted from.
+// predictLP undoes the prediction of DC and LP, and keeps the coefficients from which the next macroblocks are
+// predicted.
 func (d *Decoder) predictLP(m *macroblock) {
 	dc := d.directionDC(m)
 	lp := fromNone

@@ -27,9 +27,9 @@ func (c *runLevel) adapt() {
 	}
 }
 
-// decode decodes the coefficients of a block, the first of which is at a place of the scan or behind it. One of place p
-// goes to to[p<<shift|at], times step. It returns their number, 0 if they go beyond the end of the block, and the
-// position behind them.
+// decode decodes the coefficients of a block from bit pos of data on. The first coefficient is at scan position place
+// or later. A coefficient at position p in the block is multiplied by step and stored in to[p<<shift|at]. decode
+// returns the number of coefficients, or 0 if they exceed the block, and the position behind them.
 func (c *runLevel) decode(data []byte, pos int, chroma, place int, s *scan, to []int32, shift, at uint, step int32) (n, end int) {
 	a := &c.first[chroma&1]
 	w := window(data, pos)

@@ -8,7 +8,7 @@ import (
 // ErrBudget is wrapped by errors about data that need more memory than the process may use.
 var ErrBudget = errors.New("more than the memory budget")
 
-// Assured is the limit in bytes that programs have by default on any machine that is not smaller.
+// Assured is the minimum, in bytes, of the default limit on any machine that has as much memory.
 const Assured = 512 << 20
 
 var limit atomic.Int64
@@ -26,7 +26,7 @@ var caches atomic.Int64
 // is a large default, more would not make them faster by much.
 func SetCaches(n int64) { caches.Store(n) }
 
-// Caches returns what SetCaches set, else the limit.
+// Caches returns the size set by SetCaches, or the limit if none was set.
 func Caches() int64 {
 	if n := caches.Load(); n > 0 {
 		return n
@@ -34,7 +34,7 @@ func Caches() int64 {
 	return Limit()
 }
 
-// sharing is the memory that other programs on the machine may want, too.
+// sharing describes memory that is shared with other programs on the machine.
 type sharing struct {
 	leave     int64
 	available func() int64
@@ -49,7 +49,7 @@ func Share(leave int64, available func() int64) { shared.Store(&sharing{leave, a
 // lookFrom is the size of buffers from which it pays to ask the system how much is available.
 const lookFrom = 1 << 20
 
-// spared reports whether the machine has n bytes of memory that need not be left to others.
+// spared reports whether the machine has n bytes of memory beyond the share that is left to other programs.
 func spared(n int64) bool {
 	s := shared.Load()
 	if s == nil || n < lookFrom {

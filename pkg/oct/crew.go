@@ -188,8 +188,8 @@ func (c *Crew) Gate(ctx context.Context, workers int) (*Gate, context.Context) {
 }
 
 // Admit waits until worker number (counted from 0) may allocate its memory, and returns true; the worker must then call
-// Leave. It returns false if no pieces remain for the worker, or ctx is done. Workers beyond the number of processors do
-// not count as busy, because they wait for storage.
+// Leave. It returns false if no pieces remain for the worker, or ctx is done. Workers beyond the number of processors
+// do not count as busy, because they wait for storage.
 func (g *Gate) Admit(ctx context.Context, number int) bool {
 	if !g.wait(ctx, number) {
 		return false

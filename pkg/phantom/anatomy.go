@@ -68,7 +68,7 @@ type anatomyRow struct {
 	bundles []float32
 }
 
-// anatomyLine is where an A-line lies in the tissue.
+// anatomyLine is the position of an A-line in the tissue.
 type anatomyLine struct {
 	depth       float64 // below the border, as a part of the radius
 	angle       float64 // around the centre, in turns from 0 to 1
@@ -108,7 +108,7 @@ func (r *anatomyRow) row(row aline, lo, hi float64) {
 	}
 }
 
-// plane fills out with the reflectivity at plane k, as a factor of that of tissue without anatomy.
+// plane fills out with the reflectivity at plane k, relative to that of tissue without anatomy.
 func (r *anatomyRow) plane(out []float32, k int, row aline) {
 	z := float64(k) * r.step * r.voxel[0] // µm
 	// Bundles cross the block at an angle, and meander.
@@ -172,7 +172,7 @@ func layer(d float64) float32 {
 	return float32(layers[len(layers)-1][1])
 }
 
-// smooth goes from 0 to 1 between 0 and 1 without a crease.
+// smooth is a smoothstep: it rises from 0 at t = 0 to 1 at t = 1, with slope 0 at both ends.
 func smooth(t float32) float32 {
 	t = min(max(t, 0), 1)
 	return float32(t*t) * (3 - float32(2*t))

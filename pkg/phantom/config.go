@@ -89,7 +89,7 @@ func (c Config) Ideal() Config {
 	return c
 }
 
-// SetDefaults fills in what depends on other fields.
+// setDefaults sets unset fields whose defaults depend on other fields.
 func (c *Config) setDefaults() {
 	if c.Gain == 0 {
 		switch c.DType {

@@ -89,8 +89,8 @@ type octave struct {
 	weight float32
 }
 
-// aline is a row of A-lines in the block, in voxels: A-line i lies at (y + i·dy, x + i·dx). In a slice that is not
-// rotated dy is 0 and dx 1.
+// aline is a row of A-lines of the block, in voxels: A-line i lies at (y + i·dy, x + i·dx). In a slice that is not
+// rotated, dy is 0 and dx is 1.
 type aline struct{ y, x, dy, dx float64 }
 
 // at returns the position of A-line i.
@@ -132,7 +132,7 @@ func (o *octave) plane(out []float32, k int, row aline) {
 	}
 }
 
-// slanted is plane of a row that is not parallel to the lattice.
+// slanted fills out like plane, for a row that is not parallel to the lattice.
 func (o *octave) slanted(out []float32, k int, row aline) {
 	at := [2]int{math.MinInt, math.MinInt}
 	var c [4]float32 // numbers at the corners of the cell

@@ -19,7 +19,7 @@ type channel struct {
 	window *[2]float64 // nil: by percentiles
 }
 
-// mostTogether is the most channels that are told apart in one picture.
+// mostTogether is the maximum number of channels that can be told apart in one picture.
 const mostTogether = 7
 
 // together returns the channels that are shown in one picture, because the image says in which colours; nil:

@@ -44,7 +44,7 @@ func newCanvas(lay *layout, v *volume, o *Options, colours *colormap.Map) *canva
 	return &canvas{layout: lay, v: v, o: o, colours: colours, img: img, dark: map[image.Rectangle]bool{}}
 }
 
-// draw fills the panels with the planes, or adds those of a channel in its colour.
+// draw draws the planes into the panels or, for one of several channels, adds them in the channel's colour.
 func (c *canvas) draw(ctx context.Context, planes []*plane, of *channel, workers int) error {
 	for i, p := range planes {
 		missing, err := c.panel(ctx, p, c.panels[i], of, workers)
@@ -56,7 +56,7 @@ func (c *canvas) draw(ctx context.Context, planes []*plane, of *channel, workers
 	return nil
 }
 
-// words draws what stands around the panels.
+// words draws the captions, the key and the scale bar around the panels.
 func (c *canvas) words(planes []*plane, list []channel) error {
 	if !c.labels && !c.scaleBar {
 		return nil
@@ -158,7 +158,8 @@ func (c *canvas) bounded(f float32) float64 {
 	return v
 }
 
-// shade returns where in the window a value lies; of a window without width, 0 or 1.
+// shade returns the position of a value in the window: 0 at its lower limit, 1 at its upper limit. In a window of zero
+// width it is 0 or 1.
 func (c *canvas) shade(v float64) float64 {
 	lo, hi := c.window[0], c.window[1]
 	if hi > lo {
@@ -251,8 +252,8 @@ func (c *canvas) drawCaption(strong, small annotate.Pen, p *plane, at image.Rect
 	small.Write(c.img, image.Pt(x, y), axis+" = "+annotate.Micrometres(pos), axisHue[p.across])
 }
 
-// drawCuts marks in a panel where the other ones cut it: a thin line in the hue
-// of the axis that the other panel is cut along, with a tick at either end.
+// drawCuts marks in a panel the planes of the other panels. Each mark is a thin line in the hue of the axis across
+// which the other plane lies, with a tick at either end.
 func (c *canvas) drawCuts(p *plane, planes []*plane, at image.Rectangle) {
 	tick := max(3, c.gap/3)
 	for _, q := range planes {

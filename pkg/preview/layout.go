@@ -30,14 +30,14 @@ const (
 	doublePicture = 1200
 )
 
-// roomForWords and roomForBar are the smallest maximal sizes at which there are
-// words and a scale bar.
+// roomForWords and roomForBar are the smallest values of a picture's maximum size, in px, at which it gets captions and
+// a scale bar.
 const (
 	roomForWords = 480
 	roomForBar   = 128
 )
 
-// captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
+// captionWidth is the width reserved for a caption such as "YZ x = 12345 µm", in multiples of the font size.
 const captionWidth = 9.5
 
 // extent returns the size of the volume in µm.

@@ -129,7 +129,7 @@ func (a *accumulator) add(ctx context.Context, values []float32, start, shape [3
 	})
 }
 
-// row adds what belongs to one row of blocks.
+// row adds the voxels that belong to one row of blocks.
 func (a *accumulator) row(values []float32, start, shape [3]int, row int) {
 	p := a.plane
 	from, to := [3]int{}, shape

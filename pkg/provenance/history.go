@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Options say where records are found and what may be looked at.
+// Options select where records are searched, and what may be read.
 type Options struct {
 	Records  []string           // files of records, and folders of them, besides those near images
 	Remote   bool               // look at inputs on servers that the image is not on
@@ -101,7 +101,7 @@ func (im *Image) problem(kind, text string, input *Image) {
 	im.Problems = append(im.Problems, p)
 }
 
-// has reports whether an image has a problem of one of some kinds.
+// has reports whether an image has a problem of one of the given kinds.
 func (im *Image) has(kinds ...string) bool {
 	for _, p := range im.Problems {
 		for _, k := range kinds {
@@ -140,7 +140,7 @@ func (h *History) conclude() {
 	h.Methods = methods.Of(runs)
 }
 
-// order returns the images such that inputs come before what is made from them.
+// order returns the images sorted so that every input precedes the images made from it.
 func (h *History) order() (all []*Image) {
 	seen := make([]bool, len(h.Images))
 	var visit func(im *Image)

@@ -15,8 +15,9 @@ const (
 	exactPath // the path leads there from the folder in which the run was started
 )
 
-// producer returns the output of the record that made what lies at a place; nil if there is none. Of several records it
-// is the latest, and with before the latest that is not later than that.
+// producer returns the output, in the records, that is the file or folder at a place; nil if there is none. If several
+// records match equally well, it returns the output of the latest one. If before is not nil, it considers only runs
+// that started no later than that run.
 func (t *tracer) producer(place string, s state, before *entry) *output {
 	var best *output
 	bestFit, id := noFit, identity(place)
@@ -38,8 +39,8 @@ func (t *tracer) producer(place string, s state, before *entry) *output {
 	return best
 }
 
-// fit tells how an output of a record fits what lies at a place. Of what was changed in place since, only the path
-// tells.
+// fit returns how well an output of a record matches the file or folder at a place. If that was changed since, only the
+// path can match.
 func (o *output) fit(id string, s state, changedSince bool) int {
 	if s.made != nil && !changedSince && (s.made.Program != o.rec.Tool || s.made.Version != o.rec.Version) {
 		return noFit // another run made the image that is there now
@@ -63,8 +64,9 @@ func alike(d runrecord.Dataset, s state) bool {
 	return d.Bytes > 0 && d.Bytes == s.bytes && slices.Equal(d.Shape, s.shape) && d.DType == s.dtype
 }
 
-// locate returns where an input of a record lies, or lay. moved tells that it is another place than the recorded one:
-// the workflow's inputs are links in folders that may be removed, to results that are published.
+// locate returns the place of an input of a record; the input may no longer exist. moved reports that the place differs
+// from the recorded one: inputs of workflows are links, in temporary folders, to results that were later published
+// elsewhere.
 func (t *tracer) locate(ctx context.Context, e *entry, d runrecord.Dataset) (place string, moved bool) {
 	guess, places := "", e.places(d.Path.Reveal())
 	if d.LinksTo != "" {
@@ -90,9 +92,9 @@ func (t *tracer) locate(ctx context.Context, e *entry, d runrecord.Dataset) (pla
 	return places[0], false
 }
 
-// published returns where an output lies, or lay, that is an input of a record: that of the latest earlier record that
-// has its name, shape, type and size; if the record does not note the size, as that of a file, it is the size of what
-// lies there. It is "" if there is no such record.
+// published returns the place of the output that a record has as input, from the latest earlier record with an output
+// of the same name, shape, type and size. If that record notes no size, as for a file, it compares the size of the file
+// at the place. It returns "" if there is no such record.
 func (t *tracer) published(ctx context.Context, e *entry, d runrecord.Dataset) (place string) {
 	var best *entry
 	candidates := t.records.byName[nameOf(d.Path.Reveal())]

@@ -23,7 +23,7 @@ import (
 // mostFiles is the maximum number of files of an image that are counted to see whether it has changed.
 const mostFiles = 200_000
 
-// state is what a look at a place shows.
+// state holds what was found at a place.
 type state struct {
 	there    bool
 	file     bool   // it is a file
@@ -78,7 +78,7 @@ func (t *tracer) look(ctx context.Context, place string) state {
 	return s
 }
 
-// open reads the metadata of an image. Other files have none, which is an error.
+// open reads the metadata of an image. A file that is no image gives an error.
 func (s *state) open(ctx context.Context, place string, requests []store.HTTPOption) error {
 	st, key, err := images.Open(ctx, place, requests...)
 	if err != nil {
@@ -106,14 +106,14 @@ func (s *state) open(ctx context.Context, place string, requests []store.HTTPOpt
 	return nil
 }
 
-// differs reports whether there are more or fewer bytes at a place than a record counted. It cannot tell of folders
-// that are no images, such as raw tiles, if the record counted only the bytes that were read, and notes no time of
-// their files.
+// differs reports whether the number of bytes at a place differs from the recorded number. It returns false for a
+// folder that is no image, such as raw tiles, if the record counts only the bytes that were read and notes no
+// modification time.
 func (s *state) differs(d runrecord.Dataset) bool {
 	return d.Bytes > 0 && s.bytes >= 0 && d.Bytes != s.bytes && (s.file || s.metadata != "" || d.Modified != nil)
 }
 
-// secret stands in recorded addresses in the place of what was left out.
+// secret replaces the secret parts of recorded addresses.
 const secret = "xxxxx"
 
 // isRemote reports whether a place is an address.

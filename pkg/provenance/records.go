@@ -17,7 +17,7 @@ import (
 	"strata/pkg/runrecord"
 )
 
-// Limits of what is read of records: those of a run of thousands of slices are far below.
+// Limits of reading records. The records of thousands of slices are far below them.
 const (
 	mostRecords     = 50_000
 	mostRecordBytes = 4 << 20   // of one
@@ -73,7 +73,7 @@ func (l *library) near(ctx context.Context, place string) error {
 	return nil
 }
 
-// named reads records that the user names: files, or folders of them.
+// named reads the records that the user names, as files or folders.
 func (l *library) named(ctx context.Context, paths []string) error {
 	for _, p := range paths {
 		info, err := os.Stat(p)
@@ -99,7 +99,7 @@ func (l *library) named(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// folder reads the records in a folder. What cannot be read, or is none, is passed over.
+// folder reads the records in a folder. It skips files that cannot be read or are no records.
 func (l *library) folder(ctx context.Context, dir string) error {
 	dir = identity(dir)
 	if l.read[dir] {
@@ -166,7 +166,7 @@ func isRecord(path string) bool {
 	return beginning().Match(head[:n])
 }
 
-// mostNotes limits what is said about records.
+// mostNotes is the maximum number of notes about records.
 const mostNotes = 20
 
 func (l *library) note(text string) {

@@ -35,8 +35,8 @@ type tracer struct {
 	states  map[string]state
 }
 
-// Trace follows the image at a path or address back to the raw data. An image of which nothing is known is a history of
-// one source; an image that is not there is one that is missing.
+// Trace follows the image at a path or address back to the raw data. The history of an image without a record consists
+// of that image as a source; if the image does not exist, it is marked as missing.
 func Trace(ctx context.Context, image string, o Options) (*History, error) {
 	t := &tracer{o: o, records: newLibrary(), history: &History{Image: address.Address(image).String()}, known: map[string]*Image{}, open: map[*Image]bool{}, states: map[string]state{}}
 	if isRemote(image) {
@@ -64,8 +64,9 @@ func (t *tracer) stateOf(ctx context.Context, place string) state {
 	return s
 }
 
-// follow adds an image, and all that it was made from, to the history. Of one that a run changed in place, or that is
-// no longer there, before is the run that read it: the image is what the latest run before that had made of it.
+// follow adds an image, and everything that it was made from, to the history. If a run changed the image in place, or
+// the image no longer exists, before is the run that read it; follow then describes the image as the latest run before
+// that one had made it.
 func (t *tracer) follow(ctx context.Context, place string, before *entry, depth int) (*Image, error) {
 	key := identity(place)
 	if im := t.known[key]; im != nil && before == nil {
@@ -115,7 +116,8 @@ func (t *tracer) follow(ctx context.Context, place string, before *entry, depth 
 // mostEntries is the maximum number of files in a folder of inputs that are followed.
 const mostEntries = 4096
 
-// folder follows what runs have written into a folder that is an input, such as that of all transforms.
+// folder follows the outputs that runs have written into a folder that is an input, such as the folder of all
+// transforms.
 func (t *tracer) folder(ctx context.Context, im *Image, place string, depth int) error {
 	f, err := os.Open(place)
 	if err != nil {
@@ -207,7 +209,7 @@ func (t *tracer) recorded(ctx context.Context, im *Image, place string, s state,
 	return nil
 }
 
-// input follows one input of a recorded run, which made what lies at a place.
+// input follows one input of the recorded run that made the image im.
 func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, d runrecord.Dataset, depth int) error {
 	place, moved := t.locate(ctx, made.entry, d)
 	var before *entry
@@ -233,8 +235,8 @@ func (t *tracer) input(ctx context.Context, im *Image, of string, made *output, 
 	return nil
 }
 
-// changed says in which way an input has changed since a run read it; "" if it has not, or nothing tells. The
-// modification time of an input that was moved, or copied, tells nothing.
+// changed describes how an input has changed since a run read it, or returns "" if no change can be found. The
+// modification time of a moved or copied input proves nothing.
 func changed(e *entry, d runrecord.Dataset, s state, by *Run, moved bool) string {
 	switch {
 	case d.Metadata != "" && s.metadata != "" && d.Metadata != s.metadata:
@@ -255,7 +257,7 @@ func changed(e *entry, d runrecord.Dataset, s state, by *Run, moved bool) string
 // when returns a time as people read it.
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// named adds the run that an image names itself, and inputs by that name beside it.
+// named adds the run that the image's own metadata name, and those of its inputs that can be found by their name.
 func (t *tracer) named(ctx context.Context, im *Image, p *runrecord.Provenance, place string, depth int) error {
 	im.Kind = Made
 	said := methods.FromImage(p)
@@ -282,8 +284,8 @@ func (t *tracer) named(ctx context.Context, im *Image, p *runrecord.Provenance, 
 	return nil
 }
 
-// byName returns where an input lies of which the image at a place has only the name: beside that, or where the only
-// record of an output of that name has it. It is "" if nothing tells.
+// byName returns the place of an input of which the image at a place records only the name: a file or folder beside the
+// image, or the place in the only record of an output with that name. Otherwise it returns "".
 func (t *tracer) byName(ctx context.Context, name, place string) string {
 	if isRemote(place) {
 		return ""
@@ -302,7 +304,7 @@ func (t *tracer) byName(ctx context.Context, name, place string) string {
 	return places[max(0, slices.IndexFunc(places, func(p string) bool { return t.stateOf(ctx, p).there }))]
 }
 
-// runOf returns what a history says of a recorded run.
+// runOf returns the description of a recorded run for a history.
 func runOf(e *entry) *Run {
 	r, words := e.rec, []string{}
 	for _, a := range r.Arguments[:min(len(r.Arguments), mostWords)] {

@@ -2,7 +2,7 @@ package registration
 
 import "io"
 
-// SliceConfig tells whether a slice's transform is to be trusted.
+// SliceConfig says whether a slice's transform can be trusted, and why not.
 type SliceConfig struct {
 	Use          bool
 	AutoExcluded bool

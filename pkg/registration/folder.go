@@ -88,9 +88,9 @@ func (f *Folder) Slices() int { return len(f.by) }
 // IDs returns the numbers of the slices with a folder, sorted.
 func (f *Folder) IDs() []int { return slices.Sorted(maps.Keys(f.by)) }
 
-// Pair reads the registration of a slice, or returns nil if there is no folder with its number. Of several
-// folders or files the first by name counts, with "transform.tfm" and "offsets.txt" before others
-// ("*offset*.txt").
+// Pair reads the registration of a slice, or returns nil if no folder has its number. Of several folders with the
+// number, or several files of a kind, it takes the first by name, but prefers "transform.tfm" and "offsets.txt" to
+// other names ("*offset*.txt").
 func (f *Folder) Pair(ctx context.Context, id int) (p *Pair, warnings []string, err error) {
 	names := f.by[id]
 	if len(names) == 0 {
@@ -204,8 +204,8 @@ func (p *Pair) stranger(ctx context.Context, path string) string {
 	return "" // what cannot be read is an error elsewhere
 }
 
-// file returns the path of a file: the one that the metrics name, else that of the usual name, else the first with a
-// part of it and the extension; "" where there is none.
+// file returns the path of a file: the one named in the metrics, else the one with the usual name, else the first whose
+// name contains part and ends in extension. It returns "" if there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)
 	if err != nil {

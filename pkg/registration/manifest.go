@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Filled is a row of an interpolation manifest: what came of the attempt to fill the gap of one slice.
+// Filled is a row of an interpolation manifest: the outcome of filling the gap left by one slice.
 type Filled struct {
 	Slice  int
 	Method string // that was asked for

@@ -19,7 +19,8 @@ type Metrics struct {
 	TX, TY       float64 // translation, pixels
 	ZCorrelation float64
 	Rotation     float64 // degrees
-	// Correlation is that of the planes under the transform, or else ZCorrelation; 0 if neither was measured.
+	// Correlation is the correlation of the planes under the transform, or ZCorrelation if that was not measured; 0 if
+	// neither was.
 	Correlation float64
 
 	Fixed, Moving string            // the slices, as the metrics name them

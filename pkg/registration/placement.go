@@ -25,8 +25,8 @@ type Placement struct {
 	Placed Placed `json:"transform"`
 }
 
-// Placed is a transform of pixels (x, y) of the fixed slice to pixels of the moving one, a rotation about a centre and
-// a translation, and the planes that lie on each other.
+// Placed describes how a moving slice lies on the fixed one: a rigid transform from pixels (x, y) of the fixed slice to
+// pixels of the moving slice, a rotation about a centre and a translation; and the planes of both slices that coincide.
 type Placed struct {
 	Angle   float64 `json:"angle"` // radians
 	TX      float64 `json:"tx"`
@@ -37,7 +37,7 @@ type Placed struct {
 	MovingZ int     `json:"moving_z"`
 }
 
-// PlacedBy returns the placement of a registered pair; without offsets the first planes lie on each other.
+// PlacedBy returns the placement of a registered pair. Without offsets, the first planes of both slices coincide.
 func PlacedBy(t filter.Rigid, o *Offsets) Placed {
 	p := Placed{Angle: t.Angle, TX: t.TX, TY: t.TY, CX: t.CX, CY: t.CY}
 	if o != nil {

@@ -40,7 +40,7 @@ func ReadFoundShifts(r io.Reader, name string) ([]FoundShift, error) {
 	})
 }
 
-// Decision is a line of stack's table of decisions: what was done with a slice, and why.
+// Decision is a line of stack's table of decisions: how a slice was placed, and why.
 type Decision struct {
 	Slice, Fixed    int
 	TransformLoaded bool

@@ -35,10 +35,10 @@ const FaultDuplicate = "duplicate"
 var sliceColumns = []string{SliceID, Use, ExcludeReason, QualityScore, GalvoConfidence, GalvoFix, Notes, Rehomed, RehomingReliable, AutoExcluded,
 	AutoExcludeReason, Interpolated, InterpolationFailed, InterpolationMethod, InterpolationReason}
 
-// faultColumns holds those that a written table has if a slice has a fault.
+// faultColumns holds the columns that a written table has if at least one slice has a fault.
 var faultColumns = []string{Fault, FaultReason}
 
-// truthColumns holds those that are written as true or false.
+// truthColumns holds the columns whose values are written as true or false.
 var truthColumns = []string{Use, GalvoFix, Rehomed, AutoExcluded, Interpolated, InterpolationFailed}
 
 // SliceTable is a slice configuration (slice_config.csv) with all of its columns, to be changed and written again.

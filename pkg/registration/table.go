@@ -31,7 +31,7 @@ const (
 	keptColumns = 256
 )
 
-// openKept is openTable for a table whose rows are all kept.
+// openKept opens a table that is kept whole in memory. It limits the size and the number of columns.
 func openKept(r io.Reader, name string, needed ...string) (*table, error) {
 	t, err := openTable(r, name, needed...)
 	switch {
@@ -89,7 +89,7 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 	return t, nil
 }
 
-// next goes to the next row that is not blank; ok is false at the end.
+// next reads the next row that is not blank; ok is false at the end.
 func (t *table) next() (ok bool, err error) {
 	for {
 		t.row, err = t.r.Read()
@@ -132,11 +132,11 @@ func readRows[T any](open func(io.Reader, string, ...string) (*table, error), r 
 	}
 }
 
-// sliceID is where the number of a slice goes.
+// sliceID is the destination for the number of a slice.
 type sliceID struct{ *int }
 
-// read reads fields of the row, in this order, by what they go into: a [sliceID], an *int (a whole number from 0 on), a
-// *float64, or a *bool, which is false for an empty field.
+// read parses fields of the row into the given destinations. The type of a destination determines the format: a
+// [sliceID]; an *int for a whole number from 0 on; a *float64; or a *bool, which an empty field makes false.
 func (t *table) read(columns []string, into ...any) (err error) {
 	for i, column := range columns {
 		switch dst := into[i].(type) {

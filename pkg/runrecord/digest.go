@@ -41,8 +41,8 @@ type Provenance struct {
 // ignores times and paths, so that a repeated run has the same digest.
 func Digest(ctx context.Context, path string) (string, error) { return digest(ctx, path, settled) }
 
-// Wrote reports whether a file or folder is one whose digests a run noted. Runs up to version 0.10.0 noted the time of
-// metrics too.
+// Wrote reports whether the digest of a file or folder is one of the digests that a run has recorded. Runs up to
+// version 0.10.0 included the time of metrics in it.
 func Wrote(ctx context.Context, path string, digests []string) (bool, error) {
 	for _, content := range []func(io.Reader, string) (io.Reader, error){settled, unchanged} {
 		d, err := digest(ctx, path, content)
@@ -53,7 +53,7 @@ func Wrote(ctx context.Context, path string, digests []string) (bool, error) {
 	return false, nil
 }
 
-// digest hashes what content makes of each file.
+// digest computes the digest of a file or folder. content returns the part of each file that counts.
 func digest(ctx context.Context, path string, content func(io.Reader, string) (io.Reader, error)) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

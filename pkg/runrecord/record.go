@@ -228,8 +228,8 @@ func Check(path string, overwrite bool) error {
 	return err
 }
 
-// asItIs reports whether a path is written to directly: something other than a file or folder, or one of the
-// process's own streams.
+// asItIs reports whether a path must be written to directly: it is neither a regular file nor a folder, or it is one of
+// the process's own streams.
 func asItIs(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(path), "/dev/"))
@@ -302,7 +302,7 @@ func (r *Record) fill() {
 	}
 }
 
-// redacted returns texts that others wrote, and that may quote addresses, in a form that may be recorded.
+// redacted returns texts without the secrets of addresses that they may quote.
 func redacted(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
@@ -330,8 +330,8 @@ func Read(ctx context.Context, path string) (*Record, error) {
 // errMany ends a walk.
 var errMany = errors.New("too many files")
 
-// LinksTo returns the absolute path to which a path leads, if there are links below the current folder, or in an
-// absolute path. It is "" if there are none, and of an address.
+// LinksTo returns the absolute path to which a path leads if it goes through links, below the current folder or, if
+// absolute, anywhere. It returns "" without links, and for an address.
 func LinksTo(path string) address.Address {
 	here, err := filepath.EvalSymlinks(".")
 	if err == nil {

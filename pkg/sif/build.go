@@ -152,7 +152,7 @@ func plain(err error) error {
 	return err
 }
 
-// pack writes the image file: the definition, what inspect prints, the root.
+// pack writes the image file: the definition, the metadata that inspect prints, and the root file system.
 func (b *Build) pack(root *Root, packed, out string) error {
 	metadata, err := inspectJSON(root, b.Definition)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 // maxDefinition is the maximum length of a definition file in bytes.
 const maxDefinition = 4 << 20
 
-// Definition is a parsed definition file; [Definition.Check] tells what cannot be built here.
+// Definition is a parsed definition file. [Definition.Check] reports what cannot be built here.
 type Definition struct {
 	Name     string // of the file
 	Text     string // all of it
@@ -146,7 +146,7 @@ func (d *Definition) Script(name string) string {
 // sections that can be built here.
 var sections = []string{"environment", "files", "help", "labels", "runscript", "startscript", "test"}
 
-// Check returns an error that lists what in a definition cannot be built here, with lines.
+// Check returns an error that lists, with line numbers, the parts of a definition that cannot be built here.
 func (d *Definition) Check() error {
 	var errs []error
 	if k := d.header("bootstrap"); d.Bootstrap() != Scratch && d.Bootstrap() != Strata {

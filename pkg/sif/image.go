@@ -18,7 +18,7 @@ import (
 // ErrImage is wrapped by errors that an image file causes.
 var ErrImage = errors.New("not a whole image")
 
-// Limits of what an image may claim.
+// Limits of the sizes that an image's headers may claim.
 const (
 	maxDescriptors = 4096
 	maxText        = 16 << 20 // of a definition or metadata
@@ -45,8 +45,8 @@ type Object struct {
 	Detail    string `json:"detail,omitempty"` // "squashfs, primary system, amd64"
 }
 
-// Open opens an image. A truncated file, or one of another kind, gives an error that wraps [ErrImage] and
-// says what is missing.
+// Open opens an image. If the file is truncated or of another kind, the error wraps [ErrImage] and says what is
+// missing.
 func Open(path string) (*Image, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if err != nil {

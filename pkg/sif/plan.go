@@ -54,7 +54,7 @@ func inRoot(root, name string) (string, error) {
 // below reports whether a path lies below a folder.
 func below(name, dir string) bool { return dir == "/" || strings.HasPrefix(name, dir+"/") }
 
-// arrange works out where binds lie in the root, and what has to be made there.
+// arrange determines where binds lie in the root, and which files and folders have to be created there.
 func (p *plan) arrange(binds []Bind) error {
 	open := map[string]bool{}
 	for _, b := range binds {

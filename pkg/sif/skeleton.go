@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MountPoints lists the folders that every image has, because runtimes mount something there or users' data
-// are bound there.
+// MountPoints lists the folders that every image has, so that runtimes can mount something there or users can bind
+// their data.
 var MountPoints = []string{"/data", "/dev", "/etc", "/home", "/proc", "/root", "/scratch", "/sys", "/tmp", "/var/tmp"}
 
 // Files of /.singularity.d, where runtimes look for them.
@@ -24,7 +24,7 @@ const (
 	libsDir         = metaDir + "/libs"
 )
 
-// skeleton makes the mount points, and what runtimes expect in /etc.
+// skeleton creates the mount points, and the files that runtimes expect in /etc.
 func skeleton(r *Root) error {
 	for _, dir := range MountPoints {
 		perm := fs.FileMode(0o755)

@@ -54,7 +54,7 @@ func (t *tileSet) verify(ctx context.Context) error {
 	return t.turnRound(ctx, backward)
 }
 
-// turnRound counts rows, or columns, that run backward from the other side.
+// turnRound numbers rows or columns from the opposite side if they run backward.
 func (t *tileSet) turnRound(ctx context.Context, backward [2]bool) (err error) {
 	for axis, is := range backward {
 		if is {
@@ -136,7 +136,7 @@ func (t *tileSet) exchange(ctx context.Context) error {
 	return nil
 }
 
-// conclude says what was found, and what to do.
+// conclude describes the findings and proposes the next commands.
 func (t *tileSet) conclude() {
 	for _, s := range t.set.Slices {
 		t.Slices = append(t.Slices, s.ID)
@@ -234,7 +234,7 @@ func (t *tileSet) stitches(mosaics, sections string) (out []string) {
 	return out
 }
 
-// beside returns a name for an output of commands that is not the folder that was looked at.
+// beside returns a name for an output of the proposed commands that differs from the surveyed folder's name.
 func (t *tileSet) beside(name string) string {
 	if filepath.Base(filepath.Clean(t.l.Root)) == name {
 		return "strata-" + name
@@ -242,7 +242,7 @@ func (t *tileSet) beside(name string) string {
 	return name
 }
 
-// voxelFlag returns the flag of the voxel size, with a blank if nothing states one.
+// voxelFlag returns the flag for the voxel size, with placeholders to fill in if the voxel size is unknown.
 func (t *tileSet) voxelFlag() string {
 	switch {
 	case t.Voxel == nil:

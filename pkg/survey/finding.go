@@ -89,7 +89,7 @@ type Param struct {
 	Value any    `json:"value"`
 }
 
-// Options overrule what would be guessed.
+// Options replace guesses by the user's values.
 type Options struct {
 	Pattern string // "": guessed from names
 	Tiles   tilefiles.Options
@@ -106,8 +106,9 @@ func (f *Finding) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Look says what a folder has, the most important first. Faults of one kind of files are among its findings; an error
-// is one that an option prevents (a [tilefiles.OptionError]), the end of ctx, or that nothing in the folder is of use.
+// Look returns the findings in a folder, the most important first. A fault of one kind of files becomes a finding. Look
+// returns an error only if an option does not fit (a [tilefiles.OptionError]), if ctx ends, or if it finds nothing
+// useful.
 func Look(ctx context.Context, l *Listing, opt Options) ([]*Finding, error) {
 	var out []*Finding
 	if opt.Pattern == "" {
@@ -137,7 +138,7 @@ func Look(ctx context.Context, l *Listing, opt Options) ([]*Finding, error) {
 	return out, nil
 }
 
-// nothing says that there is nothing of use.
+// nothing returns the error that a folder contains nothing useful.
 func nothing(l *Listing) error {
 	some := ""
 	for k, name := range l.Files[:min(3, len(l.Files))] {

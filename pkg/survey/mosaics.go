@@ -99,7 +99,7 @@ func openImage(ctx context.Context, name string) (*ngff.Image, error) {
 	return im, nil
 }
 
-// describe takes over what an image says of itself.
+// describe copies an image's own description into the finding.
 func (f *Finding) describe(im *ngff.Image, name string) {
 	a := im.Levels[0].Array
 	f.Shape, f.DType = a.Shape(), a.DType().String()

@@ -83,8 +83,8 @@ func (m *pictures) order(ctx context.Context, n int, opt Options) (f found, ok b
 	return f, true, nil
 }
 
-// corner returns where an index begins whose first line runs forward along an axis or not, and whose lines follow each
-// other forward or not.
+// corner returns the corner in which an index begins. along says whether its first line runs forward along the axis,
+// across whether its lines follow each other forward.
 func corner(axis int, along, across bool) tilefiles.Corner {
 	top, left := across, along
 	if axis == 0 {
@@ -93,8 +93,8 @@ func corner(axis int, along, across bool) tilefiles.Corner {
 	return tilefiles.CornerAt(!top, !left)
 }
 
-// consecutive finds the axis along which consecutive tiles lie, the mean correlation of the better half of them, and
-// how most of them lie.
+// consecutive finds the axis along which consecutive tiles are neighbours. along is the mean correlation of the better
+// half of them, and step how most of them fit.
 func (m *pictures) consecutive(ctx context.Context, n int, opt Options) (along float64, step fit, axis int, err error) {
 	var fits [2][]fit
 	for _, i := range spread(samples, n-1) {
@@ -143,8 +143,8 @@ func better(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// lengths returns the lengths that the lines of n tiles may have: its divisors, those nearest to a square first, and
-// then others.
+// lengths returns possible lengths of the lines of n tiles: first the divisors of n, nearest to a square first, then
+// others.
 func lengths(n, axis int, opt Options) (out []int) {
 	if g := opt.Tiles.Grid; g != [2]int{} {
 		return []int{g[axis]}
@@ -303,8 +303,8 @@ func together(groups [][]fit) (mean float64) {
 	return mean
 }
 
-// unbroken reports whether all sampled consecutive tiles that show something are neighbours along one axis in one
-// direction.
+// unbroken reports whether all sampled pairs of consecutive tiles that show something are neighbours along one axis, in
+// one direction.
 func (m *pictures) unbroken(ctx context.Context, n, axis int) bool {
 	sum := 0
 	list := spread(2*samples, n-1)
@@ -340,7 +340,7 @@ func (m *pictures) firstDirection(ctx context.Context, n, axis int, r route) (bo
 	return votes >= 0, nil
 }
 
-// String describes what was found.
+// String describes the order that was found.
 func (f found) String() string {
 	return fmt.Sprintf("consecutive tiles correlate by %.2f, tiles of neighbouring lines by %.2f, those of the next best grid by %.2f (%d tiles read)", f.along, f.across, f.second, f.pictures)
 }

@@ -22,7 +22,7 @@ const (
 	surely = 0.06
 )
 
-// fit says how well a tile lies behind another along an axis.
+// fit describes how well tile b follows tile a along an axis.
 type fit struct {
 	score   float64 // the correlation of the overlap; 0: none
 	overlap float64 // fraction of a tile
@@ -34,7 +34,7 @@ func (f fit) agree(o fit) bool {
 	return math.Abs(f.overlap-o.overlap) <= repeat && math.Abs(f.slant-o.slant) <= repeat
 }
 
-// consensus returns the fit with which the others agree best, by the sum of their scores.
+// consensus returns the fit that agrees with others whose scores have the highest sum.
 func consensus(fits []fit) (best fit) {
 	top := 0.0
 	for _, f := range fits {
@@ -158,7 +158,7 @@ func (m *pictures) measure(ctx context.Context) (fits [2][]fit, direction [2]int
 	return fits, direction, compared, nil
 }
 
-// overlapOf summarises fits. Those that do not agree with most are left out.
+// overlapOf combines fits into an overlap. It leaves out fits that disagree with most others.
 func overlapOf(fits []fit) *Overlap {
 	var v []float64
 	best := consensus(fits)

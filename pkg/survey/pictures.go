@@ -74,8 +74,8 @@ func (m *pictures) picture(ctx context.Context, tile int) (*picture, error) {
 	return p, nil
 }
 
-// Radii in pixels of structures that are compared: what is smaller is noise, what is larger is in tiles that are no
-// neighbours, too.
+// Radii in pixels of the structures that are compared. Smaller structures are noise; larger ones also occur in tiles
+// that are no neighbours.
 const (
 	grain   = 1
 	texture = 20

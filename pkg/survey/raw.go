@@ -79,7 +79,7 @@ func lookRaw(ctx context.Context, l *Listing) ([]*Finding, error) {
 	return []*Finding{f}, nil
 }
 
-// settings takes over what the settings of a tile say.
+// settings copies the settings of a raw tile into the finding.
 func (f *Finding) settings(t rawtiles.Tile, info rawtiles.Info) {
 	x, y := info.Voxel()
 	f.Shape, f.DType = []int{info.Depth, info.NX, info.NY}, "float32"
@@ -187,7 +187,8 @@ func (f *Finding) measured(ctx context.Context, m *pictures, given *float64) (ba
 // runs says how rows and columns run if they run backward.
 var runs = [2]string{"rows run from the bottom to the top", "columns run from right to left"}
 
-// asMade measures a mosaic whose rows and columns no flag turns round, and warns if they run backward.
+// asMade measures a mosaic in the orientation in which strata assembles it, since no flag changes that, and warns if
+// its rows or columns run backward.
 func (f *Finding) asMade(ctx context.Context, m *pictures) error {
 	backward, err := f.measured(ctx, m, nil)
 	f.warnBackward(backward)

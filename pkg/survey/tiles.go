@@ -21,7 +21,7 @@ var tileNames = []string{".tif", ".tiff", ".stk", ".png", ".npy"}
 // mostStaged is the number of files whose headers are read for the positions of the stage.
 const mostStaged = 4096
 
-// tileSet holds what is known of tiles in files.
+// tileSet collects the findings about tiles in files.
 type tileSet struct {
 	*Finding
 	l       *Listing
@@ -69,7 +69,7 @@ func lookTiles(ctx context.Context, l *Listing, opt Options) ([]*Finding, error)
 	return nil, nil
 }
 
-// other describes other files of a folder.
+// other describes a further series of files in the folder.
 func other(s guess.Series) Alternative {
 	if len(s.Proposals) == 0 {
 		return Alternative{Why: fmt.Sprintf("%d more files, such as %s, whose numbers name no tiles", s.Files, tilefiles.Name(s.Example))}
@@ -124,7 +124,7 @@ func pyramid(ctx context.Context, name string) bool {
 	return len(im.Levels) > 1
 }
 
-// look arranges the files, and measures what names do not tell.
+// look arranges the files in a grid, and measures what their names do not state.
 func (t *tileSet) look(ctx context.Context) error {
 	p, err := tilefiles.ParsePattern(t.Pattern)
 	if err != nil {
@@ -212,7 +212,7 @@ func (t *tileSet) line(ctx context.Context, p *tilefiles.Pattern, how tilefiles.
 	return how, nil
 }
 
-// pickRef takes the slice of the most tiles as the one that is measured.
+// pickRef selects the slice with the most tiles for measurements.
 func (t *tileSet) pickRef() {
 	t.ref = &t.set.Slices[0]
 	for i := range t.set.Slices {
@@ -222,7 +222,7 @@ func (t *tileSet) pickRef() {
 	}
 }
 
-// header takes over what the first file says.
+// header copies the header of the first file into the finding.
 func (t *tileSet) header() {
 	h := t.set.Header
 	t.Shape, t.DType, t.Axes = []int{h.Planes * max(1, len(t.set.Planes)), h.Height, h.Width}, h.Type.String(), []string{"z", "y", "x"}
@@ -318,7 +318,7 @@ func (t *tileSet) byPictures(ctx context.Context, p *tilefiles.Pattern) error {
 	return nil
 }
 
-// planesOf says that the files of an index are planes of one volume.
+// planesOf records that the files of an index are planes of one volume.
 func (t *tileSet) planesOf(ctx context.Context, r float64) error {
 	t.evidence("consecutive files show the same place: they correlate by %.2f without a shift; if they are tiles all the same, give --pattern '%s'", r, t.Pattern)
 	t.Pattern = strings.Replace(t.Pattern, "{index}", "{z}", 1)
@@ -336,7 +336,7 @@ func (t *tileSet) planesOf(ctx context.Context, r float64) error {
 	return nil
 }
 
-// volume says that the files are planes, channels and times of one volume, or of one for each slice.
+// volume records that the files are planes, channels and times of one volume, or of one volume per slice.
 func (t *tileSet) volume() {
 	t.Kind = Stack
 	s := &t.set.Slices[0]

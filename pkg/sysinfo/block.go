@@ -59,7 +59,7 @@ func (b Block) Walk(visit func(Block)) {
 	}
 }
 
-// Most devices that one is made of, and how deep.
+// Limits of the devices that form one device (mdadm, LVM): their number, and the depth of nesting.
 const (
 	mostParts = 256
 	mostDeep  = 8

@@ -62,7 +62,7 @@ func (r Root) container(env map[string]string) Container {
 	return c
 }
 
-// containerKind checks the most reliable signs first: those that a container runtime itself leaves.
+// containerKind checks the most reliable signs first: the files and variables that a container runtime itself leaves.
 func (r Root) containerKind(env map[string]string) (kind, by string) {
 	for _, v := range []string{"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"} {
 		if env[v] != "" {

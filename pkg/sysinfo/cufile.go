@@ -77,7 +77,7 @@ func (r Root) cuFile(env map[string]string) CuFile {
 	return c
 }
 
-// parse reads a cufile.json. What it does not know it passes over, as cuFile does.
+// parse reads a cufile.json. Like cuFile, it ignores unknown settings.
 func (c *CuFile) parse(text []byte) error {
 	c.BlockP2PDMA = map[string]bool{}
 	var f struct {

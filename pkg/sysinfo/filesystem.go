@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Support tells whether cuFile can move a file system's data straight to a GPU.
+// Support says whether cuFile can move a file system's data directly to a GPU.
 type Support struct {
 	Supported bool   `json:"supported"`
 	Driver    string `json:"driver"`      // which must have registered with nvidia-fs: "nvme", "rpcrdma", "lnet" …; "" if none must
@@ -17,9 +17,8 @@ type Support struct {
 
 const moveData = "put the data on ext4 or xfs on NVMe"
 
-// parallel lists distributed file systems whose clients work with cuFile: their driver's name in nvidia-fs,
-// and their requirements. Those without such a driver move data into the GPU's memory by RDMA of their own
-// programs.
+// parallel lists distributed file systems whose clients support cuFile, with their driver's name in nvidia-fs and their
+// requirements. File systems without such a driver use RDMA of their own.
 var parallel = map[string]struct{ driver, needs string }{
 	"lustre":  {"lnet", "with the client of DDN EXAScaler or Lustre 2.15 or newer and an RDMA network"},
 	"beegfs":  {"beegfs", "with BeeGFS 7.3 or newer and an RDMA network"},

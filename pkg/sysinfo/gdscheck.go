@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GDSCheck holds what "gdscheck -p" of GDS 1.0 to 1.18 says of drivers.
+// GDSCheck holds what "gdscheck -p" of GDS 1.0 to 1.18 reports about drivers.
 type GDSCheck struct {
 	Release string            `json:"release"` // "1.14.0.30"
 	Drivers map[string]string `json:"drivers"` // "NVMe": "Supported", "Unsupported", "nvfs", "p2pdma", "compat"

@@ -21,8 +21,8 @@ type NvfsIO struct {
 	MiB uint64 `json:"mib"`
 }
 
-// parseNvfsStats reads lines "Name : key=value key=value"; a line that begins with white space goes on with the
-// one before it, as documents show long lines.
+// parseNvfsStats reads lines "Name : key=value key=value". A line that begins with white space continues the line
+// before it, as in documentation that wraps long lines.
 func parseNvfsStats(text string) *NvfsStats {
 	s := &NvfsStats{}
 	section := ""

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// What is read of one file and listed of one folder at most, and how many symbolic links a name may lead through.
+// Limits of reading a root folder: bytes of a file, entries of a folder, and symbolic links in a path.
 const (
 	mostBytes = 1 << 20
 	mostNames = 4096
@@ -88,7 +88,7 @@ func (r Root) resolve(name string) (string, error) {
 	return "/" + at, nil
 }
 
-// read returns a file's content, the first MiB of it.
+// read returns the first MiB of a file.
 func (r Root) read(name string) ([]byte, error) {
 	real, err := r.resolve(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r Root) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// text returns a file's content without surrounding white space, or the reason why there is none.
+// text returns a file's content without surrounding white space, or the reason why it could not be read.
 func (r Root) text(name string) Fact[string] {
 	b, err := r.read(name)
 	if err != nil {

@@ -90,7 +90,7 @@ func runTool(ctx context.Context, limit time.Duration, file string, args ...stri
 	return known(out.String())
 }
 
-// bounded passes on the beginning of what is written.
+// bounded passes on the first bytes that are written to it, and drops the rest.
 type bounded struct {
 	w    io.Writer
 	left int

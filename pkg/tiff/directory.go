@@ -108,7 +108,7 @@ func (f *File) integer(b []byte) uint64 {
 	return f.order.Uint64(b)
 }
 
-// check reports a field whose values cannot be numbers, or do not lie in the file.
+// check returns an error if the values of a field cannot be numbers or lie beyond the end of the file.
 func (d *directory) check(tag uint16, v field) error {
 	size := v.size()
 	if size == 0 {
@@ -121,7 +121,7 @@ func (d *directory) check(tag uint16, v field) error {
 	return nil
 }
 
-// integers reads the values of a tag, at most that many; nil if the tag is not there.
+// integers reads the values of a tag, at most so many; it returns nil if the directory has no such tag.
 func (d *directory) integers(ctx context.Context, tag uint16, most int64) ([]uint64, error) {
 	v, ok := d.fields[tag]
 	if !ok {
@@ -159,7 +159,7 @@ func (d *directory) number(ctx context.Context, tag uint16, standard uint64) (ui
 	return v[0], nil
 }
 
-// rational reads a RATIONAL, or returns 0 if there is no sensible one: only physical sizes depend on it.
+// rational reads a RATIONAL. It returns 0 if the value is missing or invalid, since only physical sizes depend on it.
 func (d *directory) rational(ctx context.Context, tag uint16) float64 {
 	v := d.fields[tag]
 	b := make([]byte, 8)

@@ -18,8 +18,8 @@ type Image struct {
 	// 0: unknown.
 	VoxelUM  [3]float64
 	Interval float64
-	// VoxelFrom says where a size along y and x was read if not in what Kind names: "Micro-Manager", "MetaMorph"; "":
-	// there.
+	// VoxelFrom names the metadata with the voxel size along y and x ("Micro-Manager", "MetaMorph") if they are not
+	// those that Kind names; otherwise "".
 	VoxelFrom string
 	Stage     *Stage // nil: not recorded
 
@@ -77,7 +77,7 @@ func (f *File) findImages(ctx context.Context, o *opener) error {
 	return nil
 }
 
-// warn notes what is wrong with metadata.
+// warn records a warning about the file's metadata.
 func (f *File) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, f.Name+": "+fmt.Sprintf(format, args...))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// alike returns how many pages from the first on are stored as it is.
+// alike returns the number of leading pages with the same layout as the first one.
 func (f *File) alike(pages []*Page) int {
 	for i, p := range pages {
 		if p.Err != nil || p.Layout != pages[0].Layout {
@@ -79,7 +79,7 @@ func (f *File) imageJ(ctx context.Context) bool {
 	return true
 }
 
-// behind makes pages of the planes that lie behind the only one with a directory.
+// behind makes pages for planes that have no directory and whose samples follow those of the first page.
 func (f *File) behind(ctx context.Context, first *Page, planes int) []*Page {
 	pages := []*Page{first}
 	start, _, err := first.Segment(ctx, 0)

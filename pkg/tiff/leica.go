@@ -35,11 +35,11 @@ type scnXML struct {
 	} `xml:"collection"`
 }
 
-// mostSparse bounds how many planes an image may have for each that is there.
+// mostSparse is the maximum ratio of an image's planes to the planes that are stored.
 const mostSparse = 64
 
-// leica finds the images of a slide by a Leica scanner (.scn). The one that is as large as the collection is the macro
-// picture. The format is described at openslide.org/formats/leica.
+// leica finds the images of a slide from a Leica scanner (.scn). The image that is as large as the collection is the
+// macro picture. openslide.org/formats/leica describes the format.
 func (f *File) leica(ctx context.Context) bool {
 	text := f.Pages[0].Description(ctx)
 	if !strings.Contains(text[:min(len(text), 1<<12)], "http://www.leica-microsystems.com/scn/2010/") {

@@ -56,7 +56,7 @@ func (f *File) microscope(ctx context.Context) {
 	}
 }
 
-// metamorph is what private tags say.
+// metamorph holds the values of MetaMorph's private tags.
 type metamorph struct {
 	z, y, x float64 // µm; 0: unknown
 	from    string
@@ -99,7 +99,7 @@ func parseMetaMorph(text string) (m metamorph) {
 	return m
 }
 
-// The names of what records positions.
+// The names of the metadata that record positions.
 const (
 	fromOME          = "OME-XML"
 	fromMicroManager = "Micro-Manager"
@@ -236,7 +236,8 @@ func (d *directory) uicStage(ctx context.Context, at, planes int64) *Stage {
 	return nil
 }
 
-// metaMorphStack finds the planes of a MetaMorph stack, which lie behind those that the only directory describes.
+// metaMorphStack finds the planes of a MetaMorph stack. The only directory describes the first plane; the samples of
+// the others follow it.
 func (f *File) metaMorphStack(ctx context.Context) bool {
 	p := f.Pages[0]
 	if len(f.Pages) != 1 || p.Err != nil || !p.private || p.Compression != compressionNone || p.Tiled || p.Separate {

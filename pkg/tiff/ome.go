@@ -69,8 +69,8 @@ type omePlane struct {
 	YUnit *string  `xml:"PositionYUnit,attr"`
 }
 
-// stage returns the position of the first plane that has one. Without a unit, and in that of a "reference frame", which
-// is the schema's default, it is taken for µm, as microscopes mean it.
+// stage returns the position of the first plane that has one. A position without a unit, or in the schema's default
+// unit "reference frame", is taken as µm, since microscopes mean it so.
 func (px *omePixels) stage() *Stage {
 	for _, p := range px.Planes {
 		if p.X != nil && p.Y != nil {

@@ -69,7 +69,7 @@ func (p *Page) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: %s: %w", p.f.Name, p.Name(), fmt.Errorf(format, args...))
 }
 
-// page makes a page of a directory. What is wrong with it is in its Err.
+// page makes a page of a directory. If the directory is faulty, the page's Err says why.
 func (d *directory) page(ctx context.Context) *Page {
 	p := &Page{f: d.f, offset: d.offset, index: len(d.f.Pages)}
 	var l Layout
@@ -315,9 +315,9 @@ func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err e
 	return offset, bytes, nil
 }
 
-// counted returns the bytes of a tile or strip by its byte count and what is there. A strip without bytes reaches to
-// the next one, or to the file's end, as for libtiff; a tile without bytes is not stored, as in slides. Of uncompressed
-// samples no more than there are is needed.
+// counted returns the number of bytes to read of a tile or strip, given its byte count. A strip without a byte count
+// extends to the next strip or to the end of the file, as in libtiff. A tile without one is not stored, as in slides.
+// Of uncompressed data, it returns no more than the samples need.
 func (p *Page) counted(ctx context.Context, i, offset, bytes int64) (int64, error) {
 	room, whole := p.f.blocks.src.Size()-offset-p.shift, p.Packed(p.SegmentRows(i))
 	switch {
@@ -345,8 +345,7 @@ func (p *Page) counted(ctx context.Context, i, offset, bytes int64) (int64, erro
 	return bytes, nil
 }
 
-// Uncounted reports whether the page does not say how long its first strip is, whose data may then be followed by other
-// data.
+// Uncounted reports whether the page has no byte count for its first strip. Other data may then follow the strip's own.
 func (p *Page) Uncounted(ctx context.Context) bool {
 	if p.Tiled {
 		return false
@@ -446,8 +445,8 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 // SegmentName returns the name of a tile or strip in messages.
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
-// SegmentRows returns the number of image rows in a tile or strip: fewer than in the others at the bottom of an image.
-// Tiles are stored whole there, but for some writers.
+// SegmentRows returns the number of image rows in a tile or strip. At the bottom of an image it may be lower than in
+// the others, although tiles are usually stored whole there.
 func (p *Page) SegmentRows(i int64) int {
 	if p.TileDepth > 1 { // rows lie in several planes
 		return p.TileHeight

@@ -71,7 +71,7 @@ func (f *File) philipsPictures(ctx context.Context, held map[string]string, othe
 	return out
 }
 
-// down returns how many pixels of level 0 one of a level stands for; 0 if that is not known.
+// down returns the number of pixels of level 0, along an axis, that one pixel of a level covers; 0 if unknown.
 func down(spacings map[int][2]float64, level int) float64 {
 	k := positive((spacings[level][0] + spacings[level][1]) / (spacings[0][0] + spacings[0][1]))
 	if whole := math.Round(k); whole > 0 && math.Abs(k-whole) < 0.01*whole {

@@ -149,7 +149,7 @@ func (w *Writer) directoryBytes(entries int) int64 {
 	return 2 + 12*int64(entries) + 4
 }
 
-// directory writes a page's directory behind what does not fit into it.
+// directory writes a page's directory, after the values that do not fit into its entries.
 func (w *Writer) directory(p *pageOut) error {
 	list := w.entries(p)
 	word := 4
@@ -258,7 +258,7 @@ func (w *Writer) entries(p *pageOut) []entry {
 	return l
 }
 
-// samples adds what a page's pixels consist of.
+// samples adds the tags that describe the samples of a page's pixels.
 func (l *list) samples(p *pageOut) {
 	l.short(tagBitsPerSample, slices.Repeat([]int{p.Bits}, p.Samples)...)
 	l.short(tagPhotometricInterpretation, p.Photometric)

@@ -258,7 +258,7 @@ func Label(v float64) string {
 	return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), "-", "−", 1)
 }
 
-// padded widens a range; one that ends at zero and should stays there.
+// padded widens a range by the fraction by. If zero is set, it does not widen a range beyond zero.
 func padded(a, b, by float64, zero bool) (float64, float64) {
 	if a == b {
 		d := max(0.5, math.Abs(a)*0.1)

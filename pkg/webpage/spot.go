@@ -90,8 +90,8 @@ var attribute = pattern.Lazy(` data-([a-z-]+)="([^"]*)"`)
 // mostNumber is the largest number that a spot may have.
 const mostNumber = 1e9
 
-// LinkSpots returns a page with a link in place of each mark for which address returns one. Only what address returns,
-// escaped, is added to the page; marks that are not as Mark writes them stay.
+// LinkSpots returns a page in which each mark for which address returns a link has become a link. It adds only the
+// escaped result of address to the page, and leaves marks unchanged that are not in the form that Mark writes.
 func LinkSpots(page []byte, address func(s *Spot) string) []byte {
 	return marked().ReplaceAllFunc(page, func(mark []byte) []byte {
 		parts := marked().FindSubmatch(mark)
@@ -174,7 +174,7 @@ func parse(text string, n int, empty bool) (list []float64, ok bool) {
 	return list, len(list) == n
 }
 
-// Query returns the part of view's address that names the place in the images: what follows their numbers.
+// Query returns the part of the view's address that names the position in the images, after the images' numbers.
 func (s *Spot) Query() string {
 	q := "&mode=checkerboard&voxel=" + numbers(s.At[:])
 	if s.Lay != nil {

@@ -77,7 +77,7 @@ func (c *counter) of(ctx context.Context) iter.Seq[int] {
 	}
 }
 
-// left reports whether there are numbers that nobody has taken.
+// left reports whether some numbers have not been taken yet.
 func (c *counter) left() bool { return c.next.Load() < c.n }
 
 // unless returns the error of ctx if numbers are left.

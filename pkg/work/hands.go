@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Hands are processors that no worker keeps busy: memory does not hold a worker for them, or no piece of work is left
-// for one. They help those whose piece of work can be split; see [Split].
+// Hands are the processors that have no worker, because memory is too small for further workers or no piece of work is
+// left. They help workers that can split their piece; see [Split].
 type Hands struct {
 	cores  int
 	helped func(start time.Time)
@@ -18,14 +18,14 @@ type Hands struct {
 	memory int64 // bytes that those who help may take together
 }
 
-// NewHands returns the processors that are left of the given number when so many are busy, with the bytes of memory
-// that those who help may take. helped, unless nil, is called when one ends that has helped since start.
+// NewHands returns hands for a number of processors, so many of which are busy. memory is the number of bytes that
+// helping goroutines may use together. helped, unless nil, is called when a goroutine that has helped since start ends.
 func NewHands(cores, busy int, memory int64, helped func(start time.Time)) *Hands {
 	return &Hands{cores: cores, helped: helped, idle: cores - busy, least: cores - busy, memory: memory}
 }
 
-// Busy makes n more processors busy, as when workers begin; with a negative n, fewer, as when workers end. Those that
-// help then end what they have begun.
+// Busy adds n to the number of busy processors when workers begin; n is negative when workers end. Goroutines that help
+// on these processors end after their current part.
 func (h *Hands) Busy(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,7 +40,8 @@ func (h *Hands) Most() int {
 	return min(h.cores, h.cores-h.least) // a worker may begin while hands help
 }
 
-// take reports whether there is an idle processor, with so many bytes, and takes both.
+// take reserves an idle processor and so many bytes. It returns false if there is no idle processor, or too little
+// memory.
 func (h *Hands) take(bytes int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +54,7 @@ func (h *Hands) take(bytes int64) bool {
 	return true
 }
 
-// give returns what was taken.
+// give returns the processor and the memory that take has reserved.
 func (h *Hands) give(bytes int64, since time.Time) {
 	if h.helped != nil {
 		h.helped(since)

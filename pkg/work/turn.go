@@ -46,8 +46,8 @@ func (t *Turn) Done(err error) {
 	t.more.Broadcast()
 }
 
-// InOrder calls visit for 0 … n−1 by several workers, and done with what each returned, in order, one at a time. No
-// more results than there are workers wait for their turn. The first error, of the context or a panic, ends it.
+// InOrder lets several workers call visit for 0 … n−1, and calls done with each result, in order, one at a time. At
+// most as many results as workers wait for their turn. The first error, a panic or the end of the context ends it.
 func InOrder[R any](ctx context.Context, workers, n int, visit func(worker, k int) R, done func(k int, r R)) error {
 	var turn Turn
 	return Each(ctx, workers, n, func(worker, k int) (err error) {

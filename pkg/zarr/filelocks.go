@@ -15,7 +15,7 @@ type fileLock struct {
 	users int // that hold it or wait for it
 }
 
-// lock waits until nobody writes the file, whose key it does not keep. Use:
+// lock waits until no other goroutine writes the file with this key, and locks it. It copies the key. Use:
 //
 //	defer l.unlock(l.lock(key))
 func (l *fileLocks) lock(key []byte) *fileLock {

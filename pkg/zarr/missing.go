@@ -33,7 +33,7 @@ type Missing struct {
 // NoteMissing makes reads record in m the chunks that are not stored.
 func NoteMissing(m *Missing) Option { return func(o *options) { o.missing = m } }
 
-// Absent describes the chunks of one array that were found missing.
+// Absent describes the chunks of one array that are not stored.
 type Absent struct {
 	Array  *Array
 	Chunks int64 // number of chunks that are not stored
@@ -41,7 +41,7 @@ type Absent struct {
 	First  []int // grid index of the first of them
 }
 
-// absentees marks the missing chunks of one array in a paged bitmap.
+// absentees records the missing chunks of one array in a bitmap that is allocated page by page.
 type absentees struct {
 	Absent
 	pages map[uint64]*[pageBits / 64]uint64

@@ -67,8 +67,8 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 		st.Location(path), meta.KeyV3, meta.KeyV2Array, meta.KeyV2Group, fs.ErrNotExist)
 }
 
-// probe looks for metadata files one after the other. A server that does not let its keys be listed may deny access to
-// those that are absent: then the next one is looked for.
+// probe looks for several metadata files in turn. A server that does not allow listing may answer "access denied" for a
+// missing key; probe then tries the next one.
 type probe struct {
 	ctx    context.Context
 	st     store.Store

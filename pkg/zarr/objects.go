@@ -57,8 +57,8 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size
 	return c.openBy(ctx, key, size, func() {}, func(name string) (*file, error) { return newFile(ctx, st, name, size) })
 }
 
-// openBy works like open with another way to open a file. It calls found once it is known whether the file is open,
-// another caller opens it, or other callers will wait for this one.
+// openBy is open with the given function to open the file. It calls found as soon as the file is open, another caller
+// has begun to open it, or this call has begun to.
 func (c *objectCache) openBy(ctx context.Context, key []byte, size int64, found func(), open func(name string) (*file, error)) (*file, error) {
 	c.mu.Lock()
 	for {

@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	// slabBytes is the amount of a file that is read at once when only parts of it are needed.
+	// slabBytes is the number of bytes read at once from a file of which only parts are needed.
 	slabBytes = 256 << 10
-	// gapBytes is the number of bytes whose reading or copying costs as much as another system call.
+	// gapBytes is the number of unneeded bytes that are cheaper to read or copy than to skip with another system call.
 	gapBytes = 3 << 10
 
-	// rowBytes is the length from which rows are read to where they belong, rather
-	// than copied there.
+	// rowBytes is the minimum length of rows that are read straight to their destination instead of being copied there.
 	rowBytes = 512
 
 	// farSlab and farGap are the same where another read is another request.

@@ -10,16 +10,13 @@ import (
 )
 
 const (
-	// populateLeast is the size of a result from which its memory is provided while the first chunks are on
-	// their way.
+	// populateLeast is the minimum size of a result whose memory is populated while its first chunks are being read.
 	populateLeast = 1 << 20
-	// populateBytes is how much of it is provided at a time.
+	// populateBytes is the number of bytes that are populated at a time.
 	populateBytes = 2 << 20
 )
 
-// populating provides the memory of a result while the call waits for its first chunk, when processors have
-// nothing else to do. Fresh pages cost a fifth of the processor time of reading raw chunks, and far more on a
-// virtual machine that must get them from its host.
+// populating populates the memory of a result while the call waits for its first chunk, if processors are idle.
 type populating struct {
 	over     atomic.Bool  // a chunk has arrived
 	taken    atomic.Int64 // bytes that goroutines have begun with

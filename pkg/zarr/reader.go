@@ -75,8 +75,8 @@ func (rd reader) bytes(s span) ([]byte, error) {
 	return b, err
 }
 
-// decoder returns the reader that decodes what rd has fetched: rd itself, or one on the next free worker. The
-// caller calls done when it has decoded.
+// decoder returns the reader that decodes the bytes fetched by rd: rd itself, or a reader of the next free worker. The
+// caller must call done after decoding.
 func (rd reader) decoder() (d reader, done func()) {
 	if rd.w.turns == nil {
 		return rd, func() {}

@@ -96,8 +96,8 @@ func (u *shardUpdate) chunk(w *worker, i int, c *task) ([]byte, error) {
 	return a.encodeUnlessFill(w, inner, b, strides, inner.Shape)
 }
 
-// part returns the part of a chunk that is replaced, and where it begins in src. Its shape has a size of 0 or less if
-// there is none.
+// part returns the part of chunk c that the update replaces, and its offset in src. If the update does not touch the
+// chunk, a size in the part's shape is 0 or less.
 func (u *shardUpdate) part(w *worker, c *task) (part *task, from int) {
 	rank := len(c.start)
 	part = &task{start: w.vector(rank), shape: w.vector(rank)}

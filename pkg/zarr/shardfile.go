@@ -15,9 +15,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// shardFile writes the inner chunks of a shard in grid order, whatever order they come in, so that the bytes
-// do not depend on the speed of goroutines. A chunk that comes before those that precede it waits in memory
-// of [Hold] or, if that is exhausted, in a second hidden file, and moves to its place once that is known.
+// shardFile writes the inner chunks of a shard in grid order, in whatever order they arrive, so that the file's bytes
+// do not depend on the timing of goroutines. A chunk that arrives before its predecessors waits in memory of [Hold] or,
+// if that is exhausted, in a second hidden file. It moves to its place once that is known.
 type shardFile struct {
 	a     *Array
 	sh    *meta.Sharding
@@ -117,7 +117,7 @@ func (f *shardFile) came(i int) bool {
 	return f.entries[i] != notCome
 }
 
-// append stores inner chunk i and those that waited for it; nil leaves it out.
+// append stores inner chunk i, and then the chunks that waited for it. A nil chunk is left out of the shard.
 func (f *shardFile) append(ctx context.Context, i int, c *Stored) error {
 	f.mu.Lock()
 	switch {
@@ -322,7 +322,7 @@ func (f *shardFile) commit(ctx context.Context, w *worker) error {
 	return f.obj.Commit()
 }
 
-// abort discards what was not committed. After commit that is only what was set aside.
+// abort discards what was not committed. After commit, that is only the file of waiting chunks.
 func (f *shardFile) abort() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

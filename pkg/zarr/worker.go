@@ -144,7 +144,7 @@ func (w *worker) giveBack() {
 	}
 }
 
-// turns holds the decoding workers that fetching goroutines share, one at a time.
+// turns holds the workers that decode for all fetching goroutines. A goroutine borrows one at a time.
 type turns struct {
 	free chan *worker
 	populating
@@ -167,7 +167,7 @@ func (t *turns) end() error {
 	return err
 }
 
-// arrived notes that what a chunk stores is here.
+// arrived records that the stored bytes of a first chunk have arrived.
 func (t *turns) arrived() {
 	if t != nil {
 		t.over.Store(true)

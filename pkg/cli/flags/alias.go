@@ -87,7 +87,7 @@ func (a *Alias) change(flags []Flag) []Flag {
 	return flags
 }
 
-// Differences says in a line what is different under the name.
+// Differences describes in one line how the command differs under the alias.
 func (a *Alias) Differences() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(a.Defaults)) {
@@ -117,7 +117,7 @@ func (a *Alias) Differences() string {
 	return strings.Join(parts, "; ")
 }
 
-// check says what is wrong with an alias of a command.
+// check returns an error if an alias does not fit its command.
 func (a *Alias) check(c *Command) error {
 	if a.Name != strings.ToLower(a.Name) || strings.ContainsAny(a.Name, "_./ ") || a.Name == "" {
 		return fmt.Errorf("command %s: alias %q: want lower case and dashes", c.Name, a.Name)

@@ -49,8 +49,8 @@ func hasToken(values []any) bool {
 	})
 }
 
-// Pair returns the command line that does for one pair what this one, with --batch, does for all: IN and OUT are its
-// arguments, and in flags that name files they stand for [NameToken] and [OutToken].
+// Pair returns the command line for one pair of a command line with --batch. Its arguments are IN and OUT. In flags
+// that name files, it replaces [NameToken] and [OutToken] by names derived from out.
 func (l *Line) Pair(in, out string) *Line {
 	p := *l
 	p.args, p.behind = []string{in, out}, nil
@@ -71,7 +71,7 @@ func (l *Line) Pair(in, out string) *Line {
 	return &p
 }
 
-// Written returns the files and folders that flags name to be written, of those that were given.
+// Written returns the files and folders that the given flags name as outputs.
 func (l *Line) Written() (paths []string) {
 	for _, g := range l.Given() {
 		for _, v := range g.Values {

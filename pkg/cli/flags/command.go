@@ -33,8 +33,8 @@ type Command struct {
 	// Run does the work; package run makes it of a program's function.
 	Run Action
 
-	// Commands are sub-commands. A command has these or Run, or both: then a first word
-	// that is the name of one is that, and no argument.
+	// Commands are sub-commands. A command has Commands or Run, or both. If it has both, a first word that names a
+	// sub-command is the sub-command, and any other first word is an argument.
 	Commands []*Command
 
 	original string // its own name, and
@@ -73,11 +73,10 @@ func (e *Example) Typed(path string) string {
 // Defaults replaces defaults of common flags for one command.
 type Defaults map[string]string
 
-// Hints replace what the help says of common flags for one command.
+// Hints replace parts of the help of common flags for one command.
 type Hints map[string]Hint
 
-// Hint is the name of a flag's value and what is shown as its default; an
-// empty one stays as it is.
+// Hint replaces the name of a flag's value, and the default that the help shows. An empty field changes nothing.
 type Hint struct{ Value, Note string }
 
 // Check says what is wrong with the description of a command: names used
@@ -192,7 +191,7 @@ func (c *Command) sub(name string) *Command {
 	return nil
 }
 
-// path is what is typed to start the command.
+// path returns the words that a user types to start the command.
 func (c *Command) path() string { return c.by + c.Name }
 
 // limits are the least and the largest number of positional arguments; most

@@ -169,9 +169,9 @@ func Common(s Shared) []Flag {
 	return flags
 }
 
-// LayoutOf returns flags for the layout of a further output, such as --aip_chunks of the prefix aip_: those of the
-// groups [Layout] and [Pyramid], without --zarr_format and --checksum, which are of all outputs of a run. axes names
-// those of its chunks, and chunks says what they are by default.
+// LayoutOf returns flags for the layout of a further output, such as --aip_chunks for the prefix aip_. They are the
+// flags of the groups [Layout] and [Pyramid] without --zarr_format and --checksum, which apply to all outputs of a run.
+// axes names the axes of the output's chunks, and chunks describes their default.
 func LayoutOf(prefix, output, axes, chunks string) (all []Flag) {
 	for _, f := range Common(Layout | Pyramid) {
 		switch f.Name {

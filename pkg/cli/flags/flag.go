@@ -49,16 +49,15 @@ type Flag struct {
 	Note string
 	// Hidden flags work but are not in the help.
 	Hidden bool
-	// Ignored flags are accepted and have no effect; a run that is given one
-	// warns of it with this reason.
+	// Ignored flags are accepted and have no effect. A run that is given such a flag warns with this reason.
 	Ignored string
 
 	// Written says that the flag names a file or folder that the run writes: with --batch each pair has its own.
 	Written bool
-	// Alone says that the flag contradicts --batch: with it, a run is not one of a pair.
+	// Alone marks a flag that cannot be combined with --batch, because a run with it has no pair of IN and OUT.
 	Alone bool
 
-	// Section is the title of the help's section in which the flag stands, one of [Sections]; "": that of the command's
+	// Section is the title of the help section that lists the flag, one of [Sections]; "": the section of the command's
 	// own flags.
 	Section string
 
@@ -118,7 +117,7 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// plain is a limit as a user would type it for such a value.
+// plain returns a limit in the form in which a user would type it for a value of v's type.
 func plain(v any, limit float64) string {
 	switch v.(type) {
 	case int64:

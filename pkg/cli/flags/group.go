@@ -1,7 +1,7 @@
 package flags
 
-// Member is a program of several that are one file. Its name, its one-liner and the names that it also goes by stand
-// here, so that of all programs only the one that is asked for is made.
+// Member is one of several programs in one file. It holds the program's name, one-line description and aliases, so that
+// only the command of the requested program has to be built.
 type Member struct {
 	Name    string
 	Usage   string
@@ -9,7 +9,8 @@ type Member struct {
 	Command func() *Command
 }
 
-// Group returns the command of a program that is several. A member is made when it is named.
+// Group returns the command of several programs in one file. It builds a member's command only when that member is
+// named.
 func Group(name, usage string, members []Member) *Command {
 	g := &Command{Name: name, Usage: usage, group: true}
 	for _, m := range members {
@@ -29,7 +30,7 @@ func (c *Command) whole() *Command {
 	return c.make()
 }
 
-// Whole returns the sub-commands; those of a group are made.
+// Whole returns the sub-commands. It builds those of a group.
 func (c *Command) Whole() []*Command {
 	for i := range c.Commands {
 		c.Commands[i] = c.Commands[i].whole()
@@ -37,8 +38,8 @@ func (c *Command) Whole() []*Command {
 	return c.Commands
 }
 
-// Called makes the member that goes by a name, or has it as an alias; nil if there is none. group is what is typed
-// before it: "strata ", or nothing.
+// Called builds the command of the member with the given name or alias, or returns nil if there is none. group is the
+// text that is typed before the name: "strata " or "".
 func Called(argv0, group string, members []Member) *Command {
 	for _, m := range members {
 		called := SameName(argv0, m.Name)

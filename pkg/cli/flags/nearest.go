@@ -2,8 +2,8 @@ package flags
 
 import "strings"
 
-// Nearest is the candidate that is most like a mistyped word, or "" if none is
-// close: the only one that begins with the word, else one with at most one edit in three letters.
+// Nearest returns the candidate that is most similar to a mistyped word: the only one that begins with the word, or
+// else the closest one with at most one edit in three letters. It returns "" if there is none.
 func Nearest(word string, candidates []string) string {
 	if begun := beginning(word, candidates); begun != "" {
 		return begun
@@ -17,7 +17,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// beginning is the only candidate that begins with an abbreviation; "" if there is none, or another one.
+// beginning returns the only candidate that begins with an abbreviation, or "" if none or several do.
 func beginning(word string, candidates []string) string {
 	only := ""
 	for _, c := range candidates {

@@ -10,7 +10,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 )
 
-// option is a flag of ours as the library's: its value is one of the library's generic ones, and parses what was typed.
+// option adapts a flag to urfave/cli: a generic flag whose value parses the typed text.
 type option struct {
 	urfave.GenericFlag
 	value *value
@@ -26,7 +26,7 @@ func newOption(f *Flag, typed []string) *option {
 	return o
 }
 
-// Apply adds the option to the library's flags under its name: [rewrite] has replaced the others.
+// Apply adds the option to the library's flags under its name only, because [rewrite] has replaced aliases.
 func (o *option) Apply(set *flag.FlagSet) error {
 	set.Var(o, o.Name, o.Usage)
 	return nil
@@ -65,8 +65,9 @@ func (v *value) String() string {
 	return strings.Join(items, ",")
 }
 
-// Parse parses the words of a command line behind the name of the program, and calls act, unless something is wrong
-// with them: [Error]. Help that is asked for is given in spite of mistakes: what would be right stands there.
+// Parse parses the words of a command line after the program's name, and calls act. If the words are wrong, it returns
+// an [Error] instead. If the words ask for help, it prints help in spite of errors, because help shows what would be
+// right.
 func Parse(root *Command, words []string, act func(*Line) error) error {
 	o, err := rewrite(root, words)
 	if err == nil {
@@ -102,7 +103,7 @@ func (t *tree) app() *urfave.App {
 	}
 }
 
-// command makes the library's form of a command. Of its sub-commands only the one that is next in names is whole.
+// command converts a command to the library's form. It converts completely only the sub-command that is next in names.
 func (t *tree) command(c *Command, path string, names []string) *urfave.Command {
 	var options []*option
 	known := c.All()
@@ -146,7 +147,7 @@ func (t *tree) command(c *Command, path string, names []string) *urfave.Command 
 	return out
 }
 
-// usage says what is wrong with a flag.
+// usage returns the error for a wrong flag.
 func (t *tree) usage(path string, of *urfave.Command, options []*option, err error) error {
 	for _, o := range options {
 		if o.err != nil {
@@ -167,7 +168,7 @@ func (t *tree) usage(path string, of *urfave.Command, options []*option, err err
 	return wrong("unknown flag %s: %s --help lists all", typed, path)
 }
 
-// noCommand says that there is no such sub-command.
+// noCommand returns the error for an unknown sub-command.
 func (t *tree) noCommand(c *Command, path string, of *urfave.Command, name string) error {
 	if near := urfave.SuggestCommand(of.Subcommands, name); near != "" {
 		return wrong("unknown command %q: did you mean %s %s?", name, path, near)
@@ -214,7 +215,7 @@ func nearestCommand(commands []*urfave.Command, name string) string {
 	return Nearest(name, names)
 }
 
-// Error says what is wrong with a command line: it names the flag or argument, and what would be right.
+// Error describes what is wrong with a command line. It names the flag or argument, and what would be right.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }

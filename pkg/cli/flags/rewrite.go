@@ -300,7 +300,8 @@ func (a *rewriter) isLeaf(tok string) bool {
 	return a.ended || a.cmd.sub(tok) == nil && tok != "help"
 }
 
-// finish checks what only the end of the line shows: a flag before the sub-command may be one of another sub-command.
+// finish makes the checks that need the end of the line: a flag before the sub-command may belong to another
+// sub-command.
 func (a *rewriter) finish() error {
 	if a.cmd.Run != nil || len(a.cmd.Commands) == 0 {
 		a.known = a.cmd.All() // no sub-command is named any more

@@ -58,13 +58,13 @@ func (v *value) parse(text string, check bool) error {
 	return nil
 }
 
-// isZero reports whether a value is what a flag has that is not given and has no default.
+// isZero reports whether a value is that of a flag without a default that was not given.
 func (v *value) isZero() bool {
 	return len(v.items) == 1 && (v.items[0] == nil || reflect.ValueOf(v.items[0]).IsZero())
 }
 
-// mostFloat is the largest number of a flag: no length, angle or value of a voxel is larger, and
-// what is computed from it stays within what integers and single precision hold.
+// mostFloat is the maximum magnitude of a flag's number. Lengths, angles and voxel values are smaller, and numbers
+// computed from it stay within the range of integers and of float32.
 const mostFloat = 1e15
 
 func (f *Flag) parseOne(text string) (any, error) {

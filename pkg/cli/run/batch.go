@@ -12,8 +12,8 @@ import (
 	"strata/pkg/units"
 )
 
-// batch is a run with --batch: one process, with one start of a GPU, carries out the command for many pairs of IN and
-// OUT, one after another. What it has done so far outlives the process; see [batch.again].
+// batch is a run with --batch: one process, which starts the GPU once, executes the command for many pairs of IN and
+// OUT, one after another. Its state can be handed to a new process; see [batch.again].
 type batch struct {
 	List    string // in messages and records
 	Pairs   []pair
@@ -129,8 +129,8 @@ func (b *batch) conclude(signal error) int {
 	return code
 }
 
-// severity orders the exit codes of pairs: what another machine, or this one later, may do without a change of input
-// or command line comes last.
+// severity orders the exit codes of pairs. Codes that another machine, or a later run, may cure without a change of
+// input or command line come last.
 var severity = []int{ExitOK, ExitBadInput, ExitUsage, ExitGPU, ExitFailed}
 
 // worse returns the worse of two exit codes; one of a signal is worse than all others.
@@ -149,7 +149,7 @@ func worse(a, b int) int {
 	return a
 }
 
-// pairRun holds what the run of a pair knows of its batch. A nil one is that of a run without --batch.
+// pairRun links the run of a pair to its batch. It is nil in a run without --batch.
 type pairRun struct {
 	batch *batch
 	pair
@@ -173,7 +173,7 @@ func (p *pairRun) first(text string) bool {
 	return !told
 }
 
-// left returns how many pairs are not done yet, with this one.
+// left returns the number of pairs that are not done yet, including this one.
 func (p *pairRun) left() int { return len(p.batch.Pairs) - p.batch.Next }
 
 // record says which pair a record is of.

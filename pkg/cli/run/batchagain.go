@@ -17,10 +17,11 @@ type restart struct {
 	onCPU  bool // the pair that failed is repeated, and all is done on the CPU
 }
 
-// batchVariable names the file by which a process goes on with the pairs of one whose GPU failed: its descriptor.
+// batchVariable is the environment variable that hands a batch to a new process after its GPU failed. Its value is the
+// descriptor of the file with the batch's state.
 const batchVariable = "STRATA_BATCH"
 
-// lowestDescriptor is above those that a supervisor gives its worker.
+// lowestDescriptor is larger than the descriptors that a supervisor gives its worker.
 const lowestDescriptor = 10
 
 // again starts the process anew for the pairs that are not done: a driver that has failed may serve a process no
@@ -39,8 +40,8 @@ func (b *batch) again(why *restart) error {
 	return err
 }
 
-// handOver writes what is done and what is left into a file without a name, whose descriptor the next program of the
-// process inherits.
+// handOver writes the state of the batch to a file without a name, and returns a descriptor that the next program of
+// this process inherits.
 func (b *batch) handOver() (fd int, err error) {
 	f, err := unnamed("strata-batch")
 	if err != nil {
@@ -56,7 +57,7 @@ func (b *batch) handOver() (fd int, err error) {
 	return unix.FcntlInt(f.Fd(), unix.F_DUPFD, lowestDescriptor)
 }
 
-// taken returns the batch that another process has handed over; nil if there was none.
+// taken returns the batch that an earlier program of this process has handed over, or nil.
 func taken() (*batch, error) {
 	text := os.Getenv(batchVariable)
 	if text == "" {

@@ -15,7 +15,7 @@ import (
 	"strata/pkg/smallfile"
 )
 
-// standardInput is the name of a list that is read from there.
+// standardInput is the name, in messages, of a list that is read from standard input.
 const standardInput = "standard input"
 
 // openBatch reads the list of pairs, or takes over from a process whose GPU failed.
@@ -103,8 +103,8 @@ func (all uses) over(u use) (use, bool) {
 	return use{}, false
 }
 
-// check returns an error for outputs that are, contain or lie in inputs or outputs of other pairs: what one pair
-// makes would be gone, or be read by another, depending on their order.
+// check returns an error if an output is, contains or lies in an input or output of another pair. Otherwise the result
+// of one pair could be overwritten or read by another, depending on their order.
 func (b *batch) check() error {
 	in, out := uses{}, uses{}
 	var read, written []use
@@ -148,7 +148,7 @@ func (b *batch) wrong(u use, format string, args ...any) error {
 	return BadInputf("--batch %s:%d: "+format, append([]any{b.List, b.Pairs[u.pair].Line}, args...)...)
 }
 
-// placeOf returns the place that a path or an address names, in one spelling.
+// placeOf returns the place that a path or an address names, in a normalised spelling.
 func placeOf(path string) string {
 	switch urlScheme(path) {
 	case "":

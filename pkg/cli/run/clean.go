@@ -49,7 +49,7 @@ const mostText = 600
 // middle is left out.
 func Message(text string) string { return address.Cut(clean(text), mostText) }
 
-// quoted replaces characters that are not printed by escapes as JSON has them, but for those that stay.
+// quoted replaces non-printing characters by JSON's escapes, except the characters in stay.
 func quoted(text, stay string) string {
 	harmless := func(r rune) bool {
 		return r < utf8.RuneSelf && r >= ' ' && r != 0x7f || strings.ContainsRune(stay, r)
@@ -78,7 +78,7 @@ func quoted(text, stay string) string {
 	return b.String()
 }
 
-// cleaner cleans lines, of which each Write is one.
+// cleaner applies clean to each line. Every Write must be one line.
 type cleaner struct{ io.Writer }
 
 func (c cleaner) Write(p []byte) (int, error) {
@@ -93,8 +93,8 @@ func (c cleaner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onTerminal quotes, where standard output is a terminal, what results bring along of other people's texts, such as the
-// names of attributes.
+// onTerminal quotes control characters in results that go to a terminal, since results may contain texts from files,
+// such as the names of attributes.
 type onTerminal struct{ io.Writer }
 
 func (t onTerminal) Write(p []byte) (int, error) {

@@ -13,8 +13,8 @@ import (
 
 // Device is a GPU that a run uses.
 type Device interface {
-	// Begin tells a device that a run uses it from here on: what it did before is not for the record of that run, and
-	// its warnings are.
+	// Begin assigns the device to a run. From then on, the run receives its warnings, and Record describes only what
+	// the device has done since.
 	Begin(r *Run)
 	Record() (g runrecord.GPU, peakBytes int64) // what the run record says of it
 	Close() error
@@ -35,7 +35,8 @@ func (e noDriverError) Is(target error) bool { return target == errNoDriver }
 // CPU as a matter of course: only a user who asked for a GPU is warned.
 func NoDriver(err error) error { return noDriverError{err} }
 
-// fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
+// fellBackVariable is the environment variable that tells a process that it repeats on the CPU what failed on a GPU.
+// Its value is the error.
 const fellBackVariable = "STRATA_GPU_FAILED"
 
 // Device is the GPU for the run, taken into use by the first call; nil when the CPU
@@ -85,9 +86,9 @@ func (r *Run) Prepare(f func()) {
 	}
 }
 
-// withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that takes one. It notes that in
-// the record. Where the machine has no driver this is a fact, said to who asked for a GPU; else, or where one was
-// named, it is a warning.
+// withoutGPU continues on the CPU and notes that in the record. It returns an error if a GPU is required by
+// --require_gpu or by a backend. On a machine without a driver it logs the fact only if the user asked for a GPU; it
+// warns on other machines, and if a GPU was named.
 func (r *Run) withoutGPU(reason error) error {
 	o := &r.Options
 	switch {
@@ -101,7 +102,7 @@ func (r *Run) withoutGPU(reason error) error {
 	return nil
 }
 
-// withoutIt notes why there is no GPU, and says so.
+// withoutIt records and logs why no GPU is used.
 func (r *Run) withoutIt(reason error) {
 	r.mu.Lock()
 	r.record.Fallback = &runrecord.Fallback{From: "gpu", To: "cpu", Reason: reason.Error()}
@@ -137,7 +138,7 @@ func (r *Run) closeDevice() {
 	}
 }
 
-// opened is the GPU of a process, which the runs of its pairs use one after another.
+// opened is the GPU of a process. The runs of a batch use it one after another.
 type opened struct {
 	device   Device
 	reason   error           // why there is none
@@ -174,7 +175,7 @@ func (g *opened) close(r *Run) {
 	g.device = nil
 }
 
-// Batched reports whether the run is one of several of its process, by --batch.
+// Batched reports whether the run is one of several that --batch executes in this process.
 func (r *Run) Batched() bool { return r.pair != nil }
 
 // Starts returns how many runs of the process, with this one, share the start of a GPU: 1 without --batch, 0 if it is
@@ -192,9 +193,9 @@ func (r *Run) Starts() int {
 // failedOnGPU reports whether a run that ended with err had a GPU, and that failed.
 func (r *Run) failedOnGPU(err error) bool { return ExitCode(err) == ExitGPU && r.record.GPU != nil }
 
-// again starts the process anew, with further variables, to do what failed on a GPU; what
-// was written of it must be gone. After some faults the driver serves a process no
-// more, so that only a new one is safe. It returns only when that fails.
+// again replaces this process by a new one with additional environment variables, which repeats the work that failed on
+// a GPU. After some faults, the driver no longer works in the old process. Outputs must have been removed before. It
+// returns only if the restart fails.
 func again(reason error, variables ...string) error {
 	self, err := os.Executable()
 	if err == nil {

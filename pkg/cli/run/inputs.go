@@ -63,7 +63,7 @@ func (r *Run) Input(path string) (string, error) {
 	return path, placeError(r.outputs.Input(path))
 }
 
-// replacing is how long an input that is missing while another run replaces it is waited for.
+// replacing is the maximum time to wait for an input that is missing because another run replaces it.
 const replacing = 2 * time.Second
 
 // present is the path of an input that exists: where it lies while it is replaced, if

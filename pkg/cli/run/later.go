@@ -8,7 +8,7 @@ import (
 	"strata/pkg/work"
 )
 
-// later is a GPU that is being taken into use beside the work of a run.
+// later is a GPU that is being initialised while the run computes on the CPU.
 type later struct {
 	cancel context.CancelFunc
 
@@ -19,14 +19,14 @@ type later struct {
 	there   []func(Device) // wait for it
 }
 
-// Later takes the GPU into use in a goroutine of its own, while the run computes on the CPU. It asks wanted first
-// whether the GPU is worth that. In the end it calls there, with the device, or with nil where the run goes on without;
-// not if the run has ended before. Where there is no GPU, the run says why as after [Run.Device]. A further call gets
-// the device that is there or on its way.
+// Later initialises the GPU in a goroutine while the run computes on the CPU. The goroutine first calls wanted to ask
+// whether the GPU is worth it. It then calls there with the device, or with nil if the run continues without one; it
+// does not call there if the run has ended. If there is no GPU, the run reports the reason, as [Run.Device] does. A
+// further call of Later gets the same device.
 //
-// A driver takes up to a second to start and cannot be interrupted. The end of the run does not wait for that: a
-// device that comes too late is given back by the goroutine, or by the end of the process. Runs of --batch, which share
-// one start, wait for their device ([Run.Device]).
+// A driver takes up to a second to start and cannot be interrupted. The run does not wait for it at its end: the
+// goroutine closes a device that comes too late, or the process ends first. Runs of --batch share one device and wait
+// for it with [Run.Device].
 func (r *Run) Later(ctx context.Context, wanted func() bool, there func(d Device)) {
 	if r.later.join(there) {
 		return

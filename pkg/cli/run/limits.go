@@ -13,8 +13,8 @@ import (
 // goroutines and exit code 2, which is wrong usage. What can be known beforehand is refused here;
 // the rest is the supervisor's.
 
-// fewestFiles is how many files a run has open at the same time, besides its streams and what the
-// runtime has: chunks that are read and written, and folders on the way to them.
+// fewestFiles is the number of files that a run has open at the same time, in addition to its streams and the runtime's
+// files: chunks being read and written, and the folders that lead to them.
 const fewestFiles = 6
 
 // checkFiles fails where the process may open too few files.

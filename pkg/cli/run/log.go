@@ -20,8 +20,7 @@ type warnings struct {
 	quiet bool
 }
 
-// Run notes a warning; one that was seen before, or any in quiet mode, is not
-// printed.
+// Run records a warning. It prints the warning unless it was recorded before or the mode is quiet.
 func (w *warnings) Run(e *zerolog.Event, level zerolog.Level, text string) {
 	if level != zerolog.WarnLevel {
 		return
@@ -31,7 +30,7 @@ func (w *warnings) Run(e *zerolog.Event, level zerolog.Level, text string) {
 	}
 }
 
-// note notes a warning, and reports whether it is a new one.
+// note records a warning, and reports whether it is new.
 func (w *warnings) note(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

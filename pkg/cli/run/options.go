@@ -158,9 +158,9 @@ func join(n []int) string {
 	return text
 }
 
-// memBudget is the default of --mem: half of what the job may use, which is the limit of its control group or address
-// space, or the memory that is available, in bytes (0: unknown), if that is less. It is at least 512 MiB, or half the
-// limit if that is less.
+// memBudget returns the default of --mem in bytes: half of the memory that the job may use. That is the limit of its
+// control group or address space, or the available memory if that is known (not 0) and less. The default is at least
+// 512 MiB, or half of the limit if that is less.
 func memBudget(l host.Limits, available int64) int64 {
 	least, usable := int64(mem.Assured), available
 	if l.Memory != nil {
@@ -172,8 +172,8 @@ func memBudget(l host.Limits, available int64) int64 {
 	return max(least, usable/2)
 }
 
-// AssuredMem returns the part of Mem that a run of these options has whatever the machine and others on it leave: all
-// if it was asked for, else what is the default at least.
+// AssuredMem returns the part of Mem that does not depend on the machine or on other programs: all of Mem if the user
+// set it, otherwise no more than [mem.Assured].
 func (o *Options) AssuredMem() int64 {
 	if o.SharedMem {
 		return min(o.Mem, mem.Assured)
@@ -181,9 +181,8 @@ func (o *Options) AssuredMem() int64 {
 	return o.Mem
 }
 
-// memCeiling is the most that --mem can be: seven eighths of what the control
-// group allows. The rest is for the program itself; a process that goes beyond the
-// group's limit is killed.
+// memCeiling returns the maximum of --mem: seven eighths of the control group's limit. The rest is for the program
+// itself, because the system kills a process that exceeds the limit.
 func memCeiling(l host.Limits) int64 {
 	if l.Memory == nil {
 		return math.MaxInt64
@@ -210,7 +209,7 @@ func (r *Run) backendReason() string {
 	return ""
 }
 
-// onGPU reports whether a backend is one of a GPU.
+// onGPU reports whether a backend needs a GPU.
 func onGPU(backend string) bool {
 	return backend == "bounce" || backend == "gds" || backend == "nvcomp"
 }

@@ -83,8 +83,8 @@ func (r *Run) Warn(format string, args ...any) {
 	r.Log.Warn().Msg(Message(fmt.Sprintf(format, args...)))
 }
 
-// warnOnce is Warn for what is true of all pairs of a batch alike: it is logged for the first, and in the record of
-// each.
+// warnOnce warns of something that applies to all pairs of a batch. It logs the warning for the first pair, and records
+// it for each.
 func (r *Run) warnOnce(format string, args ...any) {
 	text := Message(fmt.Sprintf(format, args...))
 	if r.pair.first(text) {
@@ -102,8 +102,8 @@ func (r *Run) warnOfNonFinite() {
 	}
 }
 
-// ReadsFrom makes room for what is fetched ahead from a store that is far away, which --mem
-// counts: Options.Mem is what is left of it. A command calls it for each input before it plans.
+// ReadsFrom reserves memory for data that are fetched ahead if the store is remote, and subtracts it from Options.Mem.
+// A command calls it for each input before it plans.
 func (r *Run) ReadsFrom(st store.Store) {
 	far, ok := st.(store.Distant)
 	if !ok || far.Requests() == 0 {
@@ -113,15 +113,16 @@ func (r *Run) ReadsFrom(st store.Store) {
 	r.ahead.Do(func() { zarr.SetAhead(r.TakeMem(zarr.AheadBytes)) })
 }
 
-// TakeMem takes memory for data on its way to or from a server out of Options.Mem, and returns how
-// much: what is wanted, up to an eighth of --mem.
+// TakeMem subtracts memory for data in transfer to or from a server from Options.Mem. It returns the number of bytes:
+// want, but at most an eighth of --mem.
 func (r *Run) TakeMem(want int64) int64 {
 	n := min(want, r.mem/8)
 	r.Options.Mem -= n
 	return n
 }
 
-// TakenMem returns the bytes of --mem that are not for the buffers of a stage: those for what reading the inputs takes.
+// TakenMem returns the bytes of --mem that are reserved for reading the inputs, and thus not available to the stage's
+// buffers.
 func (r *Run) TakenMem() int64 { return r.mem - r.Options.Mem + r.Options.Reserved }
 
 // InBucket says whether an output is an address s3://bucket/…, which [Run.Remote] is for.
@@ -144,7 +145,7 @@ func (r *Run) Remote(path string, begin func() (atomic.Remote, error)) error {
 	return err
 }
 
-// bucketPlace returns the place that an s3:// address names, in one spelling: BUCKET/PATH/.
+// bucketPlace returns the place that an s3:// address names, in the normalised spelling BUCKET/PATH/.
 func bucketPlace(address string) string {
 	u, err := url.Parse(address)
 	if err != nil { // no store will open it
@@ -265,7 +266,8 @@ func (r *Run) Found(name string, value any) {
 // is the command's.
 func (r *Run) AtEnd(check func() error) { r.atEnd = append(r.atEnd, check) }
 
-// AtClose has what reads an input released when the outputs of the run are in place, or removed.
+// AtClose registers a function that releases what reading an input holds. It is called when the run's outputs are in
+// place, or removed.
 func (r *Run) AtClose(release func()) { r.closing = append(r.closing, release) }
 
 // UsedGPU notes the device in the record.

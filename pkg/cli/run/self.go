@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// startedBy is the name by which the group was started whose argument names this program; "" without one.
+// startedBy is the name of the group of programs if the process was started as "GROUP PROGRAM …", otherwise "".
 var startedBy string
 
-// StartedBy tells by which name a group was started whose argument names this program.
+// StartedBy sets the name of the group by which this program was started, as in "GROUP PROGRAM …".
 func StartedBy(name string) { startedBy = name }
 
 // CommandLine returns the words with which this process was started.

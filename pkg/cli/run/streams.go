@@ -23,7 +23,7 @@ type results struct {
 	err error
 }
 
-// Results makes standard output of w: a run whose results do not arrive there fails.
+// Results wraps w as standard output. A run whose results cannot be written to it fails.
 func Results(w io.Writer) io.Writer {
 	if toTerminal(w) {
 		w = onTerminal{w}

@@ -36,10 +36,10 @@ func (r *Run) summarize(took time.Duration) {
 	r.Log.Info().Msg(strings.Join(parts, "; "))
 }
 
-// mostNamed limits the outputs that the last line of a run names beside the first.
+// mostNamed is the maximum number of further outputs that the last line of a run names after the first.
 const mostNamed = 3
 
-// written says what the outputs are: the first that holds an image, in full, then the names of the others.
+// written describes the outputs: the first one that holds an image in full, then the names of the others.
 func (r *Run) written() []string {
 	names := r.places()
 	if len(names) == 0 {
@@ -92,7 +92,7 @@ func (r *Run) places() (names []string) {
 	return names
 }
 
-// datasets returns what the record says of an output, or of the images in it.
+// datasets returns the record's description of an output, or of the images in it.
 func (r *Run) datasets(path string) (all []runrecord.Dataset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +104,8 @@ func (r *Run) datasets(path string) (all []runrecord.Dataset) {
 	return all
 }
 
-// stored returns the size of an output: of a file as it lies there, of others what the run wrote, since to measure a
-// million chunks takes long. It is 0 where nobody counted.
+// stored returns the size of an output in bytes: of a file its size on disk, of a folder the bytes that the run wrote,
+// since measuring a million chunks takes long. It is 0 if they were not counted.
 func (r *Run) stored(path string) int64 {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return info.Size()

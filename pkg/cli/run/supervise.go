@@ -33,7 +33,8 @@ import (
 // handed on through file 4, as bytes: one to the whole group reaches the worker on both ways and
 // counts once.
 
-// roleVariable says what a process is where the address space is limited.
+// roleVariable is the environment variable with the role of a process, supervisor or worker, where the address space is
+// limited.
 const (
 	roleVariable = "STRATA_ROLE"
 	supervisor   = "supervisor"
@@ -44,7 +45,7 @@ const (
 // reserves 64 MiB for each thread, and the runtime ends with exit code 2 instead of SIGABRT.
 var frugal = map[string]string{"MALLOC_ARENA_MAX": "1", "GOTRACEBACK": "crash"}
 
-// relayed are signals that the supervisor hands on; nil in a process without one.
+// relayed receives the signals that the supervisor hands on; it is nil in a process without a supervisor.
 var relayed chan os.Signal
 
 // becomeWorker takes over the streams from the supervisor.
@@ -141,7 +142,7 @@ func startAs(role, self string) error {
 	return syscall.Exec(self, CommandLine(), append(os.Environ(), roleVariable+"="+role))
 }
 
-// fatal begins what the runtime says when it ends a process.
+// fatal lists the beginnings of the runtime's messages when it ends a process.
 var fatal = []string{"fatal error: ", "runtime: ", "panic: ", "fakecgo: ", "SIGABRT: ", "unexpected fault address ", "[signal "}
 
 // outOfMemory matches what the runtime says when it is short of memory, or of memory for threads.

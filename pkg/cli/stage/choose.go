@@ -25,7 +25,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Work describes what a stage is about to do, as far as that says how long it takes.
+// Work describes the work of a stage as far as it determines how long the stage takes.
 type Work struct {
 	Stage string        // as package cost knows it
 	In    []*zarr.Array // level 0 of each input
@@ -34,7 +34,7 @@ type Work struct {
 	voxel []float64 // sizes of the inputs' voxels, in µm
 }
 
-// Of returns the work of a stage of that name with some images.
+// Of returns the work of the stage with the given name on some images.
 func Of(name string, in ...*ngff.Image) Work {
 	w := Work{Stage: name}
 	for _, im := range in {
@@ -44,7 +44,7 @@ func Of(name string, in ...*ngff.Image) Work {
 	return w
 }
 
-// At says how large the output's voxels are.
+// At sets the voxel size of the output in µm, from which its size follows.
 func (w *Work) At(size [3]float64) {
 	if len(w.voxel) < len(size) {
 		return
@@ -55,7 +55,7 @@ func (w *Work) At(size [3]float64) {
 	}
 }
 
-// model holds what the environment says of the machine.
+// model holds what is known of the machine's speed, including figures from the environment.
 type model struct {
 	gpu, host cost.Figures
 	pinned    int64 // bytes of page-locked memory that a process may take
@@ -72,7 +72,7 @@ func newModel() (model, error) {
 // tries returns how often each way of decoding and encoding is tried.
 func (m model) tries() int { return int(m.host["tries"]) }
 
-// question holds what decides whether a GPU is worth its start.
+// question holds the facts that decide whether starting a GPU pays.
 type question struct {
 	job  cost.Job
 	host cost.Host
@@ -122,16 +122,17 @@ func (m model) joins(r *cli.Run) bool {
 		gpu.DriverLibrary().Reason == ""
 }
 
-// firstOnDevice bounds the time of the first pieces on a device: what decodes and encodes there is loaded, and an H100
-// encoded few chunks at a time at 20 to 70 MB/s.
+// firstOnDevice is the assumed duration of the first pieces of work on a device. They load the code that decodes and
+// encodes; an H100 at first encoded only 20 to 70 MB/s.
 const firstOnDevice = 500 * time.Millisecond
 
-// careful multiplies the time that a piece of work is expected to take on a device, before one has been done there.
+// careful is the factor by which the expected duration of a piece of work on a device is raised until one has been
+// measured.
 const careful = 2
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// expected returns the device that is on its way, with what is expected of it and of the CPU.
+// expected returns a device that is being initialised, with the expected speeds of the device and of the CPU.
 func expected(c cost.Choice) *oct.Coming {
 	return oct.NewComing(firstOnDevice, duration(careful*c.Piece()), duration(c.Host.Seconds))
 }
@@ -272,7 +273,7 @@ func coded(c codec.Chain, chunk int64, auto bool) cost.Array {
 	return a
 }
 
-// samples counts the chunks of an array that are looked at to tell how well it is compressed.
+// samples is the number of chunks of an array that are inspected to estimate its compression ratio.
 const samples = 4
 
 // stored estimates the bytes of an array as it is stored, for each of the decoded: from the sizes of some

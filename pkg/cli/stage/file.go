@@ -71,8 +71,8 @@ func MetricsJSON(s *metrics.Step) func(w io.Writer) error {
 	}
 }
 
-// Metrics starts the file of metrics beside an output, which is put in place with it. Beside an output in a bucket
-// there is none, with a warning; the result is nil then.
+// Metrics starts the metrics file of an output. The file is put in place together with the output. For an output in a
+// bucket, it warns that no metrics are written and returns nil.
 func Metrics(r *cli.Run, out string) (*atomic.Output, error) {
 	if cli.InBucket(out) {
 		r.Warn("no metrics are written beside an output in a bucket")
@@ -95,6 +95,6 @@ func WriteMetrics(r *cli.Run, file *atomic.Output, s *metrics.Step) error {
 // Shown returns a path as metrics name it, without secrets of an address.
 func Shown(path string) string { return address.Address(path).String() }
 
-// Stem returns the path of an output without what its name has behind the last dots, .ome.zarr or .zarr: the beginning
-// of the names of files beside it.
+// Stem returns the path of an output without .ome.zarr, .zarr or another extension. The names of files beside the
+// output begin with it.
 func Stem(out string) string { return cli.Stem(filepath.Clean(out)) }

@@ -16,9 +16,8 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// GPU is the accelerator of stages: of the devices that --gpu names, or all, the one
-// that has most memory to lease. It waits its turn when other processes of the node
-// have leased it all.
+// GPU is the accelerator of stages. Of the devices that --gpu names (by default all), it takes the one with the most
+// memory to lease. If other processes of the node have leased all memory, it waits its turn.
 func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
 	d, err := open(ctx, r)
 	var no *gpu.Unavailable
@@ -34,9 +33,9 @@ func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
 	return d, nil
 }
 
-// memoryOnDevice is how much of a device's memory a stage asks for, as a multiple of
-// --mem, or of what that is by default at least: a tile is there several times, before and
-// after every operator, and the device is idle where there are too few tiles.
+// memoryOnDevice is the device memory that a stage asks for, as a multiple of --mem or of its smallest default. It is
+// more than 1 since a device holds several copies of a tile, before and after every operator, and idles if it holds too
+// few tiles.
 const memoryOnDevice = 8
 
 // mostPinned is the most page-locked memory that a stage takes: a few regions on their way in and out for each of
@@ -56,7 +55,7 @@ func pinnedMemory(group *int64, machine int64) int64 {
 	return n
 }
 
-// usable lists the devices that the kernels run on, of those that --gpu names, or of all.
+// usable lists the devices, of those that --gpu names, or of all, that can run the kernels.
 func usable(id string) (out []gpu.Info, err error) {
 	list, err := gpu.Devices()
 	if err != nil {
@@ -139,8 +138,8 @@ type device struct {
 	before moved
 }
 
-// moved counts bytes that were copied to and from a device, those of them that went straight from and to files, and
-// pieces that should have.
+// moved counts the bytes copied to (up) and from (down) a device, the bytes among them that were read or written by
+// direct file access, and the pieces for which direct access failed.
 type moved struct{ up, down, straightUp, straightDown, fallbacks int64 }
 
 func (d *device) moved() (m moved) {
@@ -162,7 +161,7 @@ func (d *device) Begin(r *cli.Run) {
 // warn gives a warning to the run that uses the device.
 func (d *device) warn(text string) { d.run.Load().Warn("%s", text) }
 
-// Record describes the device for the run record, and says what was measured.
+// Record returns the device's entry for the run record and its peak memory in bytes, and logs the trials.
 func (d *device) Record() (runrecord.GPU, int64) {
 	tellTrials(d.run.Load(), d.tried.Outcomes())
 	now, before := d.moved(), d.before

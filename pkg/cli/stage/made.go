@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Made is a stage that makes the image of the argument OUT from that of the argument IN.
+// Made is a stage that reads the image of the argument IN and writes the image of the argument OUT.
 type Made struct {
 	Name   string // as package cost knows it
 	Task   string // of its progress; "": Name
@@ -28,7 +28,7 @@ type Made struct {
 	Said    func() string                     // returns the closing line of a run that succeeded, "" for none; nil: there is none
 }
 
-// Making is what a stage works with: its input, the store of its output, and what the flags grant.
+// Making holds the input of a stage, the store of its output, and the layout and resources that the flags grant.
 type Making struct {
 	In     *ngff.Image
 	Out    store.Writer

@@ -11,13 +11,13 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Measured is a stage from the argument IN to the argument OUT that writes metrics beside OUT.
+// Measured is a stage that reads the argument IN, writes the argument OUT, and writes metrics beside OUT.
 type Measured struct {
 	Name   string // of its progress
 	Passes int64  // how often it reads IN
 	OnGPU  bool   // it can use a GPU, and package cost knows it by its name
-	// Run does the work. paths are IN and OUT as metrics name them. It returns the image, its metrics, and what the
-	// closing line says of it.
+	// Run does the work. paths are IN and OUT as the metrics name them. It returns the image, its metrics, and the text
+	// that the run's closing line adds.
 	Run func(in *ngff.Image, out store.Writer, paths [2]string, res oct.Resources) (*ngff.Image, *metrics.Step, string, error)
 }
 

@@ -150,8 +150,8 @@ func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	}
 }
 
-// ResourcesOnGPU is [Resources] of a stage that computes on a GPU where there is one, and where it is expected to be
-// faster. Its command has [GPU] as accelerator.
+// ResourcesOnGPU returns the [Resources] of a stage that computes on a GPU if there is one and it is expected to be
+// faster. The command must have [GPU] as its accelerator.
 func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work) (oct.Resources, error) {
 	res, err := ResourcesJoined(ctx, r, task, w)
 	if err != nil {
@@ -207,7 +207,7 @@ func (m model) add(r *cli.Run, on *device, res *oct.Resources) {
 // mostTold limits the trials in the log; the record has all.
 const mostTold = 4
 
-// tellTrials logs on one line what was measured, and thus how chunks were read and written.
+// tellTrials logs the measured speeds on one line; they show how chunks were read and written.
 func tellTrials(r *cli.Run, all []trial.Outcome) {
 	var told []string
 	for _, o := range all[:min(len(all), mostTold)] {

@@ -184,8 +184,8 @@ func FillPositions(r *cli.Run, file *atomic.Output, p *registration.TilePosition
 	return FillFile(r, file, func(w io.Writer) error { return p.Write(w) })
 }
 
-// NoteTiles warns if a mosaic grid is a file of another format, such as TIFF: the tiles in which it is stored are taken
-// for those of the microscope, which they rarely are.
+// NoteTiles warns if a mosaic grid is a file of another format, such as TIFF: the stage then takes the file's storage
+// tiles for tiles of the microscope, which they rarely are.
 func NoteTiles(r *cli.Run, path string, in *ngff.Image) {
 	if !images.Sparse(in.Levels[0].Array.Store()) {
 		return

@@ -230,8 +230,7 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 	return c, nil
 }
 
-// Piece returns the seconds that one region of the input takes on the device when nothing else does, with what the host
-// does for it.
+// Piece returns the seconds that one region of the input takes on an otherwise idle device, including the host's part.
 func (c Choice) Piece() float64 {
 	if c.device == nil {
 		return 0

@@ -13,7 +13,7 @@ type Load struct {
 	Encode  Batches // on the device
 }
 
-// Batches is the work of nvCOMP, in calls with the streams of one region each.
+// Batches describes the work of nvCOMP. Each of its calls processes the streams of one region.
 type Batches struct {
 	Codec   Codec
 	Bytes   int64 // decoded
@@ -33,8 +33,8 @@ const (
 	ByDevice  Limit = "device"
 )
 
-// seconds returns how long the device needs with the given number of workers, each with a region there: the
-// time of one stream is not shortened by the others, and only workers can use the rest of the device.
+// seconds returns the time that the device needs with a number of workers that each have one region there. The time for
+// one stream does not depend on other streams, so that only further workers use the rest of the device.
 func (b Batches) seconds(f Figures, way string, workers int) float64 {
 	if b.Bytes == 0 || b.Streams == 0 {
 		return 0

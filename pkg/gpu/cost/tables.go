@@ -19,8 +19,8 @@ var stagesTable string
 //go:embed host.tsv
 var hostTable string
 
-// table maps the first cell of each line to the others, by the heading of their column. A table that is embedded
-// is right, which a test holds.
+// table parses a tab-separated table with a heading: it maps the first cell of each line to the line's other cells, by
+// column name. It does not check the format; a test checks the embedded tables.
 func table(text string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	var heading []string
@@ -67,7 +67,7 @@ func (f Figures) get(name string) float64 {
 	return v
 }
 
-// With returns the figures, replaced by those of others where these exist.
+// With returns the figures, with those that others has replaced.
 func (f Figures) With(others Figures) Figures {
 	all := maps.Clone(f)
 	for name, v := range others {
@@ -129,8 +129,9 @@ var models = []Model{{"V100", 70}, {"A100", 80}, {"H100", 90}}
 // Models returns the models of GPU that have figures.
 func Models() []Model { return slices.Clone(models) }
 
-// ForGPU returns the figures of a GPU by the driver's name for it, such as "NVIDIA A100-SXM4-80GB", or else by its
-// compute capability: those of the newest model that is not newer than the GPU, or of the oldest model.
+// ForGPU returns the figures of a GPU with the given driver name, such as "NVIDIA A100-SXM4-80GB". For an unknown name
+// it goes by the compute capability: it returns the figures of the newest model that is not newer than the GPU, or else
+// of the oldest model.
 func ForGPU(name string, compute int) (model string, f Figures) {
 	byCompute := func(a, b Model) int { return a.Compute - b.Compute }
 	best := slices.MinFunc(models, byCompute)

@@ -85,7 +85,7 @@ func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, 
 	return nil
 }
 
-// together makes the checksum of n bytes from those of their segments.
+// together combines the checksums of segments into the checksum of all n bytes.
 func together(kind Checksum, parts []byte, n int64) uint64 {
 	const base = 65521 // of Adler-32
 	crc := ^uint32(0)

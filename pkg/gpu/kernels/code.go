@@ -90,8 +90,8 @@ var ptx = sync.OnceValues(func() (string, error) {
 
 const entry = ".visible .entry "
 
-// alone returns the PTX of one kernel of those in all: the driver takes long to compile them, and a program
-// needs few.
+// alone extracts the PTX of one kernel from the PTX of all: the driver compiles slowly, and a program needs few
+// kernels.
 func alone(all, name string) (string, error) {
 	head, _, _ := strings.Cut(all, entry)
 	from := strings.Index(all, entry+name+"(")

@@ -14,9 +14,9 @@ type Cell struct {
 	Pitch  int
 	Stride int64
 
-	// Mean holds running means of the type [FuseType]; Before and After hold, as float32 per pixel of the
-	// box, the sums of weights without and with the tile. These must be separate memory, since blocks of one
-	// launch read one and write the other. All three are empty where a tile is alone.
+	// Mean holds running means of type [FuseType]. Before and After hold, as float32 per pixel of the box, the sums of
+	// weights without and with this tile. Before and After must be separate memory, since some blocks of a launch read
+	// one while others write the other. All three are empty for a cell that only one tile covers.
 	Mean          gpu.Span
 	MeanPitch     int
 	MeanStride    int64

@@ -42,8 +42,8 @@ func blocks(n int64) shape {
 	return shape{gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}}
 }
 
-// few returns a grid for kernels whose threads process the given number of n elements each: with small
-// blocks, which spread over the device when there are not many.
+// few returns a grid for kernels whose threads process several elements each. Its blocks are small, so that few of them
+// still spread over the device.
 func few(n int64, each int) shape {
 	const size = 64
 	each *= size
@@ -83,10 +83,10 @@ func line(outer int64, n int, inner int64) shape {
 	return threads(int(outer), n, int(inner))
 }
 
-// upTo returns a number of blocks along y or z for n of them.
+// upTo returns the number of blocks along y or z for n rows or planes of blocks, within the limits of a grid.
 func upTo(n int) int { return max(1, min(n, mostBlocks)) }
 
-// bring copies a table to the device of s and waits until it is there.
+// bring copies a table to the device of s and waits for the copy to end.
 func bring(s *gpu.Stream, table []byte) (*gpu.Buffer, error) {
 	host, err := s.Device().Host(len(table))
 	if err != nil {

@@ -45,8 +45,8 @@ const pickBytes = 40
 // SelectorBytes returns the device memory of a [Selector] of n percentiles.
 func SelectorBytes(n int) int64 { return int64(n) * (2*histogramBytes + pickBytes + 16) }
 
-// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: one for each of n planes, or
-// with n = 1 one for all planes. If finite is set, infinite voxels are ignored.
+// NewSelector prepares a selection of percentile percent (0…100): one value for each of n planes, or one for all planes
+// if n is 1. If finite is set, infinite voxels are ignored.
 func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector, error) {
 	buffer, err := d.Memory().Get(SelectorBytes(n))
 	if err != nil {

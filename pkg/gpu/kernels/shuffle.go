@@ -34,7 +34,7 @@ func BitUnshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) erro
 	return byBlocks(s, dst, src, b, typesize, "shuffle", "bit_unshuffle_", []int{1, 2, 4, 8}, 8)
 }
 
-// byBlocks queues the kernel for an element size; if there is none, it queues the general one.
+// byBlocks queues the kernel for the element size, or the general kernel if the size has none.
 func byBlocks(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, file, name string, sizes []int, each int64) error {
 	if typesize < 1 || b.Block < 1 || b.Block > math.MaxInt32 || b.Size < 0 || b.Count < 0 {
 		return fmt.Errorf("blocks of %d bytes of %d, of elements of %d bytes", b.Block, b.Size, typesize)

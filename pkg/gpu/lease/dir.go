@@ -75,7 +75,7 @@ func locked(ctx context.Context, dir string, f func(*folder) error) error {
 // errNoFolder is wrapped by errors of the folder or of the lock's file that may pass.
 var errNoFolder = errors.New("unusable")
 
-// noFolder is such an error, with the text of its cause.
+// noFolder is an error that wraps errNoFolder, with the text of its cause.
 type noFolder struct{ error }
 
 func (e noFolder) Is(target error) bool { return target == errNoFolder }
@@ -111,7 +111,7 @@ func tryLocked(dir string, f func(*folder) error) (done bool, err error) {
 // sameFolder reports whether an open folder still has its name.
 func sameFolder(d *folder) bool { return isAt(unix.AT_FDCWD, d.path, d.fd) }
 
-// openLock opens the file of the folder's lock; without create, only an existing one.
+// openLock opens the folder's lock file. If create is set, it creates a missing one.
 func (d *folder) openLock(create bool) (int, error) {
 	// Without O_CREAT: in a folder like /tmp, kernels refuse that on files of others.
 	fd, err := d.open(lockName, unix.O_RDWR, 0)
@@ -137,7 +137,8 @@ func (d *folder) openLock(create bool) (int, error) {
 	return fd, nil
 }
 
-// scan finds the files whose processes are alive and, if asked to, removes the litter of this user's others.
+// scan returns the files whose processes are alive. If clean is set, it removes files that dead processes of this user
+// have left.
 func (d *folder) scan(clean bool) ([]entry, error) {
 	names, err := d.names()
 	if err != nil {

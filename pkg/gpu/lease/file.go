@@ -63,7 +63,7 @@ func (f *file) prepare(d *folder) error {
 	return nil
 }
 
-// rename turns a file into that of another entry; its lock stays.
+// rename gives a file the name of another entry, without releasing its lock.
 func (f *file) rename(e entry) error {
 	name := e.name()
 	if err := unix.Renameat(f.dir, f.name, f.dir, name); err != nil {
@@ -73,13 +73,13 @@ func (f *file) rename(e entry) error {
 	return nil
 }
 
-// touch changes the file's time, by which others see that the process runs.
+// touch updates the file's time, which shows other processes that this one is alive.
 func (f *file) touch() {
 	now := unix.NsecToTimeval(time.Now().UnixNano())
 	_ = unix.Futimes(f.fd, []unix.Timeval{now, now})
 }
 
-// drop removes the file and its lock. A file of others that has taken its name stays.
+// drop removes the file and its lock. It leaves another process's file that now has the same name.
 func (f *file) drop() error {
 	var err error
 	if isAt(f.dir, f.name, f.fd) {

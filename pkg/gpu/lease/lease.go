@@ -48,8 +48,8 @@ const perProcess = 600 << 20
 // besides returns perProcess, or less on a small device.
 func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 
-// lent returns how many bytes of a device can be lent, including what processes take besides: nineteen
-// twentieths.
+// lent returns the bytes of a device that can be lent, nineteen twentieths of its memory. They include what each
+// process needs in addition to its lease.
 func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
 
 // Grantable returns the maximum number of bytes of a device that one process can lease.
@@ -225,8 +225,8 @@ func (r *request) look(ctx context.Context, f func([]entry) error) error {
 	})
 }
 
-// enter makes the files of the queue that are not there, or no longer, and shows by
-// the others that the process lives.
+// enter creates the request's files in the queue that are missing, and touches the others to show that the process is
+// alive.
 func (r *request) enter(d *folder, all []entry) error {
 	there := map[string]bool{}
 	last := int64(0)

@@ -23,7 +23,7 @@ const (
 // memory is nvmlMemory_t, and nvmlBAR1Memory_t in another order.
 type memory struct{ total, free, used uint64 }
 
-// memory2 is nvmlMemory_v2_t, where what the driver keeps for itself is not used.
+// memory2 is nvmlMemory_v2_t, in which memory reserved by the driver does not count as used.
 type memory2 struct {
 	version                     uint32 // memory2Version
 	_                           uint32

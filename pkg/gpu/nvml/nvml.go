@@ -68,7 +68,7 @@ type Device struct {
 // separately.
 type Memory struct{ Total, Free, Used int64 }
 
-// Mode tells who may make contexts on a device.
+// Mode says which processes or threads may create contexts on a device.
 type Mode string
 
 // The modes, in nvidia-smi's words.
@@ -81,7 +81,7 @@ const (
 
 var modes = map[int32]Mode{modeDefault: Default, modeExclusiveThread: ExclusiveThread, modeProhibited: Prohibited, modeExclusiveProcess: ExclusiveProcess}
 
-// Switch is a setting that is on or off, now and after the next reset or restart.
+// Switch is an on/off setting: its current value, and its value after the next reset or restart.
 type Switch struct{ Now, Next bool }
 
 // Link is the generation of PCI Express and the number of lanes, now (an idle device saves power) and at most
@@ -136,7 +136,7 @@ var load = sync.OnceValue(func() error {
 	return nil
 })
 
-// mu lets one ask at a time: the library is initialised for that long.
+// mu allows one query at a time, because a query initialises the library and shuts it down.
 var mu sync.Mutex
 
 // Read queries everything. If the library cannot be queried, the error is [Unavailable] with the reason in
@@ -154,7 +154,7 @@ func Read() (*Facts, error) {
 	return read()
 }
 
-// initReason explains why the library does not start, and what would help.
+// initReason explains why the library cannot be initialised, and names the cure.
 func initReason(r result) string {
 	switch r {
 	case codeVersionMismatch:
@@ -242,7 +242,7 @@ func broken(call string, r result) string {
 	return check(call, r).Error()
 }
 
-// question asks for facts of a device, one by one.
+// question queries the properties of a device one by one.
 type question struct {
 	device uintptr
 	reason string

@@ -86,7 +86,7 @@ func Visible(devices []Device, list string) []Unit {
 	return seen
 }
 
-// named returns the one unit that an item of the list names.
+// named returns the unit that an item of the list names; ok is false unless exactly one matches.
 func named(devices []Device, item string) (Unit, bool) {
 	if n, err := strconv.Atoi(item); err == nil {
 		if n < 0 || n >= len(devices) {

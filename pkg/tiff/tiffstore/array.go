@@ -276,7 +276,7 @@ func (a *array) document() ([]byte, error) {
 	return virtual.FilledDocument(a.axes, a.elem(), a.codecs, a.fill)
 }
 
-// fillOf returns the value of what a page does not store, as a document has it.
+// fillOf returns the value of samples that a page does not store, in the form that a metadata document needs.
 func (a *array) fillOf(ctx context.Context) any {
 	v, ok := a.first.Fill(ctx)
 	switch {
@@ -318,7 +318,7 @@ func (a *array) cropped(ctx context.Context) bool {
 	return decodeCropped(ctx, &c, f, dst, src, a.first.SegmentColumns(last), a.first.SegmentRows(last)) == nil
 }
 
-// decodeCropped decodes a tile whose rows or columns beyond the image's edges its writer left out; those become 0.
+// decodeCropped decodes a tile that its writer has cut off at the image's edges. Pixels beyond the edges become 0.
 func decodeCropped(ctx context.Context, c *scratch, f *tilecodec.Format, dst, src []byte, columns, rows int) error {
 	err := errNotCropped
 	for _, size := range [][2]int{{f.Width, rows}, {columns, f.Height}, {columns, rows}} {

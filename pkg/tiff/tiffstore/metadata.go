@@ -77,7 +77,7 @@ func imageAxes(im *tiff.Image, samples int) (axes []virtual.ImageAxis) {
 	return append(axes, virtual.SpaceAxis("y", y), virtual.SpaceAxis("x", x))
 }
 
-// firstPage returns a page of level 0 that is there.
+// firstPage returns the first page of level 0 that is stored.
 func firstPage(im *tiff.Image) *tiff.Page {
 	for _, p := range im.Levels[0].Pages {
 		if p != nil {
@@ -87,8 +87,8 @@ func firstPage(im *tiff.Image) *tiff.Page {
 	return nil
 }
 
-// factor returns how many pixels of level 0 one of a level stands for: a whole number, where the sizes are
-// those of one up to rounding.
+// factor returns the downsampling factor of a level along an axis. It is a whole number if the sizes agree with one up
+// to rounding.
 func factor(first, size int) float64 {
 	f := float64(first) / float64(size)
 	if whole := math.Round(f); math.Abs(float64(first)/whole-float64(size)) <= 1 {

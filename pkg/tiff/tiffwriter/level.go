@@ -5,7 +5,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// level collects rows of one plane at a lower level until they are a row of tiles.
+// level collects rows of a plane of a lower level until they fill a row of tiles.
 type level struct {
 	width, height int
 	tile, pixel   int
@@ -36,7 +36,7 @@ func (l *level) take(above []byte, width, at, rows int) int {
 	return used
 }
 
-// full reports whether the rows are a row of tiles, or the last one of the plane.
+// full reports whether the collected rows fill a row of tiles, or are the last rows of the plane.
 func (l *level) full() bool {
 	return l.have > 0 && (l.have == l.tile || l.row*l.tile+l.have == l.height)
 }
@@ -52,8 +52,8 @@ func (l *level) next() {
 	l.have = 0
 }
 
-// cut copies a tile out of a row of them. What lies beyond the image's edge repeats its last
-// pixels, which costs the least in any compression and gives JPEG no edges to blur.
+// cut copies a tile out of a row of tiles. Pixels beyond the image's edge repeat the last ones: that compresses best,
+// and gives JPEG no edges to blur.
 func cut(tile, data []byte, x, width, rows, side, pixel int) []byte {
 	n := min(side, width-x)
 	for y := range side {

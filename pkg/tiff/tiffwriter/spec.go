@@ -34,7 +34,7 @@ type Spec struct {
 	Budget  int64 // bytes of memory; 0: whatever is needed
 }
 
-// Picture is an image of one plane beside the one that is written, such as that of a slide's label.
+// Picture is an additional image of one plane, such as that of a slide's label.
 type Picture struct {
 	Name          string
 	Width, Height int
@@ -43,7 +43,7 @@ type Picture struct {
 	Data          []byte // height × width × samples, in native byte order
 }
 
-// check reports what cannot be written.
+// check returns an error if the picture cannot be written.
 func (p *Picture) check() error {
 	if p.Width < 1 || p.Height < 1 || p.Samples < 1 || len(p.Data) != mem.Product(p.Width, p.Height, p.Samples, p.Type.Size()) || !tiff.OMEHolds(p.Type) {
 		return fmt.Errorf("a picture %q of %d × %d pixels, %d samples of %s and %d bytes", p.Name, p.Width, p.Height, p.Samples, p.Type, len(p.Data))
@@ -70,7 +70,7 @@ func Levels(width, height, tile int) int {
 	return n
 }
 
-// check completes a spec, and reports what cannot be written.
+// check fills in defaults, and returns an error if the image cannot be written.
 func (s *Spec) check() error {
 	im := &s.Image
 	im.Times, im.Channels, im.Depths = max(im.Times, 1), max(im.Channels, 1), max(im.Depths, 1)
@@ -134,7 +134,7 @@ func (s *Spec) planes() int { return s.Image.Times * s.Image.Channels * s.Image.
 // pixel returns the number of bytes of a pixel.
 func (s *Spec) pixel() int { return s.Samples * s.Type.Size() }
 
-// Bytes is the memory that a band of so many planes takes, with what is made of it.
+// bytes returns the memory in bytes of a band of so many planes, together with its lower levels and encoded tiles.
 func (s *Spec) bytes(planes int) int64 {
 	row := mem.Product(s.Width, s.pixel())
 	band := mem.Product(row, s.Tile, planes)

@@ -96,7 +96,7 @@ func (f *Format) predictor() int {
 
 func (f *Format) samples() int { return max(f.Samples, 1) }
 
-// rows returns the number of rows of a tile, those of all its planes.
+// rows returns the number of rows of a tile, counted over all its planes.
 func (f *Format) rows() int { return mem.Product(f.Height, max(f.Depth, 1)) }
 
 // row returns the number of bytes of a decoded row.

@@ -118,7 +118,7 @@ func (d *lzwDecoder) code() (code int, ok bool) {
 	return code, true
 }
 
-// step decodes one code, with care; done when that was the last.
+// step decodes one code with all checks; done reports that it was the last one.
 func (d *lzwDecoder) step() (done bool, err error) {
 	code, ok := d.code()
 	if !ok || code == lzwEnd || d.out == len(d.dst) {

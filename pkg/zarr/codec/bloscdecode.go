@@ -321,8 +321,8 @@ func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(of
 	return nil
 }
 
-// batch returns memory for a piece of the last left bytes for each of those who would decode them; nil if there would
-// be one, or no memory.
+// batch returns memory in which all goroutines that would decode the last left bytes can decode a piece each. It
+// returns nil if only one goroutine would, or if there is no memory.
 func (f *bloscFrame) batch(s *Scratch, left int) *mem.Buffer {
 	const most = 16 << 20
 	each := f.piece() * f.blocksize
@@ -342,8 +342,8 @@ var large = sync.OnceValue(func() *mem.Pool { return mem.NewPool(mem.Unplanned()
 
 func nothing() {}
 
-// lend gives s room for long blocks until done is called: for a compressed one, if its elements were
-// reordered, and for a whole decoded one.
+// lend gives s buffers for long blocks until done is called: one for a compressed block, one if its elements were
+// shuffled, and one for a decoded block if whole is set.
 func (f *bloscFrame) lend(s *Scratch, whole bool) (done func(), err error) {
 	if f.blocksize <= BlockRoom || f.flags&bloscStored != 0 {
 		return nothing, nil

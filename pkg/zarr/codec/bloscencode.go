@@ -72,9 +72,9 @@ func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	return blocksize, b.splits(blocksize)
 }
 
-// evenBlocks returns the block length for byte planes in Zstandard: as long as a plane fits one block of
-// Zstandard and the whole the cache, and such that no shorter block, which would not be split, is left at the
-// end, if that can be.
+// evenBlocks returns a block length at which each byte plane fits a Zstandard block and the whole block fits the cache.
+// If possible it divides n, so that no shorter block remains at the end, since a shorter block would not be split into
+// byte planes.
 func (b *bloscCodec) evenBlocks(n, blocksize int) int {
 	if b.blocksize > 0 {
 		return blocksize
@@ -88,8 +88,8 @@ func (b *bloscCodec) evenBlocks(n, blocksize int) int {
 	return most
 }
 
-// EncodedSize: what does not shrink is stored behind the header; while it is
-// tried, there are lengths too.
+// EncodedSize returns the limits of the encoded size of n bytes. Data that do not shrink are stored behind the header;
+// while they are compressed, the lengths of their streams need room too.
 func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
 	if n == 0 {
 		return bloscHeader, bloscHeader
@@ -131,7 +131,8 @@ func (f *bloscFrame) groups() (n, blocks int) {
 	return 1 + (f.blocks-1)/blocks, blocks
 }
 
-// bound returns the most bytes in front of group i, with the room that is needed for trying to compress what is there.
+// bound returns the maximum number of bytes in front of group i, including room for compressing the blocks in front of
+// it.
 func (f *bloscFrame) bound(i int) int {
 	_, blocks := f.groups()
 	before := min(i*blocks, f.blocks)

@@ -4,7 +4,8 @@ const (
 	// bloscFront is the number of bytes fetched first from a container: the header and the offsets of about a thousand
 	// blocks.
 	bloscFront = 4096
-	// bloscLooks limits the search for where blocks end: their number times that of the wanted ones.
+	// bloscLooks limits the work of searching for the ends of blocks: the number of blocks times the number of wanted
+	// blocks.
 	bloscLooks = 1 << 20
 )
 

@@ -52,8 +52,8 @@ func (f *castValue) parseMap(c *config, raw json.RawMessage) {
 	}
 }
 
-// Decode casts each element, in the order of the specification: what scalar_map names, what the type holds, what
-// rounding and the rule for values out of range make of it. Anything else is an error.
+// Decode casts each element by the rules of the specification, in this order: a value in scalar_map; a value that the
+// type represents; rounding, and the rule for values out of range. An element to which none applies is an error.
 func (f *castValue) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *castValue) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * ds, nil
 }
 
-// cast returns what a stored element decodes to; ok is false if nothing says that.
+// cast returns the decoded value of a stored element; ok is false if no rule gives one.
 func (f *castValue) cast(x scalar) (out scalar, ok bool) {
 	for _, m := range f.mapped {
 		if m[0] == x || m[0].f != m[0].f && x.f != x.f {

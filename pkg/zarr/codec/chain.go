@@ -193,7 +193,7 @@ func (c Chain) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	}
 }
 
-// Step returns the chain's first codec and the checksums that are appended to what that makes.
+// Step returns the chain's first codec together with the checksums that are appended to its output.
 func (c Chain) Step() Chain {
 	n := min(1, len(c))
 	for n < len(c) {
@@ -205,7 +205,7 @@ func (c Chain) Step() Chain {
 	return c[:n]
 }
 
-// encode encodes by a [Chain.Step], which takes no other buffer than dst.
+// encode encodes with a [Chain.Step], using no buffer other than dst.
 func (c Chain) encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	out, err := c[0].Encode(s, dst, src)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c Chain) Verify(src []byte) (bare Chain, data []byte, err error) {
 	return bare, src, nil
 }
 
-// only returns the chain's codec if it has one, else nil.
+// only returns the codec of a chain of one codec, and nil for any other chain.
 func (c Chain) only() Codec {
 	if len(c) == 1 {
 		return c[0]

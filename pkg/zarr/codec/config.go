@@ -13,8 +13,8 @@ import (
 	"strata/pkg/zarr/internal/number"
 )
 
-// config is a codec's JSON object during parsing: each field is taken once, and the first fault is kept. Fields that
-// are not taken do not matter: what a decoder needs has been known for years, and encoders add to what they note.
+// config is a codec's JSON object while it is parsed. Each field is taken once; the first error is kept. Unknown fields
+// are ignored: the fields that a decoder needs have long been fixed, but encoders add others.
 type config struct {
 	name   string
 	v3     bool // the configuration of a v3 codec, not an object of numcodecs
@@ -116,8 +116,8 @@ func (c *config) choice(field, standard string, choices ...string) string {
 	return s
 }
 
-// elements takes a data type, as numpy's type string ("<i4") or by its name
-// ("int32"); absent it is the standard one, an error if that is invalid.
+// elements takes a data type, given as numpy's type string ("<i4") or by name ("int32"). A missing field gives the
+// standard type, or an error if that is invalid.
 func (c *config) elements(field string, standard layout) layout {
 	v, ok := c.takeValue(field)
 	if !ok {

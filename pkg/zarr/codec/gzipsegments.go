@@ -12,12 +12,12 @@ import (
 
 const (
 	deflateWindow = 32 << 10 // bytes that matches reach back
-	// deflateMemory is about what an encoder holds at most: tables, window and tokens.
+	// deflateMemory is the approximate maximum memory of an encoder, in bytes: tables, window and tokens.
 	deflateMemory = 2 << 20
 )
 
-// encodeSegments encodes a long chunk to one stream, in the memory of dst, by the encoders of as many goroutines as
-// there are idle hands.
+// encodeSegments encodes a long chunk as one stream in the memory of dst. It uses a goroutine, with its own encoder,
+// for each idle processor.
 func (d *deflateCodec) encodeSegments(s *Scratch, dst, src []byte) ([]byte, error) {
 	empty, err := s.gzip.encode(*d, dst, nil)
 	if err != nil {
@@ -51,8 +51,8 @@ func (d *deflateCodec) encodeSegments(s *Scratch, dst, src []byte) ([]byte, erro
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(p.dst, sum.Sum32()), uint32(len(src))), nil
 }
 
-// encodeSegment appends segment i of src to dst, whose matches reach back into the one before it. All but the last end
-// with an empty stored block, which ends at a whole byte.
+// encodeSegment appends segment i of src to dst. Its matches may refer back into segment i−1. Every segment but the
+// last ends with an empty stored block, so that it ends at a whole byte.
 func (g *gzipScratch) encodeSegment(dst, src []byte, level, i int) ([]byte, error) {
 	w := g.bare[level]
 	if w == nil {

@@ -127,7 +127,8 @@ type Layout struct {
 	Whole bool
 }
 
-// Bound returns the most bytes that a stored chunk has, if its streams have at most those lengths.
+// Bound returns the maximum size in bytes of a stored chunk. stream returns the maximum length of a stream of n decoded
+// bytes.
 func (p *Packing) Bound(stream func(n int) int) int {
 	n := p.ahead + 4*len(p.sums)
 	if p.blosc != nil {

@@ -136,7 +136,7 @@ func (c Chain) Pieces(p *Pieces, src []byte, size int) error {
 	return nil
 }
 
-// streams finds the streams of a chunk that at most one compressor made.
+// streams lists the streams of a chunk that is encoded by one compressor, or not at all.
 func (c Chain) streams(p *Pieces, src []byte) error {
 	if len(c) == 0 {
 		if len(src) != p.Size {

@@ -29,7 +29,7 @@ func (s *Scratch) context() context.Context {
 	return s.ctx
 }
 
-// pieceElements is after how many elements filters look whether they should go on.
+// pieceElements is the number of elements after which a filter checks whether it has been cancelled.
 const pieceElements = 1 << 20
 
 // pause returns an error when decoding is to end. Loops over elements call it for each

@@ -10,11 +10,12 @@ import (
 	"strata/pkg/zarr/codec/enzstd"
 )
 
-// segmentLength is the length of what one goroutine encodes of a long chunk. It is a variable for tests: encoded bytes
-// depend on it.
+// segmentLength is the number of bytes of a long chunk that one goroutine encodes. Encoded bytes depend on it; it is a
+// variable for tests.
 var segmentLength = enzstd.SegmentLength
 
-// segments returns into how many segments n bytes are cut. Up to twice their length, that is not worth it.
+// segments returns the number of segments into which n bytes are cut. Up to twice the segment length, cutting does not
+// pay.
 func segments(n int) int {
 	if n <= 2*segmentLength {
 		return 1
@@ -22,13 +23,14 @@ func segments(n int) int {
 	return 1 + (n-1)/segmentLength
 }
 
-// helpers has a Scratch for each goroutine that helps another one.
+// helpers provides a Scratch for each goroutine that helps another one.
 var helpers = sync.Pool{New: func() any { return new(Scratch) }}
 
 // begun, if tests have set it, is called when a piece of split is begun.
 var begun func()
 
-// split calls f for 0 to n−1 by [work.Split]: with s, and at the same time with others, which take so many bytes each.
+// split calls f for 0 to n−1 by [work.Split]. One goroutine at a time uses s; each helping goroutine uses a Scratch of
+// its own, and so many bytes of memory.
 func (s *Scratch) split(n int, bytes int64, f func(s *Scratch, i int) error) error {
 	ctx := s.context()
 	var taken atomic.Bool // s
@@ -50,16 +52,15 @@ func (s *Scratch) split(n int, bytes int64, f func(s *Scratch, i int) error) err
 	})
 }
 
-// parts joins what is encoded in parts in the memory of the result. A part is encoded where the longest ones before it
-// would end, or, once these are complete, where they end. Complete parts move down in order.
+// parts encodes a result in parts, directly in the memory of the result. A part is encoded behind the longest possible
+// preceding parts or, if these are complete, directly behind them. Complete parts then move down in order.
 type parts struct {
 	dst   []byte          // what is in front of part 0, then all parts in order; its capacity is at least bound(n)
 	n     int             // parts
 	bound func(i int) int // the most bytes of dst in front of part i
-	// encode appends part i to dst, which is empty and has room for what bound allows.
+	// encode appends part i to dst, which is empty and has the capacity that bound allows.
 	encode func(s *Scratch, dst []byte, i int) ([]byte, error)
-	// placed, if there is one, is called for one part after the other, in order, when part i has got its place in bytes
-	// from to to of dst.
+	// placed, unless nil, is called for each part in order when part i has its final place, bytes from … to−1 of dst.
 	placed func(i, from, to int) error
 
 	mu    sync.Mutex
@@ -69,7 +70,7 @@ type parts struct {
 	moved error
 }
 
-// join encodes all parts, with s and with those who help, which take so many bytes each.
+// join encodes all parts with s and with helping goroutines, each of which needs so many bytes.
 func (p *parts) join(s *Scratch, bytes int64) error {
 	p.done = map[int][]byte{}
 	return s.split(p.n, bytes, func(s *Scratch, i int) error {
@@ -92,7 +93,8 @@ func (p *parts) room(i int) []byte {
 	return p.dst[at:at:p.bound(i+1)]
 }
 
-// finish remembers part i and, unless another goroutine does it, moves down those that are next.
+// finish keeps the encoded part i. Unless another goroutine already does so, it moves the parts that are next in order
+// to their places.
 func (p *parts) finish(i int, part []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -85,7 +85,7 @@ func ParseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]b
 	return out, nil
 }
 
-// unquoted returns the text of a string without escapes, and any other value as it is.
+// unquoted returns the text of a JSON string that contains no escapes, and any other value unchanged.
 func unquoted(raw json.RawMessage) json.RawMessage {
 	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' {
 		return raw[1 : n-1]

@@ -42,10 +42,10 @@ type Sharding struct {
 	IndexAtEnd bool
 }
 
-// hugeSize stands for any size that is out of reach; sums with it do not wrap.
+// hugeSize replaces any size that exceeds all memory. Sums of such sizes do not overflow.
 const hugeSize = 1 << 50
 
-// newPipeline checks what must hold for every pipeline. Errors name no field.
+// newPipeline checks the rules that hold for every pipeline. Its errors do not name a metadata field.
 func newPipeline(shape, perm []int, elem dtype.Type, big bool, chain codec.Chain, shard *Sharding) (*Pipeline, error) {
 	p := &Pipeline{Shape: shape, Perm: perm, Stored: shape, DType: elem, Size: elem.Size(), BigEndian: big && elem.SwapSize() > 1, Shard: shard, Chain: chain}
 	if perm != nil && slices.IsSorted(perm) {

@@ -7,7 +7,7 @@ import (
 	"strata/pkg/zarr/internal/number"
 )
 
-// parseGrid reads the chunk shape of a regular grid, also where a rectilinear one has chunks of one shape.
+// parseGrid reads the chunk shape of a regular grid, or of a rectilinear grid whose chunks all have the same shape.
 func (md *Array) parseGrid(field string, raw json.RawMessage) ([]int, error) {
 	e, err := parseExtension(field, raw)
 	if err != nil {

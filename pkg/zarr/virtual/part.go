@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Part is a chunk that is a part of a file. Where the file has fewer bytes than the chunk, as of the last strip of a
-// TIFF image, those behind them are 0.
+// Part is a chunk whose bytes are a range of a file. If the range is shorter than the chunk, as for the last strip of a
+// TIFF image, the remaining bytes are 0.
 type Part struct {
 	In     store.Object // the file
 	Off    int64
@@ -51,7 +51,7 @@ func (o *Part) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// FilePart is a part of a local file as it lies there, for readers with ways of their own.
+// FilePart is a Part of a local file, for readers that access the file's descriptor themselves.
 type FilePart struct {
 	*Part
 	Local store.FileObject

@@ -51,12 +51,12 @@ func Number(text string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// ArrayDocument returns the zarr.json of an array of which 0 is what is not stored.
+// ArrayDocument returns the zarr.json of an array with fill value 0.
 func ArrayDocument(axes []Axis, t dtype.Type, codecs []any) ([]byte, error) {
 	return FilledDocument(axes, t, codecs, 0)
 }
 
-// FilledDocument is ArrayDocument for another value of what is not stored.
+// FilledDocument returns the zarr.json of an array with the given fill value.
 func FilledDocument(axes []Axis, t dtype.Type, codecs []any, fill any) ([]byte, error) {
 	var shape, chunks []int
 	var names []string
@@ -101,7 +101,7 @@ func (d Document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Contents answers Get and Open of a store whose chunks have no stored form: [store.Decoder] makes them.
+// Contents implements Get and Open of a store whose chunks have no stored form, because [store.Decoder] makes them.
 type Contents struct {
 	content  func(ctx context.Context, key string) ([]byte, error)
 	location func(key string) string
@@ -145,7 +145,7 @@ func Bare(err error, name string) error {
 	return err
 }
 
-// named is an error in other words.
+// named is an error with another text.
 type named struct {
 	text string
 	err  error
