@@ -13,7 +13,6 @@ type Gradients struct {
 	depths int
 	top    float64 // end of the range, a power of two; 0: no gradient yet
 	counts []int64 // gradientBins × depths
-	flat   int64   // A-lines that never brighten
 	lines  int64
 }
 
@@ -32,8 +31,7 @@ func (g *Gradients) Add(depth []int32, gradient []float32) {
 	for i, v := range gradient {
 		f := float64(v)
 		if !(f > 0) || math.IsInf(f, 0) {
-			g.flat++
-			continue
+			continue // it never brightens
 		}
 		for f >= g.top {
 			g.widen(f)

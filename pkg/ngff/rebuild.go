@@ -134,7 +134,7 @@ func (r *rebuild) plan() (err error) {
 	if err := r.spec.Codecs.ReadOnly(); err != nil {
 		return fmt.Errorf("%s: %w", r.base.Location(), err)
 	}
-	w := &Writer{where: r.where(), format: r.base.Format(), scale: Multiscale{Axes: axes, Datasets: []Dataset{first}}}
+	w := &Writer{where: r.where(), scale: Multiscale{Axes: axes, Datasets: []Dataset{first}}}
 	shapes := LevelShapes(r.spec.Shape, axes, r.options.Levels)
 	w.capped(len(shapes)-1, r.options.Levels)
 	r.geo = []geometry{{r.spec.Shape, r.spec.Chunks, nil}}

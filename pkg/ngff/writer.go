@@ -19,7 +19,6 @@ import (
 type Writer struct {
 	group    *zarr.Group
 	where    string // the image, for messages
-	format   int
 	omitFill bool
 	scale    Multiscale
 	attrs    map[string]any
@@ -83,7 +82,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 		return nil, err
 	}
 	base := Transform{spec.Scale, spec.Translation}
-	w := &Writer{where: st.Location(path), format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
+	w := &Writer{where: st.Location(path), scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
 	geo := spec.geometry()
 	w.capped(len(geo)-1, spec.Levels)
 	if len(geo) > 1 {

@@ -296,10 +296,8 @@ func gaps(ids []int) []string {
 
 // volume returns stack's output, if its record exists.
 func (r *Report) volume() *runrecord.Dataset {
-	for i := len(r.Runs) - 1; i >= 0; i-- {
-		if run := r.Runs[i]; run.Tool == "stack" && len(run.Outputs) > 0 && len(run.Outputs[0].Shape) == 3 {
-			return &run.Outputs[0]
-		}
+	if run := r.stackRun(); run != nil {
+		return &run.Outputs[0]
 	}
 	return nil
 }

@@ -44,7 +44,6 @@ var truthColumns = []string{Use, GalvoFix, Rehomed, AutoExcluded, Interpolated, 
 // SliceTable is a slice configuration (slice_config.csv) with all of its columns, to be changed and written again.
 // The zero value is an empty table.
 type SliceTable struct {
-	Name  string
 	rows  map[int]*SliceRow
 	extra []string // further columns, in the order of the file
 }
@@ -64,7 +63,7 @@ func ReadSliceTable(r io.Reader, name string) (*SliceTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &SliceTable{Name: name}
+	s := &SliceTable{}
 	for _, c := range t.header {
 		if c != "" && !slices.Contains(sliceColumns, c) && !slices.Contains(faultColumns, c) {
 			s.extra = append(s.extra, c)

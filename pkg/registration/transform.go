@@ -62,7 +62,6 @@ const fullTurn = 2 * math.Pi
 
 // tfm is an ITK transform file as it is read.
 type tfm struct {
-	name                      string
 	line                      int
 	magic                     bool
 	types                     []string
@@ -76,7 +75,7 @@ func readTFM(r io.Reader, name string) (*tfm, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &tfm{name: name}
+	f := &tfm{}
 	for line := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
 		f.line++
 		if err := f.read(strings.TrimSpace(line)); err != nil {

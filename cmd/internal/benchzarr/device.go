@@ -42,7 +42,6 @@ func (d *deviceReader) inFlight() int {
 
 // session holds a device reader's resources during a repetition.
 type session struct {
-	array  *zarr.Array
 	reader *zarrgpu.Reader
 	pool   *filelayer.Pool
 	counts zarrgpu.Counts
@@ -90,7 +89,6 @@ func (d *deviceReader) open(ctx context.Context, s *session, t *Target) error {
 	if err != nil {
 		return err
 	}
-	s.array = a
 	s.close = append(s.close, st.Close, func() error { a.Close(); return nil })
 	s.reader, err = zarrgpu.NewReader(a, d.device, zarrgpu.Options{Backend: d.setting.Backend, Files: s.pool,
 		Workers: max(1, d.setting.Threads/d.inFlight()), Counts: &s.counts, Warn: s.warn})

@@ -245,8 +245,11 @@ func settings(r *provenance.Run) string {
 
 // conclusion prints what the history comes to.
 func (t *tree) conclusion() {
-	stale, missing := 0, 0
+	stale, missing, unseen := 0, 0, 0
 	for _, im := range t.Images {
+		if im.Kind == provenance.Unseen {
+			unseen++
+		}
 		if im.Stale {
 			stale++
 		}
@@ -261,10 +264,19 @@ func (t *tree) conclusion() {
 		return
 	case t.Stale:
 		t.line(0, "Stale (made before an input changed): %s. Run the lowest step that says stale again, then those above it.", units.Count(stale, "image"))
-	default:
+	case missing == 0 && unseen == 0:
 		t.line(0, "Current: no input has changed since.")
+	default:
+		t.line(0, "No input that is known and still there has changed since.")
 	}
 	if missing > 0 {
-		t.line(0, "Missing (deleted or moved): %s.", units.Count(missing, "image"))
+		t.line(0, "Missing (deleted or moved): %s.", units.Count(missing, "input"))
+	}
+	if unseen > 0 {
+		have := "it has"
+		if unseen > 1 {
+			have = "they have"
+		}
+		t.line(0, "Not seen: %s. Whether %s changed is not known; runs with --report note where inputs lie.", units.Count(unseen, "input"), have)
 	}
 }

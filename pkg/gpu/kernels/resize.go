@@ -10,7 +10,6 @@ import (
 // weights along each axis, in the same order.
 type Resizer struct {
 	in     [3]int
-	out    [3]int
 	passes []resizePass
 	free   [2]*gpu.Buffer
 }
@@ -22,7 +21,7 @@ type resizePass struct {
 
 // NewResizer copies the weights to the device of s and allocates the intermediate results of the passes.
 func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
-	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}, out: [3]int{z.Out(), y.Out(), x.Out()}}
+	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}}
 	shape := r.in
 	var most [2]int64
 	for i, p := range filter.Passes(z, y, x) {

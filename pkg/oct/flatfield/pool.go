@@ -85,7 +85,6 @@ type visit struct {
 	tile   int   // in the grid of whole tiles, row by row
 	planes []int // places in the list of planes
 	voxels func(i int) []float32
-	worker int
 }
 
 // reading is a plan to read rows of all whole tiles in some planes.
@@ -133,7 +132,7 @@ func (r *reading) visit(ctx context.Context, res *oct.Resources, f func(ctx cont
 	area := r.rows * r.width
 	n := len(r.runs) * r.tiles()
 	crew := res.Crew(oct.Team{What: fmt.Sprintf("reading tiles of %d × %d pixels, up to %s", r.rows, r.width, units.Count(r.span, "plane")), Workers: r.workers, Pieces: n, Each: r.each*int64(r.span) + r.Array.ScratchBytes(false), All: r.all})
-	return crew.Share(ctx, n, func(ctx context.Context, worker int, pieces iter.Seq[int]) error {
+	return crew.Share(ctx, n, func(ctx context.Context, _ int, pieces iter.Seq[int]) error {
 		buffer, err := pool.Get(ctx, int(r.each)*r.span)
 		if err != nil {
 			return err
@@ -143,7 +142,7 @@ func (r *reading) visit(ctx context.Context, res *oct.Resources, f func(ctx cont
 		raw := buffer.B[4*area*r.span:]
 		for k := range pieces {
 			some, t := r.runs[k/r.tiles()], k%r.tiles()
-			v := &visit{tile: t, worker: worker}
+			v := &visit{tile: t}
 			from := r.planes[some.first]
 			depth := r.planes[some.end-1] - from + 1
 			start := [3]int{from, t/r.nx*r.height + r.first, t % r.nx * r.width}

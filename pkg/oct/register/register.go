@@ -154,8 +154,7 @@ type pairPlan struct {
 	shrink        int     // pixels of the slices per pixel of a plane, along y and x
 	cx, cy        float64 // centre of rotation in pixels of the slices
 	movingZ       int
-	expected      [2]int // planes of the fixed slice: as linumpy expects it, and by the interval below the surface
-	search        int
+	expected      [2]int   // planes of the fixed slice: as linumpy expects it, and by the interval below the surface
 	window        [][2]int // ranges of planes, half-open, disjoint, of which the first holds expected[0]
 	warnings      []string
 
@@ -248,7 +247,6 @@ func (p *pairPlan) depths() {
 	}
 	clamp := func(z int) int { return min(max(z, 0), depth-1) }
 	p.expected = [2]int{clamp(depth - interval + p.movingZ), clamp(interval + p.movingZ)}
-	p.search = search
 	for k, z := range p.expected {
 		if k > 0 && p.o.ZSearch == ZCentre {
 			break
