@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Scan sets how a slide scan is stored, and with what resources.
+// Scan holds the storage format of a slide scan, and the resources for writing it.
 type Scan struct {
 	Channels    int
 	Compression czi.Compression // czi.None or czi.Zstd1

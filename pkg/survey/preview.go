@@ -18,7 +18,8 @@ const (
 	mostShown = 20
 )
 
-// Image returns the path of an image that shows what was found; "": Preview makes one, if Previewed says so.
+// Image returns the path of an image that shows the finding. It returns "" if there is none; Preview can then make one
+// if Previewed returns true.
 func (f *Finding) Image() string { return f.image }
 
 // Previewed reports whether there are tiles to make a preview of.

@@ -16,7 +16,7 @@ func rawName(path string) bool {
 	return ok && err == nil
 }
 
-// mostRaw bounds the bytes of a raw tile that is read to measure an overlap.
+// mostRaw is the maximum size in bytes of a raw tile that is read to measure an overlap.
 const mostRaw = 512 << 20
 
 // mostMissing is the number of missing tiles that are named.

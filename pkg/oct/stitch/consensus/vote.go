@@ -25,10 +25,11 @@ type Candidate struct {
 // Steps are the displacements (y, x) in px of neighbouring tiles along the axes of the grid.
 type Steps [2][2]float64
 
-// Chance holds the scores that tiles reach which do not overlap.
+// Chance holds the scores that occur by chance, for tiles that do not overlap.
 type Chance struct{ Half, Most float64 } // by half of them; by nearly all
 
-// ChanceOf returns the scores that chance reaches, given what was found for tiles that do not overlap.
+// ChanceOf returns the scores that occur by chance, from the candidates of strangers: pairs of tiles that do not
+// overlap.
 func ChanceOf(strangers []Pair, axis int) Chance {
 	var s []float64
 	for _, p := range votersOf(strangers, axis) {

@@ -3,27 +3,29 @@ package overview
 import "math"
 
 const (
-	// leastAlias is the least difference of a displacement from the expected one, as a part of a tile, that is thought
-	// to be another period of what tiles show.
+	// leastAlias is the minimum difference, as a fraction of a tile, between a found and the expected displacement at
+	// which the found one may be off by a period of a repeating pattern.
 	leastAlias = 0.05
-	// aliasShare is the part of the agreement of neighbours that a tile must reach with itself for that. Bricks reach
-	// 0.87 where neighbours show the same bricks, and 0.93 and 0.98 where they do not.
+	// aliasShare is the minimum correlation of a tile with itself one period away, as a fraction of the correlation of
+	// neighbours, for a repeating pattern. Bricks reach 0.87 if neighbours show the same bricks, and 0.93 and 0.98 if
+	// they do not.
 	aliasShare = 0.9
-	// aliasDip is the part of the agreement of a tile with itself a period away that it falls below on the way there.
+	// aliasDip is a fraction of the correlation of a tile with itself one period away. In a repeating pattern, the
+	// correlation falls below it somewhere between displacement 0 and the period; in a merely smooth tile it does not.
 	aliasDip = 0.8
-	// better is the part of the agreement of neighbours that they reach as expected if that is clearly better. Bricks
-	// in speckle reach 1.4 to 1.6 where they were found a period away, and bricks 0.85 where their true overlap was
-	// found.
+	// better is the minimum ratio of the neighbours' correlation at the expected displacement to that at the found one
+	// for the expected one to be clearly better. Bricks in speckle reach 1.4 to 1.6 if they were found a period away,
+	// and 0.85 if the true overlap was found.
 	better = 1.2
-	// aliasTiles is the number of tiles, and of pairs, by which it is judged.
+	// aliasTiles is the approximate number of tiles, and of pairs, that are compared.
 	aliasTiles = 30
-	// mostAliasReach is how far around that is looked at most, in pixels of the overview.
+	// mostAliasReach is the maximum search radius around a displacement, in pixels of the overview.
 	mostAliasReach = 4
 )
 
-// Alias reports whether tiles agree with themselves, displaced by the difference of a displacement that was found from
-// the expected one (both in px), as neighbours agree with them at the displacement that was found: what they show
-// repeats itself at that distance. neighbours are the pairs of tiles of each of the overviews, scatter is the standard
+// Alias reports whether the found displacement may be off by a period of a repeating pattern: whether tiles agree with
+// themselves, displaced by the difference between the found and the expected displacement (both in px), as well as
+// neighbours agree at the found one. neighbours holds the pairs of tiles of each overview; scatter is the standard
 // deviation of their displacements in px.
 func Alias(all []*Overview, neighbours [][][2]int, found, expected [2]float64, scatter float64) bool {
 	period := [2]float64{found[0] - expected[0], found[1] - expected[1]}

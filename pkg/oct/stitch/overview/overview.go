@@ -23,7 +23,7 @@ type Overview struct {
 // reducedSide is the number of pixels to which the sides of tiles are reduced, about.
 const reducedSide = 128
 
-// degree is that of the polynomial that shading is taken for.
+// degree is the degree of the polynomial that models the shading.
 const degree = 4
 
 // blurShare is the scale, as a part of an overview's side, above which brightness counts as shading.
@@ -32,7 +32,7 @@ const blurShare = 1. / 32
 // mostPixels is the number of pixels of all overviews from which on they are smaller.
 const mostPixels = 8 << 20
 
-// New returns an overview without tiles for one of several mosaics with so many tiles in all.
+// New returns an empty overview for one mosaic with so many tiles; total is the number of tiles of all mosaics.
 func New(tile [2]int, tiles, total int) *Overview {
 	o := &Overview{Tile: make([][]float32, tiles)}
 	for side := reducedSide; ; side -= side / 4 {
@@ -67,8 +67,8 @@ func (o *Overview) Reduce(plane []float32, width int) []float32 {
 	return out
 }
 
-// Prepare turns the brightness of overviews of mosaics acquired alike into contrast, which does not depend on how
-// bright a place is, and takes out the pattern that is common to all tiles.
+// Prepare replaces the brightness of overviews by contrast, which does not depend on local brightness, and removes the
+// pattern that all tiles share. The mosaics must have been acquired with the same settings.
 func Prepare(ctx context.Context, all []*Overview, workers int) error {
 	sum, low, count := 0.0, 0.0, 0.0
 	for _, o := range all {
@@ -121,8 +121,8 @@ func flattened(v []float32, n [2]int) {
 	}
 }
 
-// BoxMean returns the means over boxes of 2r+1 pixels. Beyond its border a picture goes on as its reflection at the
-// point there, so that what rises goes on rising.
+// BoxMean returns the means over boxes of 2r+1 pixels. Beyond its border, the picture continues as its point reflection
+// at the border pixel, so that a gradient continues.
 func BoxMean(v []float32, n, r [2]int) []float32 {
 	a, b := make([]float32, len(v)), make([]float32, len(v))
 	for y := range n[0] {
@@ -222,8 +222,8 @@ func meanSquare(v []float32) float64 {
 const (
 	// candidates is the maximum number of displacements of a pair that are considered.
 	candidates = 6
-	// leastShare is the smallest overlap that is looked for, as a part of a tile, and mostShare the largest, unless a
-	// larger one is expected.
+	// leastShare and mostShare are the smallest and the largest overlap that is searched, as fractions of a tile. A
+	// larger overlap is searched if it is expected.
 	leastShare, mostShare = 0.03, 0.6
 	// sideways is how far tiles of a row or column may lie beside it, as a part of a tile.
 	sideways = 0.2
@@ -310,8 +310,8 @@ func (o *Overview) width(v []float32, r filter.Displacements, p filter.Peak) (s 
 	return s.Scaled(1 / count)
 }
 
-// evidence returns what a correlation at a displacement says: what chance reaches shrinks with the square root of the
-// common area.
+// evidence returns the significance of a correlation c at a displacement d. Correlations that occur by chance shrink
+// with the square root of the common area.
 func (o *Overview) evidence(c float64, d [2]int) float64 {
 	common := float64(max(o.Size[0]-max(d[0], -d[0]), 0) * max(o.Size[1]-max(d[1], -d[1]), 0))
 	return math.Atanh(min(max(c, -0.999), 0.999)) * math.Sqrt(common)
