@@ -14,9 +14,9 @@ type operations struct {
 	rename    func(from, to string) error // os.Rename
 }
 
-// renameNewInSteps renames without overwriting where the system has no such call. A file is linked, which
-// fails if the name is taken. A folder cannot be linked: between the check and the rename another process may
-// put one there, and then the rename fails because that one is not empty.
+// renameNewInSteps renames without overwriting on systems without a call for that. It links a file, which fails if the
+// name is taken. A folder cannot be linked: if another process creates a folder of that name between the check and the
+// rename, the rename fails only because that folder is not empty.
 func renameNewInSteps(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {

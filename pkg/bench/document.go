@@ -18,7 +18,7 @@ import (
 // Format names the version of a document's JSON. Additional fields make a new version.
 const Format = "strata bench 2"
 
-// older are the forms that lack only fields that this one may leave out.
+// older lists earlier formats. They lack only fields that may be missing in the current one.
 var older = []string{"strata bench 1"}
 
 // Document holds the results of a run and the conditions that they depend on.

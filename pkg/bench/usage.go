@@ -8,7 +8,7 @@ import (
 	"strata/pkg/host"
 )
 
-// Usage records what the process had used when a measurement began.
+// Usage records the CPU time that the process had used when a measurement began.
 type Usage struct{ cpu time.Duration }
 
 // Begin records the process's usage and, where possible, resets the system's record of peak resident memory.

@@ -31,7 +31,7 @@ const (
 	mostChunks  = 64
 )
 
-// errInOrder ends the drawing of parts of tiles: the tiles must be drawn as a whole, one after the other.
+// errInOrder reports that tiles cannot be drawn in parts: they must be drawn whole, from the lowest to the highest.
 var errInOrder = errors.New("tiles are not opaque, or too many")
 
 // Mask reads the mask of a sub-block, or returns nil if it has none.

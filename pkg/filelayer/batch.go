@@ -50,8 +50,8 @@ func (b *Batch) Done() int {
 	return n
 }
 
-// Cancel stops tasks of the batch that have not begun. [Batch.Wait] waits for those that have, and returns
-// [context.Canceled] for the others.
+// Cancel cancels the tasks of the batch that have not begun. [Batch.Wait] waits for the others, and returns
+// [context.Canceled] for the cancelled ones.
 func (b *Batch) Cancel() {
 	for _, p := range b.pending {
 		p.request.file.pool.cancel(p.request, context.Canceled)

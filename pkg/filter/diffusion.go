@@ -144,8 +144,8 @@ func (g *laplace) prepare() {
 	}
 }
 
-// coarser returns the grid of half the resolution: a pixel is one where one of its four is, and open where
-// one of the two of the ring is.
+// coarser returns the grid at half the resolution. A coarse pixel belongs to the tile alone if one of its four fine
+// pixels does. A coarse border pixel is open (pixelZero) if one of its two fine border pixels is.
 func (g *laplace) coarser() *laplace {
 	c := newLaplace((g.height+1)/2, (g.width+1)/2)
 	for y := range g.height {

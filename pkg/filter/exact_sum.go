@@ -27,7 +27,7 @@ func (s *ExactSum) Add(v float32) {
 	s.n++
 }
 
-// AddAll adds numbers, those above clip as clip, unless they are NaN or infinite.
+// AddAll adds numbers. It adds clip for numbers above clip, and ignores NaN and infinite ones.
 func (s *ExactSum) AddAll(v []float32, clip float32) {
 	var parts [2][256]int64 // which the processor adds to at the same time
 	limit := math.Float32bits(clip)

@@ -60,7 +60,7 @@ func (p *MagnitudePercentile) Look(v []float32) {
 	}
 }
 
-// Begin starts another pass if one is needed, and reports whether it did.
+// Begin starts another pass, or returns false if none is needed.
 func (p *MagnitudePercentile) Begin() bool {
 	if p.done {
 		return false

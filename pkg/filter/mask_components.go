@@ -2,8 +2,8 @@ package filter
 
 import "bytes"
 
-// A Mask is a binary volume of Shape (z, y, x) in C order: a byte of 0 or 1 for each voxel. An axis of one voxel does
-// not count: such a mask is a plane, whose voxels have 4 neighbours in place of 6.
+// A Mask is a binary volume of Shape (z, y, x) in C order: a byte of 0 or 1 for each voxel. A mask with an axis of one
+// voxel is a plane, whose voxels have 4 neighbours instead of 6.
 type Mask struct {
 	Voxels []uint8
 	Shape  [3]int

@@ -2,9 +2,9 @@ package filter
 
 import "math"
 
-// OtsuSketch finds Otsu's threshold of positive numbers in one pass, without their range: it counts by the upper bits
-// of the numbers, about one part in two thousand, and divides these counts among the bins when all have come. It is not
-// safe for concurrent use.
+// OtsuSketch finds Otsu's threshold of positive numbers in one pass, without knowing their range. It counts numbers by
+// their upper bits, which distinguish about one part in two thousand, and assigns these counts to histogram bins after
+// the last number. It is not safe for concurrent use.
 type OtsuSketch struct {
 	low, high float32
 	n         int64

@@ -222,8 +222,7 @@ func tukey(w []float64, n int) []float64 {
 	return w
 }
 
-// spectrum makes the phase spectrum of two planes in p.a; false if one of them
-// is constant.
+// spectrum computes the phase spectrum of two planes into p.a. It returns false if one of them is constant.
 func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
 	if n := height * width; len(fixed) != n || len(moving) != n {
 		panic(fmt.Sprintf("filter: %d and %d pixels for planes of %d × %d", len(fixed), len(moving), height, width))

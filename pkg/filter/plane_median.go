@@ -111,7 +111,7 @@ func (m *PlaneMedian) tile(dst, src []float32, y0, x0, h, w, width int) {
 	}
 }
 
-// rank ranks the pixels of a tile that are numbers and returns how many there are. Others get the rank MaxUint32.
+// rank ranks the pixels of a tile that are numbers, and returns their number. Other pixels get the rank MaxUint32.
 func (m *PlaneMedian) rank(src []float32, rows, cols, wide int) (n int) {
 	size := rows * cols
 	m.pairs, m.spare = room(m.pairs, size), room(m.spare, size)

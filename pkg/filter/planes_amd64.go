@@ -17,8 +17,8 @@ func scalePlaneAVX2(v *float32, n int, low, high, divisor float32)
 //go:noescape
 func addFourAVX2(sums *[4]float64, src *float32, n int)
 
-// windowVector counts the finite values below low up to the first 16 of which one lies in low…high, and returns where
-// these begin.
+// windowVector counts the finite values below low, and stops in front of the first group of 16 values that contains one
+// in low…high. It returns the position of that group.
 func windowVector(v []float32, low, high float32) (done int, below int64) {
 	if n := len(v) &^ (windowVectorSize - 1); useAVX2 && n > 0 {
 		return windowAVX2(&v[0], n, low, high)

@@ -44,8 +44,8 @@ func NewQuantiles(percent ...float64) *Quantiles {
 	return &Quantiles{percent: percent, coarse: make([]int64, 1<<16)}
 }
 
-// sortKey orders the bits of floats as their values: the key of a negative one is its
-// bits inverted, that of another its bits with the sign set.
+// sortKey returns a number with the order of the float's value: the inverted bits of a negative float, and the bits
+// with the sign set of any other.
 func sortKey(f float32) uint32 {
 	b := math.Float32bits(f)
 	if b>>31 != 0 {

@@ -34,7 +34,7 @@ type rankSet struct {
 	ranks  []wantedRank
 }
 
-// wantedRank is an order statistic whose value is known up to its lower bits.
+// wantedRank is an order statistic of which the upper bits are known so far.
 type wantedRank struct {
 	begin uint32 // its bits so far
 	rest  int64  // its rank among the values that begin so

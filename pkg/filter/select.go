@@ -49,7 +49,7 @@ func Percentiles(v []float32, q ...float64) []float64 {
 // those of a bin.
 const manyValues = 1 << 14
 
-// mostCounted is the number of percentiles whose bins are told apart.
+// mostCounted is the maximum number of percentiles that are selected by counting in bins of their own.
 const mostCounted = 100
 
 // bins are counts of values by the upper 16 bits of their keys, and the numbers of those that are wanted, from 1.

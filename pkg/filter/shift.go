@@ -12,8 +12,8 @@ type Shift struct {
 	taps     [2]float32 // of inputs p−whole−1 and p−whole
 }
 
-// wholeShift bounds how far a distance may be from a whole number to count as one, after sums of distances in other
-// units.
+// wholeShift is the maximum deviation from a whole number of a distance that counts as whole. It covers the rounding of
+// sums of distances in other units.
 const wholeShift = 1e-6
 
 // NewShift returns the shift of n samples by a distance onto an axis of length samples. A distance within 1e-6 of a

@@ -41,9 +41,8 @@ func writable(folder string) bool {
 	}
 }
 
-// cacheFolder returns a folder of this user alone for the driver's compiled code if the home folder is not
-// writable: from a shared one, the driver would run machine code that others had put there. It returns "" if
-// none can be made.
+// cacheFolder returns a private folder for the driver's compiled code if the home folder is not writable. In a shared
+// folder, the driver would run machine code that other users had put there. It returns "" if no folder can be made.
 func cacheFolder() string {
 	folder := filepath.Join(os.TempDir(), fmt.Sprintf("strata-cuda-%d", os.Getuid()))
 	_ = os.Mkdir(folder, 0o700)

@@ -37,11 +37,12 @@ type Crew struct {
 	meter   *meter.Meter
 }
 
-// Crew plans workers. It logs how many there are and what they hold, and passes that to Crewed.
+// Crew plans the workers of a part of a stage. It logs their number and memory, and passes both to Crewed.
 //
-// Where Mem is shared, workers beyond those that a quarter of it holds begin one by one, after a piece of work has
-// ended, that is, once those before them have touched their memory, and only if the machine has several times as much
-// as they need. Programs that are started together thus see each other.
+// If Mem is shared with other programs, only the workers that a quarter of it holds begin at once. Each further worker
+// begins after a piece of work has ended, that is after running workers have touched their memory, and only if the
+// machine still has several times the memory that the worker needs. Programs that start at the same time thus notice
+// each other.
 func (r *Resources) Crew(t Team) *Crew {
 	if t.Pieces > 0 {
 		t.Workers = min(t.Workers, t.Pieces)
@@ -56,10 +57,10 @@ func (r *Resources) Crew(t Team) *Crew {
 	return c
 }
 
-// OnDevice returns a crew of workers that compute on the device, whose memory is planned elsewhere.
+// OnDevice returns a crew of workers that compute on the device. Their memory is planned elsewhere.
 func (r *Resources) OnDevice(workers int) *Crew { return &Crew{Workers: workers, atOnce: math.MaxInt} }
 
-// crewed passes what Crew planned to Crewed, if set, where the CPU computes.
+// crewed calls Crewed, if set, with the planned workers of the CPU.
 func (r *Resources) crewed(workers, useful int, all int64) {
 	if r.Crewed == nil || r.Device != nil {
 		return
@@ -147,7 +148,7 @@ func (r *Resources) Assured() int64 {
 	return min(r.Mem, mem.Assured/int64(max(r.parts, 1)))
 }
 
-// Part returns the resources of one of n pieces of work that run at a time.
+// Part returns the resources of one of n pieces of work that run at the same time.
 func (r Resources) Part(n int) Resources {
 	whole := r
 	r.Mem, r.Workers, r.parts = r.Mem/int64(n), max(1, r.Workers/n), n*max(r.parts, 1)

@@ -80,7 +80,7 @@ func (f *Frames) Index(z, y, x int) []int {
 	return append(out, y, x)
 }
 
-// BoxShape returns the shape in the image of a box (z, y, x) of one frame.
+// BoxShape returns the image's shape of a box (z, y, x) of one frame.
 func (f *Frames) BoxShape(z, y, x int) []int {
 	out := f.Index(z, y, x)
 	for d := range f.At {

@@ -40,7 +40,7 @@ type Resources struct {
 	parts int // of the resources of the run, of which these are one; see [Resources.Part]
 }
 
-// FeedShare limits the memory of a pyramid where another stage has the tiles in hand, to one part in FeedShare.
+// FeedShare limits the memory of a pyramid that is fed by another stage: it gets one part in FeedShare of Mem.
 const FeedShare = 16
 
 // reading returns the options for reading arrays into the device. Reading is counted in the meter count.
@@ -79,8 +79,8 @@ func (r *Resources) Decided(format string, args ...any) {
 	}
 }
 
-// Output returns a writer for an image whose tiles are on the device. With the backend host, its files are byte
-// for byte those of a run without a device.
+// Output returns a writer for an image whose tiles are on the device. With the backend host, the files are identical to
+// those of a run without a device.
 func (r *Resources) Output(w *ngff.Writer) *ngffgpu.Writer {
 	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Trials: r.Trials, Debug: r.Debug})
 }

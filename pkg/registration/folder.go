@@ -106,7 +106,7 @@ func (f *Folder) Pair(ctx context.Context, id int) (p *Pair, warnings []string, 
 	return p, warnings, nil
 }
 
-// OpenPair reads the registration of one pair from its folder, which has a transform.
+// OpenPair reads the registration of one pair from its folder, which must contain a transform.
 func OpenPair(ctx context.Context, path string) (*Pair, error) {
 	p := &Pair{Folder: path}
 	var warnings []string

@@ -133,7 +133,7 @@ func (s *ShiftTable) Write(dst io.Writer, crlf bool) error {
 	return w.WriteAll(rows)
 }
 
-// text returns what to write into a column, and whether that differs from what was read.
+// text returns the text to write into a column, and whether it differs from the text that was read.
 func (r *ShiftRow) text(column string) (text string, changed bool) {
 	number := func(of func(*ShiftRow) float64) (string, bool) {
 		now := of(r)

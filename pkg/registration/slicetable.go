@@ -167,8 +167,8 @@ func (r *SliceRow) SetBool(column string, v bool) { r.fields[column] = fmt.Sprin
 // SliceName returns a slice's number as tables and file names have it: at least two digits.
 func SliceName(id int) string { return fmt.Sprintf("%02d", id) }
 
-// Write writes the table as CSV: the columns of this package (those of faults if a slice has one), then those that only
-// the file has; rows in the order of their numbers; lines end in CRLF.
+// Write writes the table as CSV with CRLF line ends, and with rows in the order of slice numbers. The columns of this
+// package come first (those of faults only if a slice has one), then the columns that only the read file had.
 func (s *SliceTable) Write(dst io.Writer) error {
 	w := csv.NewWriter(dst)
 	w.UseCRLF = true

@@ -274,8 +274,7 @@ type placeError struct {
 func (e *placeError) Error() string { return e.text }
 func (e *placeError) Unwrap() error { return e.kind }
 
-// fill makes empty lists of missing ones: readers in other languages need not
-// handle null.
+// fill replaces missing lists by empty ones, so that readers in other languages need not handle null.
 func (r *Record) fill() {
 	if r.Arguments == nil {
 		r.Arguments = []address.Address{}

@@ -18,8 +18,7 @@ var driverLibraries = []string{
 	"libnvidia-pkcs11", "libnvidia-sandboxutils.so",
 }
 
-// driverPrograms and driverPlaces are found by their names; device files are
-// there with /dev.
+// driverPrograms and driverPlaces are looked up by name. Device files need no list, since all of /dev is bound.
 var (
 	driverPrograms = []string{"nvidia-smi", "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"}
 	driverPlaces   = []string{"/run/udev", "/etc/cufile.json", "/run/nvidia-persistenced/socket"}
@@ -57,9 +56,8 @@ func driverFiles() []Bind {
 	return out
 }
 
-// librariesOf finds the driver's libraries in what `ldconfig -p` prints: lines
-// "NAME (libc6,x86-64) => PATH". Those for other architectures than the
-// machine's are left out.
+// librariesOf finds the driver's libraries in the output of `ldconfig -p`: lines "NAME (libc6,x86-64) => PATH". It
+// leaves out libraries for other architectures.
 func librariesOf(cache []byte) []Bind {
 	var out []Bind
 	lines := bufio.NewScanner(bytes.NewReader(cache))

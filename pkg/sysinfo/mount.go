@@ -80,8 +80,8 @@ func unescapeOctal(s string) string {
 	return b.String()
 }
 
-// mountOf finds the mount that a path, which is absolute and without symbolic links, lies on: of the deepest ones the
-// last, which covers those before it.
+// mountOf returns the mount that contains a path, which must be absolute and free of symbolic links. It takes the
+// deepest mount point; of several mounts there, the last one counts, because it covers the earlier ones.
 func mountOf(mounts []Mount, name string) *Mount {
 	var best *Mount
 	for i := range mounts {

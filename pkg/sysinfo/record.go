@@ -18,7 +18,7 @@ type Recording struct {
 	seen  map[string]bool   // what was there without being read: true for folders
 }
 
-// Recorded returns the same root folder and a recording of what is read through it.
+// Recorded returns the same root folder together with a recording of everything that is read through it.
 func (r Root) Recorded() (Root, *Recording) {
 	r.keep = &Recording{files: map[string][]byte{}, links: map[string]string{}, seen: map[string]bool{}}
 	return r, r.keep

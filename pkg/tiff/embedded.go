@@ -86,5 +86,5 @@ func (m *memory) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 // Size returns the file's length.
 func (m *memory) Size() int64 { return int64(len(m.b)) }
 
-// Close does nothing: the memory goes with the file whose description it is from.
+// Close does nothing: the memory is released with the file that contains the description.
 func (m *memory) Close() error { return nil }

@@ -116,8 +116,8 @@ func (im *Image) subLevels() {
 	}
 }
 
-// coarser reports whether a page can be the pyramid level below one of a layout: the same kind of
-// pixels, fewer of them, and the same proportions but for rounding.
+// coarser reports whether a page can be the next pyramid level below a layout: it must have the same kind of pixels,
+// fewer pixels, and the same proportions up to rounding.
 func coarser(p *Page, above *Layout) bool {
 	if p.Err != nil || p.Type != above.Type || p.Samples != above.Samples || p.Width > above.Width || p.Height > above.Height ||
 		p.Width == above.Width && p.Height == above.Height {

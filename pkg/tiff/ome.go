@@ -80,7 +80,7 @@ func (px *omePixels) stage() *Stage {
 	return nil
 }
 
-// positionUM returns a position in µm, NaN for a unit that is no length.
+// positionUM returns a position in µm, or NaN if the unit is no length.
 func positionUM(x float64, unit *string) float64 {
 	if unit == nil || *unit == "" || *unit == "reference frame" {
 		return x
@@ -210,7 +210,7 @@ type omeFiles struct {
 	only string // the name that this file had when it was written, whatever it is now
 }
 
-// mostSiblings bounds the other files of an image that are kept open.
+// mostSiblings is the maximum number of other files of an image that are kept open.
 const mostSiblings = 4096
 
 // file returns the file of a name; nil: it is not there.
@@ -368,8 +368,8 @@ func unitUM(x float64, unit *string) float64 {
 	return positive(x * micrometres(*unit))
 }
 
-// micrometres returns how many µm a unit has, 0 for one that is no length: OME's symbols (UnitsLength), and
-// what ImageJ writes.
+// micrometres returns the length of a unit in µm, or 0 if the unit is no length. It knows OME's symbols (UnitsLength)
+// and the names that ImageJ writes.
 func micrometres(unit string) float64 {
 	return map[string]float64{
 		"µm": 1, "μm": 1, "um": 1, "micron": 1, "microns": 1, "micrometer": 1, "nm": 1e-3, "nanometer": 1e-3, "pm": 1e-6, "Å": 1e-4, "mm": 1e3, "millimeter": 1e3,

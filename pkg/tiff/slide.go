@@ -34,7 +34,7 @@ func (f *File) slide() bool {
 	return true
 }
 
-// mainFirst moves images that NewSubfileType marks as reduced versions of another behind the others.
+// mainFirst moves images that NewSubfileType marks as reduced versions to the end of the list.
 func (f *File) mainFirst() {
 	reduced := func(im *Image) int {
 		if p := firstOf(im); p != nil && p.Reduced {

@@ -184,7 +184,8 @@ func vacant(ctx context.Context, st store.Store, path string) error {
 	return nil
 }
 
-// putV2 writes the two files of a format 2 node. The one that makes it a node comes last.
+// putV2 writes the two files of a format 2 node. It writes the attributes first, since the other file makes the node
+// exist.
 func putV2(ctx context.Context, st store.Writer, path, name string, document json.RawMessage, attrs map[string]json.RawMessage) error {
 	raw, err := meta.Marshal(attrs)
 	if err != nil {

@@ -130,11 +130,11 @@ func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error
 	return meta.QuoteNonFinite(bytes.TrimPrefix(b, []byte(byteOrderMark))), nil
 }
 
-// byteOrderMark is what some editors put before a text; parsers may ignore it (RFC 8259, 8.1).
+// byteOrderMark is written by some editors at the beginning of a text. Parsers may ignore it (RFC 8259, 8.1).
 const byteOrderMark = "\xef\xbb\xbf"
 
-// affordable refuses a document whose parsed form would take more than half of the process's memory: a value
-// of two characters becomes dozens of bytes.
+// affordable refuses a document that would need more than half of the process's memory once parsed: a value of two
+// characters needs dozens of bytes.
 func affordable(document []byte) error {
 	const perValue, perMember = 64, 128 // bytes
 	limit := mem.Limit()

@@ -130,13 +130,13 @@ func (a *Array) encodeUnlessFill(w *worker, p *meta.Pipeline, src []byte, stride
 	return enc, err
 }
 
-// ShardWriter writes one shard chunk by chunk, so that the shard never lies in memory as a whole. Chunks may
-// come in any order and from many goroutines. The file holds them in grid order, so that its bytes depend on
-// nothing else.
+// ShardWriter writes one shard chunk by chunk, so that the whole shard is never in memory. Chunks may come in any order
+// and from several goroutines. The file holds them in grid order, so that its bytes do not depend on the order of
+// writing.
 //
-// A chunk that comes before those that precede it waits as [Hold] describes. If all stored chunks have the
-// same size, each is written to its place at once, and a chunk that is never written leaves a gap in the
-// file. A chunk that is not written reads as the fill value.
+// A chunk that comes before its predecessors waits as [Hold] describes. If all stored chunks have the same size, each
+// is written to its place at once, and a chunk that is never written leaves a gap in the file. A chunk that is not
+// written reads as the fill value.
 type ShardWriter struct {
 	a      *Array
 	f      *shardFile

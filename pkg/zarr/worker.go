@@ -167,7 +167,7 @@ func (t *turns) end() error {
 	return err
 }
 
-// arrived records that the stored bytes of a first chunk have arrived.
+// arrived records that the stored bytes of a chunk have arrived.
 func (t *turns) arrived() {
 	if t != nil {
 		t.over.Store(true)

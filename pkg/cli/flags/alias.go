@@ -45,7 +45,7 @@ func (c *Command) aliasOf(argv0 string) *Alias {
 	return nil
 }
 
-// SameName says whether a process was started by a name, or a spelling of it.
+// SameName reports whether a process was started by a name, or by a spelling variant of that name.
 func SameName(argv0, name string) bool {
 	return canonical(strings.TrimSuffix(filepath.Base(argv0), ".py")) == canonical(name)
 }

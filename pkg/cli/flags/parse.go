@@ -185,7 +185,8 @@ func init() {
 	urfave.SuggestFlag, urfave.SuggestCommand = nearestFlag, nearestCommand
 }
 
-// nearestFlag suggests a flag, as the library lets a program do: only if one is close, and also what switches one off.
+// nearestFlag suggests a flag that is similar to an unknown one, including the forms that switch a flag off. It returns
+// "" if none is similar. The library calls it.
 func nearestFlag(flags []urfave.Flag, name string, _ bool) string {
 	var names []string
 	for _, f := range flags {

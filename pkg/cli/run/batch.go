@@ -133,7 +133,7 @@ func (b *batch) conclude(signal error) int {
 // input or command line come last.
 var severity = []int{ExitOK, ExitBadInput, ExitUsage, ExitGPU, ExitFailed}
 
-// worse returns the worse of two exit codes; one of a signal is worse than all others.
+// worse returns the worse of two exit codes. The code of a signal is worse than all others.
 func worse(a, b int) int {
 	rank := func(code int) int {
 		for i, c := range severity {

@@ -74,9 +74,8 @@ func GPUFailure(err error) error {
 	return &coded{ExitGPU, err}
 }
 
-// ExitStatus passes on the exit code of a program that was run for the user: it
-// becomes this one's own, and nothing is logged, the program has said what there
-// was to say. Code 0 is no error.
+// ExitStatus returns an error that makes this program end with the exit code of a program that it ran for the user.
+// Nothing is logged, because that program has reported its error itself. Code 0 is no error.
 func ExitStatus(code int) error {
 	if code == ExitOK {
 		return nil

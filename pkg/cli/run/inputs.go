@@ -110,8 +110,8 @@ func (r *Run) LocalInput(path string) (string, error) {
 	return r.Input(path)
 }
 
-// Image is [Run.Input] of something that is to be one Zarr hierarchy. Of a folder that holds
-// several, and is none itself, the error names one (exit code 3).
+// Image is [Run.Input] for an input that must be one Zarr hierarchy. For a folder of several hierarchies, the error
+// names one of them (exit code 3).
 func (r *Run) Image(path string) (string, error) {
 	path, err := r.Input(path)
 	if err != nil || urlScheme(path) != "" {
@@ -123,7 +123,7 @@ func (r *Run) Image(path string) (string, error) {
 	return path, nil
 }
 
-// imagesIn are the names of the Zarr hierarchies in a folder that is none itself.
+// imagesIn returns the names of the Zarr hierarchies in a folder that is not a hierarchy itself.
 func imagesIn(folder string) (images []string) {
 	if store.IsNode(folder) {
 		return nil
@@ -141,7 +141,7 @@ func imagesIn(folder string) (images []string) {
 // mostNames is how many files of a folder are compared with a mistyped name.
 const mostNames = 4096
 
-// didYouMean proposes an existing path for one that does not exist; "" if none is near.
+// didYouMean proposes an existing path for one that does not exist, or returns "" if none is similar.
 func didYouMean(path string) string {
 	missing, rest := filepath.Clean(path), ""
 	for {
@@ -168,8 +168,7 @@ func didYouMean(path string) string {
 	return fmt.Sprintf(": did you mean %s?", filepath.Join(filepath.Dir(missing), near, rest))
 }
 
-// nearestFile is the name that is most like a mistyped one: extensions, which many files share,
-// make no names alike.
+// nearestFile returns the name that is most similar to a mistyped one. It ignores extensions, which many files share.
 func nearestFile(name string, names []string) string {
 	stem, extension, _ := strings.Cut(name, ".")
 	byStem := map[string]string{}

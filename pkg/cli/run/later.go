@@ -89,7 +89,8 @@ func (l *later) settle(d Device) {
 	}
 }
 
-// end ends the waiting for the device, and returns it if it is there. It reports whether it was still on its way.
+// end stops waiting for the device, and returns the device if it is available. late reports that its initialisation has
+// not ended.
 func (l *later) end() (d Device, late bool) {
 	if l == nil {
 		return nil, false

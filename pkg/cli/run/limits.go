@@ -9,9 +9,8 @@ import (
 	"strata/pkg/host"
 )
 
-// Go's runtime ends a process that is short of files, threads or memory by a dump of all
-// goroutines and exit code 2, which is wrong usage. What can be known beforehand is refused here;
-// the rest is the supervisor's.
+// If a process lacks files, threads or memory, Go's runtime ends it with a dump of all goroutines and exit code 2,
+// which means wrong usage. Shortages that are known beforehand are refused here; the supervisor handles the others.
 
 // fewestFiles is the number of files that a run has open at the same time, in addition to its streams and the runtime's
 // files: chunks being read and written, and the folders that lead to them.

@@ -167,8 +167,8 @@ func logStatus(log *zerolog.Logger, tool string, fields bool, s progress.Status)
 		Float64("bytes_per_second", s.Rate()).Float64("seconds_left", s.Left().Seconds()).Msg("progress")
 }
 
-// isTerminal says whether a bar can be drawn on w: a terminal that knows its
-// width. Those of some containers do not.
+// isTerminal reports whether a progress bar can be drawn on w: whether it is a terminal that knows its width. Terminals
+// of some containers do not.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -32,7 +32,7 @@ type Options struct {
 	Reserved   int64             // of them, for what reading the inputs takes besides
 	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool
-	// MissingChunks says what becomes of chunks of inputs that are not stored: "fill", "warn" or "error".
+	// MissingChunks selects how chunks of inputs that are not stored are handled: "fill", "warn" or "error".
 	MissingChunks string
 	Sync          bool
 	ZarrFormat    int    // 2 or 3; 0: the input's

@@ -57,13 +57,13 @@ func imageName(place string) string {
 	return path.Base(place)
 }
 
-// withoutEffect are the common flags that do not change what is written.
+// withoutEffect lists the common flags that do not affect the content of outputs.
 var withoutEffect = flags.Common(flags.GPU | flags.Resources | flags.Outputs | flags.Inputs)
 
-// lastPart returns the last part of a path or an address, without what may be secret.
+// lastPart returns the last part of a path or an address, without secrets.
 func lastPart(place string) string { return path.Base(plainPlace(place)) }
 
-// plainPlace returns a path, or an address without what may be secret and without a query.
+// plainPlace returns a path, or an address without secrets and without a query.
 func plainPlace(place string) string {
 	place = address.Address(place).String()
 	if strings.Contains(place, "://") {
@@ -99,7 +99,7 @@ func valueOf(g flags.Given, file bool) string {
 // fileValues begin the names that the help gives to values that name files.
 var fileValues = []string{"FILE", "DIR", "CSV", "TSV", "PNG", "PATH", "JSON", "IMAGE", "OTHER", "URL"}
 
-// unitsOf are the units of values, by what the help calls those.
+// unitsOf maps the names of values in the help to their units.
 var unitsOf = map[string]string{"UM": "µm", "MM": "mm", "DEG": "°", "PX": "px", "PERCENT": "%"}
 
 // settings returns the flags that the record notes.

@@ -181,8 +181,8 @@ func (r *Run) Output(ctx context.Context, path string) (*atomic.Output, error) {
 	return out, err
 }
 
-// OutputFolder is [Run.Output] for other folders. With --overwrite an existing
-// one is replaced only if foreign finds nothing in it or, without foreign, if it is empty.
+// OutputFolder is [Run.Output] for folders that are not Zarr hierarchies. With --overwrite, it replaces an existing
+// folder only if foreign finds nothing in it or, without foreign, if it is empty.
 func (r *Run) OutputFolder(path string, foreign atomic.Foreign) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: this one has to be a local folder", path)
@@ -191,9 +191,9 @@ func (r *Run) OutputFolder(path string, foreign atomic.Foreign) (*atomic.Output,
 	return out, placeError(err)
 }
 
-// OutputFile is [Run.Output] for a regular file, such as a PNG beside the
-// image. All outputs of a run are put in place together. With --overwrite an existing
-// one is replaced if it looks like a file of its name, and foreign, if given, finds nothing.
+// OutputFile is [Run.Output] for a regular file, such as a PNG beside the image. All outputs of a run are put in place
+// together. With --overwrite, it replaces an existing file only if that looks like a file of its name, and foreign, if
+// given, finds nothing.
 func (r *Run) OutputFile(path string, foreign ...atomic.Foreign) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: this one has to be a local file", path)

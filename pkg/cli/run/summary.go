@@ -21,8 +21,8 @@ func (r *Run) Conclude(format string, args ...any) {
 // outputs are stored.
 func (r *Run) Decided(format string, args ...any) { r.Log.Debug().Msgf(format, args...) }
 
-// summarize logs the line that ends a successful run: what was written and how fast, and what the command concluded. A
-// run without either, such as one that prints what it was asked for, ends without a line.
+// summarize logs the closing line of a successful run: the outputs, the speed, and the command's conclusion. A run
+// without outputs or a conclusion, such as one that only prints, has no closing line.
 func (r *Run) summarize(took time.Duration) {
 	parts := append(r.written(), r.results...)
 	if len(parts) == 0 {

@@ -166,7 +166,8 @@ func passOn(from io.Reader, to io.Writer) (said []byte) {
 	}
 }
 
-// verdict is the exit code for the end of a worker, and says what there is to say.
+// verdict returns the exit code for a worker that has ended. It prints what the worker's runtime has written (said), or
+// one line if the runtime ran out of memory.
 func verdict(tool string, end syscall.WaitStatus, said []byte, limit int64, verbose bool) int {
 	text := address.Redact(string(said))
 	byRuntime := text != "" && (end.Signaled() && end.Signal() == syscall.SIGABRT || end.Exited() && end.ExitStatus() == ExitUsage)

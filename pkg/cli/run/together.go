@@ -9,10 +9,10 @@ import (
 	"strata/pkg/runrecord"
 )
 
-// Together registers what completes an output before anything is put in place: say gets the files and folders that the
-// run writes beside its images, with their digests; none where there are no such files. Files come before images there,
-// so that a kill between the two leaves an image that does not know the files. The digests depend on nothing but the
-// files' content: the same run makes the same bytes again.
+// Together registers a function that completes an output before any output is put in place. say gets the digests of the
+// files and folders that the run writes in addition to its images; the list may be empty. These files are put in place
+// before the images, so that a run killed in between leaves an image that does not list them. The digests depend only
+// on the files' content, so that a repeated run makes the same bytes.
 func (r *Run) Together(say func(ctx context.Context, files []runrecord.File) error) {
 	r.together = append(r.together, say)
 }

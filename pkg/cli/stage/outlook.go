@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// What an outlook assumes of inputs: tiles of one chunk each, stored as the stages store by default.
+// Assumptions of an outlook about inputs: tiles of one chunk each, stored with the stages' defaults.
 const (
 	outlookTile   = 100 << 20 // bytes of 200 × 512 × 512 uint16
 	outlookCodec  = "blosc-zstd:1"

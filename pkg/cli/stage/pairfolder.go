@@ -20,9 +20,9 @@ type PairFolder struct {
 	outs []*atomic.Output
 }
 
-// StartPair starts the files of a pair of slices, which are named as in its metrics. Names are those that the run may
-// write; the metrics are put in place last. What is not written, and what an earlier run for the same pair left under
-// other names, is removed before.
+// StartPair starts the files for a pair of slices in the folder dir. fixed and moving are the slices' names in the
+// metrics. names lists the files that the run may write; the metrics are put in place last. Files that the run does not
+// write, and files that an earlier run for the same pair left under other names, are removed.
 func StartPair(ctx context.Context, r *cli.Run, dir, fixed, moving string, names ...string) (*PairFolder, error) {
 	p := &PairFolder{Path: dir}
 	names = append([]string{registration.ElasticName}, append(slices.Clone(names), register.MetricsName)...)

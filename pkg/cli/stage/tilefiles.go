@@ -55,7 +55,7 @@ func NoTiles(r *cli.Run) error {
 	return nil
 }
 
-// TileOptions returns what the flags of [TileFlags] say, but for --pattern.
+// TileOptions returns the options that the flags of [TileFlags] set, except --pattern.
 func TileOptions(r *cli.Run) (opt tilefiles.Options, err error) {
 	opt = tilefiles.Options{Columns: r.String("order") == "columns", Snake: r.Bool("snake"), Axes: r.String("axes")}
 	if opt.Start, err = tilefiles.ParseCorner(r.String("start")); err != nil {
@@ -154,7 +154,8 @@ func OpenTiles(ctx context.Context, r *cli.Run, set *tilefiles.Set, s *tilefiles
 	return im, cli.BadInput(err)
 }
 
-// PositionsName returns the file for the positions of the tiles of an image: OUT_positions.json beside it.
+// PositionsName returns the default name of the file with the positions of an image's tiles: OUT_positions.json beside
+// OUT.
 func PositionsName(out string) string {
 	for _, suffix := range []string{".zarr", ".ome"} {
 		out = strings.TrimSuffix(filepath.Clean(out), suffix)

@@ -36,8 +36,8 @@ func Strides(shape []int, size int) []int64 {
 // ScatterTable returns the length of the table of [Scatter] for n boxes.
 func ScatterTable(n int) int64 { return int64(n) * partBytes }
 
-// rowDims is the number of dimensions of a box besides its rows, after merging those that are contiguous on
-// both sides.
+// rowDims is the maximum number of dimensions of a box in addition to its rows, after contiguous dimensions have been
+// merged.
 const rowDims = 4
 
 // partRow is a box as the kernel reads it: rows of adjacent bytes in up to rowDims dimensions.

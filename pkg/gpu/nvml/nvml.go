@@ -320,7 +320,7 @@ func (q *question) text(ask func(device uintptr, p *byte, n uint32) result) (s s
 	return s
 }
 
-// bytesOf returns a count of bytes, limited to what is possible.
+// bytesOf converts a number of bytes to int64. It returns the maximum if the number is too large.
 func bytesOf(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func (q *question) memory() *Memory {

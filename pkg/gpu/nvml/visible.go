@@ -86,7 +86,8 @@ func Visible(devices []Device, list string) []Unit {
 	return seen
 }
 
-// named returns the unit that an item of the list names; ok is false unless exactly one matches.
+// named returns the unit that an item of the list names, by its number or by the beginning of its UUID. It returns
+// false unless exactly one unit matches.
 func named(devices []Device, item string) (Unit, bool) {
 	if n, err := strconv.Atoi(item); err == nil {
 		if n < 0 || n >= len(devices) {

@@ -54,7 +54,7 @@ func Lines(y, x Segment) oct.Rectangle { return oct.Rect(y.From, y.To, x.From, x
 // extent holds the number of A-lines of a segment, and of the samples that their windows cover.
 type extent struct{ out, in int }
 
-// largest returns the largest extents of all segments, and of those whose windows span several tiles.
+// largest returns the largest extents of any segment, and of segments whose windows span several tiles.
 func largest(all []Segment) (any, across extent) {
 	for _, s := range all {
 		any = extent{max(any.out, s.To-s.From), max(any.in, s.In1-s.In0)}

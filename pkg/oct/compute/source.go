@@ -82,7 +82,7 @@ func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
 	return parts
 }
 
-// pieces describes what a worker loads at a time, for messages.
+// pieces describes, for messages, the part of the mosaic that a worker loads at a time.
 func (s *Source) pieces() string {
 	if s.columns != nil {
 		return s.columns.Pieces()

@@ -45,8 +45,8 @@ type Worker interface {
 	Write(start, shape []int, tile Block)
 }
 
-// host and onDevice are workers with the methods of all operators. A stage names those that it calls: a [Projector], or
-// that of its plan's operator.
+// host and onDevice implement the methods of all operators. A stage declares the interface whose methods it calls:
+// [Projector], or the interface of its plan's operator.
 var (
 	_, _ Projector       = (*host)(nil), (*onDevice)(nil)
 	_, _ Resizer         = (*host)(nil), (*onDevice)(nil)

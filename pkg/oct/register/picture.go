@@ -19,8 +19,8 @@ const (
 	gap = 8
 )
 
-// Picture writes a PNG with two checkerboards of the planes, whose fields show the fixed and the moving one in turn: as
-// they are, and under the transform. Lines that go on across the fields are aligned.
+// Picture writes a PNG with two checkerboards of the fixed and the moving plane: the left one without, the right one
+// with the transform. Where structures continue across fields, the planes are aligned.
 func (r *Result) Picture(w io.Writer) error {
 	out := image.NewGray(image.Rect(0, 0, 1, 1))
 	if f, m := r.planes[0], r.planes[1]; f != nil && m != nil && f.ny > 0 && f.nx > 0 {

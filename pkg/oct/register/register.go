@@ -174,7 +174,7 @@ const (
 	perPixel = 80
 	// perDeformed is the memory in bytes that finding displacements takes per pixel, after that.
 	perDeformed = 240
-	// besides is the memory of small planes and Fourier transforms.
+	// besides is the memory in bytes for shrunk planes and Fourier transforms.
 	besides = 8 << 20
 )
 

@@ -150,7 +150,7 @@ func (a *Analysis) Text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// decimals prints a number with four digits as Python does, also one that is not a number.
+// decimals prints a number with four decimals, and NaN as "nan" like Python.
 func decimals(v float64) string {
 	if math.IsNaN(v) {
 		return "nan"

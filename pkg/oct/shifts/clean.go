@@ -165,8 +165,8 @@ func calm(rows []registration.ShiftRow, astray []bool, i int, limit float64) *re
 	return medianRow(near)
 }
 
-// medianRow returns the medians of rows, of which there is at least one: of the shifts in pixels over the rows that
-// have any.
+// medianRow returns the medians of at least one row. Shifts in pixels may be missing in some rows; these rows do not
+// count for them.
 func medianRow(rows []registration.ShiftRow) *registration.ShiftRow {
 	var out registration.ShiftRow
 	median := func(of func(*registration.ShiftRow) float64) float64 {

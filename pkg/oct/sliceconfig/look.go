@@ -159,7 +159,7 @@ func topPlateau(plane []float32, kind dtype.Type) (part, top float64) {
 	return part, high
 }
 
-// limitOf returns the highest value of an integer type, as float32 has it, NaN of others.
+// limitOf returns the highest value of an integer type as float32, or NaN for other types.
 func limitOf(kind dtype.Type) float64 {
 	switch kind {
 	case dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64:

@@ -46,7 +46,7 @@ func (g *grid) nominal(m affine.Matrix, overlap float64, i, j int) [2]float64 {
 }
 
 const (
-	// maxSparse is the maximum ratio of a canvas's area to that of the tiles.
+	// maxSparse is the maximum ratio of the canvas's area to the total area of the tiles.
 	maxSparse = 64
 	// largeSlice is the size in bytes from which the maximum ratio is sparseLarge: anything beyond can only be a
 	// mistake.

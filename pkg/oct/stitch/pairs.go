@@ -73,8 +73,8 @@ func newAligners(all []*oct.Mosaic, overlap float64, res oct.Resources) ([]*alig
 	return out, grantAligners(out, res)
 }
 
-// grantAligners divides the memory: a quarter of it keeps the projections of as many mosaics as fit, or else holds
-// those of the tiles being compared.
+// grantAligners divides the memory. A quarter keeps the projections of as many mosaics as fit; if not even one fits, it
+// holds only the projections that are being compared.
 func grantAligners(all []*aligner, res oct.Resources) error {
 	var total, flying, comparison int64
 	pairs := 1
@@ -123,7 +123,7 @@ func (a *aligner) comparison() int64 {
 	return most
 }
 
-// flying returns the maximum memory of projections that wait for those of neighbouring tiles, in bytes.
+// flying returns the maximum memory, in bytes, of projections that wait for the projections of neighbouring tiles.
 func (a *aligner) flying() int64 {
 	if a.strip == nil {
 		return a.plane() * int64(2*a.grid.nx+2*a.res.Workers)
@@ -179,8 +179,8 @@ func (a *aligner) planes(ctx context.Context, first, n int, wanted func(t int) b
 	return out, a.survey(ctx, missing, planes)
 }
 
-// survey adds the projections of tiles to their overviews and to the pattern that all tiles share. It must see each
-// tile once.
+// survey adds the projections of tiles to their overviews, and to the pattern that all tiles share. It skips tiles that
+// it has seen before.
 func (a *aligner) survey(ctx context.Context, tiles []int, planes [][]float32) error {
 	o := a.overview
 	if o == nil {

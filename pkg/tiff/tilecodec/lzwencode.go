@@ -10,8 +10,8 @@ const (
 	lzwHashBits = 15
 	lzwHashSize = 1 << lzwHashBits
 
-	// lzwLastCode is the number of entries of the encoder's table before it starts anew: libtiff's choice,
-	// one less than the decoder's table has room for.
+	// lzwLastCode is the number of entries at which the encoder resets its table. Like libtiff, it stops one short of
+	// the decoder's table size.
 	lzwLastCode = lzwCodes - 2
 )
 

@@ -46,7 +46,8 @@ func decodePackBits(ctx context.Context, dst, src []byte) (n int, err error) {
 	return n, nil
 }
 
-// appendPackBits appends src, in rows of row bytes that are coded one by one, as TIFF 6.0 wants it.
+// appendPackBits encodes src and appends the result to dst. As TIFF 6.0 requires, it encodes each row of row bytes
+// separately.
 func appendPackBits(dst, src []byte, row int) []byte {
 	for len(src) > 0 {
 		dst = appendPackBitsRow(dst, src[:min(row, len(src))])

@@ -50,8 +50,8 @@ func CheckLength(n int) error {
 	return nil
 }
 
-// Encoded returns the element type that comes out of c when elements of type elem go in: a filter's own, and
-// elem for all that work on bytes.
+// Encoded returns the element type of c's output for elements of type elem: a filter may change the type; codecs that
+// work on bytes do not.
 func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	if f, ok := c.(Filter); ok {
 		_, elem = f.Types()
@@ -79,7 +79,7 @@ func (c Chain) Filters(elem dtype.Type) Chain {
 	return c[:n]
 }
 
-// Elementwise reports whether c makes each element of one, so that their order does not matter.
+// Elementwise reports whether c encodes each element separately, so that the order of elements does not matter.
 func Elementwise(c Codec) bool {
 	switch c.(type) {
 	case *deltaCodec, *packBits:
@@ -250,7 +250,7 @@ func (c Chain) only() Codec {
 	return nil
 }
 
-// Partial returns the chain's only codec if that can decode parts of a chunk.
+// Partial returns the codec of a chain of one codec if it can decode parts of a chunk.
 func (c Chain) Partial() (PartialDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false
@@ -259,7 +259,7 @@ func (c Chain) Partial() (PartialDecoder, bool) {
 	return p, ok
 }
 
-// Prefix returns the chain's only codec if that can decode the beginning of a chunk.
+// Prefix returns the codec of a chain of one codec if it can decode the beginning of a chunk.
 func (c Chain) Prefix() (PrefixDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false

@@ -126,8 +126,7 @@ var parsersV2 = map[string]parser{
 	"astype":           parseAsType,
 }
 
-// parsersV3 has the codecs that Zarr v3 itself names. Those of parsersV2 exist
-// there too, as "numcodecs.<id>".
+// parsersV3 holds the codecs that Zarr v3 names itself. The codecs of parsersV2 have the names "numcodecs.<id>" there.
 var parsersV3 = map[string]parser{
 	"gzip":   parseGzip,
 	"zstd":   parseZstdV3,
@@ -245,8 +244,8 @@ func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
 	return nil, errChecksumV2
 }
 
-// errChecksumV2 is an error of FromFlag: numcodecs has such a filter, but readers of format 2 besides zarr-python do
-// not.
+// errChecksumV2 is returned by FromFlag for a checksum in format 2. numcodecs has such a filter, but of the readers of
+// format 2 only zarr-python supports it.
 var errChecksumV2 = errors.New("--checksum needs Zarr format 3, because readers of format 2 do not have the codec crc32c: give --zarr_format 3, or --codec zstd, which has a checksum of its own")
 
 func compressorFromFlag(s string, elem dtype.Type) (Chain, error) {

@@ -172,8 +172,8 @@ func (p *Packing) Lay(l *Layout, lengths []int64) {
 	l.Bytes = at + 4*len(p.sums) - before
 }
 
-// Finish writes the headers and checksums of the stored chunk b, whose contents lie as Lay determined;
-// lengths are those given to Lay.
+// Finish writes the headers and checksums of the stored chunk b. l is the layout that Lay has computed, lengths the
+// lengths given to Lay.
 func (p *Packing) Finish(b []byte, l *Layout, lengths []int64) {
 	from, to := 0, len(b)
 	for _, k := range p.sums {

@@ -32,12 +32,12 @@ func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return f.convert(s, dst, src)
 }
 
-// scale returns the power of two whose multiples numbers are rounded to.
+// scale returns the power of two to whose multiples numbers are rounded.
 func (f *quantizeCodec) scale() float64 {
 	return arithmetic(f.decoded).round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
 }
 
-// readOnly refuses digits that the type cannot represent, since all numbers would become NaN.
+// readOnly refuses a number of digits that the type cannot represent, since all elements would become NaN.
 func (f *quantizeCodec) readOnly() error { return scalable("digits", f.scale(), f.decoded) }
 
 func (f *quantizeCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {

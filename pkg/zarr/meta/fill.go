@@ -151,8 +151,8 @@ func putFloat(out []byte, v float64) {
 	}
 }
 
-// toOdd rounds v to a float32 so that rounding on to float16 gives the same as rounding v directly: a value
-// between two float32 becomes the odd one.
+// toOdd rounds v to a float32 that, when rounded further to float16, gives the same result as rounding v directly. A
+// value between two float32 becomes the one with an odd mantissa.
 func toOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || v != v {

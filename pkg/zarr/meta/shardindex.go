@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// WholeIndex is the maximum number of entries of an index that is held as a whole.
+	// WholeIndex is the maximum number of entries of an index that is kept in memory as a whole.
 	WholeIndex = 64 << 10
 	// mostInner and mostInnerWritten are the maximum numbers of inner chunks of a shard for reading and for
 	// writing, which needs the whole index in memory.

@@ -110,18 +110,18 @@ func (w *weightCache) beside(take func() (*gpu.Buffer, error)) (*gpu.Buffer, err
 }
 
 // trim releases unused planes and reports whether it released any.
-func (w *weightCache) trim() (some bool) {
+func (w *weightCache) trim() (released bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for e := w.used.Back(); e != nil; {
 		before := e.Prev()
 		if e.Value.(*weightPlane).users == 0 {
 			w.drop(e)
-			some = true
+			released = true
 		}
 		e = before
 	}
-	return some
+	return released
 }
 
 // release releases all planes. None may be in use.

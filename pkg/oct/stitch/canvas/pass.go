@@ -45,15 +45,15 @@ func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
 	p := &pass{Assembly: f, passBox: box, written: written, live: map[*fusion.Column]*liveColumn{}}
 	p.worker = fusion.Pass{Plan: f.fusion, Z0: box.z0, Z1: box.z1}
 	p.moved.L = &p.mu
-	lies := make([]bool, len(f.Places))
+	needed := make([]bool, len(f.Places))
 	f.each(box.x0, box.x1, func(c *fusion.Column) {
 		if !written[c] {
 			for _, t := range c.Tiles {
-				lies[t] = true
+				needed[t] = true
 			}
 		}
 	})
-	for t, yes := range lies {
+	for t, yes := range needed {
 		if yes {
 			p.tiles = append(p.tiles, t)
 		}
@@ -160,11 +160,11 @@ func (p *pass) skips(k int) bool { return p.handed && !p.own[k] }
 // untouched counts the tiles on columns that are neither in memory nor written, and those that are done with. p.mu must
 // be held.
 func (p *pass) untouched() (n, finished int) {
-	lies := map[int]bool{}
+	needed := map[int]bool{}
 	p.each(p.x0, p.x1, func(c *fusion.Column) {
 		if !p.written[c] && p.live[c] == nil {
 			for _, t := range c.Tiles {
-				lies[t] = true
+				needed[t] = true
 			}
 		}
 	})
@@ -173,7 +173,7 @@ func (p *pass) untouched() (n, finished int) {
 			finished++
 		}
 	}
-	return len(lies), finished
+	return len(needed), finished
 }
 
 // hand stops the pass from beginning further columns. It returns the columns that the pass has written or will still
