@@ -17,7 +17,7 @@ type ScaleBar struct {
 // NewScaleBar places a bar of at most so many pixels, each pixel µm wide, with its left end and its top at a point;
 // false where there is no such length.
 func NewScaleBar(at image.Point, most, height int, pixel float64) (ScaleBar, bool) {
-	length := barLength(float64(max(1, most)) * pixel)
+	length := BarLength(float64(max(1, most)) * pixel)
 	if length == 0 {
 		return ScaleBar{}, false
 	}
@@ -33,9 +33,9 @@ func (b ScaleBar) Label() string {
 	return Micrometres(b.Length)
 }
 
-// barLength returns the length that a scale bar stands for: the largest of 1, 2, 5 ×
+// BarLength returns the length that a scale bar stands for: the largest of 1, 2, 5 ×
 // 10ⁿ µm that takes at most the given length; 0 where there is none.
-func barLength(most float64) float64 {
+func BarLength(most float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 // A bar stands for the largest round length that fits, and is as long as it says.
 func TestScaleBar(t *testing.T) {
 	for most, want := range map[float64]float64{1: 1, 1.99: 1, 2: 2, 4.9: 2, 5: 5, 9.99: 5, 1000: 1000, 999: 500, 0.3: 0.2} {
-		if got := barLength(most); math.Abs(got-want) > 1e-12*want {
+		if got := BarLength(most); math.Abs(got-want) > 1e-12*want {
 			t.Errorf("bar for at most %v: %v, want %v", most, got, want)
 		}
 	}
