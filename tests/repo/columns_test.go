@@ -21,6 +21,16 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 // TestColumnsOfComments fails for a comment line in Go that is too wide. Directives, text that keeps its lines
 // (indented behind //), generated files and testdata are not looked at.
 func TestColumnsOfComments(t *testing.T) {
+	eachGoFile(t, func(name, source string) {
+		for _, wide := range wideComments(source) {
+			t.Errorf("%s:%s: want at most %d columns", name, wide, columns)
+		}
+	})
+}
+
+// eachGoFile calls f with the name and the text of every Go file that is not below testdata.
+func eachGoFile(t *testing.T, f func(name, source string)) {
+	t.Helper()
 	files := 0
 	for _, top := range []string{"cmd", "lab", "pkg", "scripts", "tests"} {
 		err := filepath.WalkDir(Path(top), func(name string, d fs.DirEntry, err error) error {
@@ -31,14 +41,11 @@ func TestColumnsOfComments(t *testing.T) {
 				return err
 			}
 			source, err := os.ReadFile(name)
-			if err != nil {
-				return err
+			if err == nil {
+				files++
+				f(name, string(source))
 			}
-			files++
-			for _, wide := range wideComments(string(source)) {
-				t.Errorf("%s:%s: want at most %d columns", name, wide, columns)
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)

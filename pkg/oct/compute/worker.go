@@ -1,3 +1,14 @@
+// Package compute does the work of a stage, piece by piece, on the host or on a GPU, with the same bits on both.
+//
+// A stage makes a [Plan]: what its workers read ([Source]), write ([Output]) and keep ([Memory]), and which [Operator]
+// they have. [Run] calls a function of the stage with a [Worker] for each piece of work. The function says which
+// methods it needs: those of a [Projector], [Resizer], [Roller], [Counter], [InterfaceFinder] or [Changer].
+//
+//	err := compute.Run(ctx, plan, mosaic.EachTile(), func(w compute.Resizer, tile oct.Rectangle) {
+//		w.Write(start, shape, w.Resize(tile))
+//	})
+//
+// [RunBoth] begins on the host and lets a device join. A [Feed] computes on tiles that another stage has in memory.
 package compute
 
 import (
