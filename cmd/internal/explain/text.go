@@ -132,7 +132,7 @@ func (t *tree) said(ids []int) bool {
 	})
 }
 
-// way is how images were made that need not all be printed.
+// way identifies one way in which several images were made, of which the first few are printed.
 type way struct {
 	number int  // of the ways of a tree, from 1
 	warned bool // by one of the runs

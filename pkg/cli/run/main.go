@@ -280,7 +280,9 @@ func (r *Run) report(started time.Time, err error) error {
 		rec.Error = r.message(err)
 	}
 	for i := range rec.Inputs {
-		rec.Inputs[i].Measure()
+		d := &rec.Inputs[i]
+		d.Measure()
+		d.LinksTo = runrecord.LinksTo(d.Path.Reveal())
 	}
 	for i := range rec.Outputs {
 		if err != nil {

@@ -234,7 +234,6 @@ func (r *Run) Progress(name string, total int64) *progress.Task {
 
 // Read notes an input in the record. Bytes 0 is measured on disk at the end.
 func (r *Run) Read(d runrecord.Dataset) {
-	d.LinksTo = runrecord.LinksTo(d.Path.Reveal())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.Inputs = append(r.record.Inputs, d)

@@ -20,6 +20,9 @@ func (r *Run) Together(say func(ctx context.Context, files []runrecord.File) err
 // tieTogether completes the images of the run, and notes its files in the record: all that belong to an image that
 // knows them, and otherwise those that are not among the record's outputs.
 func (r *Run) tieTogether(ctx context.Context) error {
+	if len(r.together) == 0 && r.Options.Report == "" {
+		return nil // nothing would keep the digests
+	}
 	var files []runrecord.File
 	for _, o := range r.outputs.Outputs() {
 		if slices.Contains(r.images, o) || len(r.together) == 0 && (isDir(o.Work()) || len(r.datasets(o.Path())) > 0) {
